@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from distributed import Client, LocalCluster
 
-from arboost.distributed.cluster import run_program
+from arboost.distributed.on_client.cluster import run_program
 from arboost.distributed.program import Desk
 from arboost.workers import Share
 from support import harness

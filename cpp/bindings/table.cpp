@@ -219,11 +219,10 @@ void put(Columns& table, std::size_t i, const Columns& other) {
 
 bool is_all_missing(const Columns& table, std::size_t index) {
   constexpr std::size_t block = 4096;
-  const Column& column = table.columns.at(index);
   std::vector<double> values(std::min(block, table.n_rows));
   for (std::size_t begin = 0; begin < table.n_rows; begin += block) {
     const std::size_t end = std::min(begin + block, table.n_rows);
-    read_block(column, begin, end, values.data(), 1);
+    read_block(table.columns.at(index), begin, end, values.data(), 1);
     for (std::size_t i = 0; i < end - begin; ++i)
       if (!std::isnan(values[i])) return false;
   }

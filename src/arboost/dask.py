@@ -21,10 +21,10 @@ except ModuleNotFoundError as error:
         "arboost.dask needs the package distributed: pip install 'arboost[dask]'"
     ) from None
 
-from arboost.distributed.cluster import Limits, run_program
-from arboost.distributed.dask_data import TableInput, table_input
-from arboost.distributed.dask_predict import lazy_results
 from arboost.distributed.fit import fit_on_cluster
+from arboost.distributed.on_client.cluster import Limits, run_program
+from arboost.distributed.on_client.dask_data import TableInput, table_input
+from arboost.distributed.on_client.dask_predict import lazy_results
 from arboost.distributed.program import Listener, Program
 
 __all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]

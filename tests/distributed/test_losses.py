@@ -12,8 +12,8 @@ import time
 import dask
 import pytest
 
-from arboost.distributed.cluster import Limits
 from arboost.distributed.on_client import attempt
+from arboost.distributed.on_client.cluster import Limits
 from arboost.errors import WorkerError
 from support.cluster_programs import DiesWith, Rounds, sleeps_and_checks, waits
 from support.clusters import Listener, Once, cluster_of, part, parts, pids, run, wait_until_free

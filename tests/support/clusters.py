@@ -10,7 +10,7 @@ import time
 import numpy as np
 from distributed import Client, LocalCluster
 
-from arboost.distributed.cluster import Limits, run_program
+from arboost.distributed.on_client.cluster import Limits, run_program
 from arboost.distributed.records import CALL
 
 QUICK = Limits(timeout=30, patience=0)

@@ -12,7 +12,7 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.distributed.dask_data import is_array, is_frame
+from arboost.distributed.on_client.dask_data import is_array, is_frame
 from arboost.distributed.packed_model import (
     PackedModel,
     column_names,
