@@ -19,7 +19,12 @@ from arboost.distributed.recovery import FileRequest, RoundBook, WorkerCheckpoin
 from arboost.errors import warn_caller, warnings_collected
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
-from arboost.training.monitor import Round, checked_callbacks
+from arboost.training.monitor import (
+    Round,
+    callback_name,
+    checked_callbacks,
+    stopping_callback,
+)
 from arboost.workers import Share, Traffic, Workers
 from arboost.write import write_file
 
@@ -164,9 +169,8 @@ class TrainingListener:
         """Call the callbacks and return the name of the first that stops; or do file work."""
         if isinstance(message, FileRequest):
             return self._file(message)
-        answers = [(callback, callback(message)) for callback in self._callbacks]
-        stopping = [callback for callback, answer in answers if answer]
-        return getattr(stopping[0], "__name__", type(stopping[0]).__name__) if stopping else None
+        stopping = stopping_callback(self._callbacks, message)
+        return None if stopping is None else callback_name(stopping)
 
     def close(self) -> None:
         """Finish the progress bar."""

@@ -16,7 +16,14 @@ import numpy as np
 
 from arboost.losses.metrics import Metric
 
-__all__ = ["Monitor", "Results", "Round", "checked_callbacks"]
+__all__ = [
+    "Monitor",
+    "Results",
+    "Round",
+    "callback_name",
+    "checked_callbacks",
+    "stopping_callback",
+]
 
 Results = Mapping[str, Mapping[str, float]]
 
@@ -197,7 +204,7 @@ class Monitor:
         if self._is_stale(index):
             self.stop_reason = "n_iter_no_change"
         elif asked is not None:
-            self.stop_reason = f"callback {_name(asked)}"
+            self.stop_reason = f"callback {callback_name(asked)}"
         elif index + 1 >= self.total:
             self.stop_reason = "n_estimators"
         elif self._would_overrun():
@@ -218,8 +225,7 @@ class Monitor:
         done = Round(index, self.total, seconds, frozen, self.best_index)
         if self.display is not None:
             self.display(done)
-        asked = [callback for callback in self._callbacks if _answer(callback, done)]
-        return asked[0] if asked else None
+        return stopping_callback(self._callbacks, done)
 
     def restore(self, history: Mapping[str, Mapping[str, Sequence[float]]], rounds: int) -> bool:
         """Record the rounds of a checkpoint; return whether that fit had stopped by itself.
@@ -280,17 +286,24 @@ class Monitor:
         return self._round_ends[-1] - self._started + slowest > self._max_time
 
 
+def stopping_callback(callbacks: Sequence[Callback], done: Round) -> Callback | None:
+    """Call all callbacks; return the first one that returned True, or None."""
+    asked = [callback for callback in callbacks if _answer(callback, done)]
+    return asked[0] if asked else None
+
+
 def _answer(callback: Callback, done: Round) -> bool:
     answer = callback(done)
     if answer is None:
         return False
     if not isinstance(answer, bool | np.bool_):
         raise TypeError(
-            f"the callback {_name(callback)} answered {answer!r} ({type(answer).__name__}), but an "
+            f"the callback {callback_name(callback)} answered {answer!r} ({type(answer).__name__}), but an "
             "answer must be None or False to go on, or True to stop."
         )
     return bool(answer)
 
 
-def _name(callback: Callback) -> str:
+def callback_name(callback: Callback) -> str:
+    """Return the name of a callback in messages."""
     return str(getattr(callback, "__name__", type(callback).__name__))
