@@ -298,8 +298,9 @@ def _answer(callback: Callback, done: Round) -> bool:
         return False
     if not isinstance(answer, bool | np.bool_):
         raise TypeError(
-            f"the callback {callback_name(callback)} answered {answer!r} ({type(answer).__name__}), but an "
-            "answer must be None or False to go on, or True to stop."
+            f"the callback {callback_name(callback)} answered {answer!r} "
+            f"({type(answer).__name__}), but an answer must be None or False to go on, or True to "
+            "stop."
         )
     return bool(answer)
 
