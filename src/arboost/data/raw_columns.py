@@ -115,7 +115,9 @@ class RawTable:
         """Whether a column has no values."""
         if column in self.texts:
             return int(self.texts[column].n_present) == 0
-        return self.columns.is_all_missing(column)
+        if isinstance(self.columns, core.Columns):
+            return self.columns.is_all_missing(column)
+        return bool(np.isnan(self.columns.read(column)).all())
 
     def add(self, values: NDArray[Any], label: object) -> None:
         """Append an array of numbers, times, strings or objects."""
