@@ -154,25 +154,23 @@ def sent_bytes(args: argparse.Namespace, job: Job) -> Figures:
 
 def per_round(one: Figures, n_workers: int, rounds: int) -> Figures:
     """Return what a worker sends in a round and a batch, and its quotients by the formula."""
-    work, sent, slots = one["work"], one["sent"], one["slots"]
+    trees, sent, slots = one.pop("trees"), one["sent"], one["slots"]
+    histograms = sum(map(sum, trees))
+    n_slots = dask_counters.slots_sent(trees, slots, n_workers)
+    others = dask_counters.others_sent(trees, slots, n_workers)
     # Numbers of rows are sent with histograms; there are at most as many as histograms.
-    numbers = (n_workers - 1) * work["histograms"] * dask_counters.NUMBER
-    share = (n_workers - 1) / n_workers
-    mean = (sent["histogram_bytes"] - numbers) / (share * work["histograms"] * slots)
-    formula = [
-        dask_counters.predicted(work, slots, n_workers, slot_bytes)
-        for slot_bytes in (MOST_BYTES, mean)
-    ]
+    numbers = (n_workers - 1) * histograms * dask_counters.NUMBER
+    mean = (sent["histogram_bytes"] - numbers) / n_slots
     return {
         "batches": sent["batches"] / rounds,
-        "histograms_a_batch": work["histograms"] / work["batches"],
+        "histograms_a_batch": histograms / sent["batches"],
         "messages": sent["messages"] / rounds,
         "mb": sent["bytes"] / rounds / 1e6,
         "most_mb": one["most_bytes"] / rounds / 1e6,
-        "kb_a_batch": (sent["histogram_bytes"] + sent["split_bytes"]) / sent["batches"] / 1e3,
+        "kb_a_batch": sent["bytes"] / sent["batches"] / 1e3,
         "slot_bytes": mean,
-        "over_most": sent["bytes"] / formula[0],
-        "over_mean": sent["bytes"] / formula[1],
+        "over_most": sent["bytes"] / (n_slots * MOST_BYTES + others),
+        "over_mean": sent["bytes"] / (n_slots * mean + others),
     }
 
 

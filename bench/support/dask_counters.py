@@ -1,8 +1,9 @@
 """Bytes and messages that the workers of a cluster send in a fit, and the formula for them.
 
-A batch of B histograms of S slots costs each of W workers (W - 1) / W of B S b bytes, where a slot
-takes b bytes: 8 at most, and as few as the sums of its histogram need. The best splits of the nodes
-that are searched, and numbers of rows, go to all W - 1 others.
+A large batch of B histograms of S slots costs each of W workers (W - 1) / W of B S b bytes, where a
+slot takes b bytes: 8 at most, and as few as the sums of its histogram need; the best splits of the
+nodes that are searched go to all W - 1 others. A small batch costs (W - 1) B S b bytes and no
+splits. Numbers of rows go to all others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 
 RECORD = 96  # bytes of a best split with one sum: SplitRecord in cpp/grow/shards/worker_rows.cpp
 NUMBER = 8  # bytes of a number of rows, at most
+FEW = 2048  # numbers that go to all others at once: few_numbers in cpp/base/collective.cpp
+SMALL = 1 << 16  # slots that go to all others at once: few_numbers in the same file
 
 
 def watch(dask_worker: Any) -> None:
@@ -33,9 +36,7 @@ def watch(dask_worker: Any) -> None:
         def send(self, rank: int, message: bytes) -> None:
             if not self._to or rank in self._to:
                 self._to = set()
-                self.exchanges.append(
-                    {"bytes": 0, "messages": 0, "are_splits": are_splits(message)}
-                )
+                self.exchanges.append({"bytes": 0, "messages": 0})
             self._to.add(rank)
             self.exchanges[-1]["bytes"] += len(message)
             self.exchanges[-1]["messages"] += 1
@@ -60,36 +61,40 @@ def counted(dask_worker: Any) -> dict[str, Any]:
     }
 
 
-def are_splits(message: bytes) -> bool:
-    """Whether a message holds the records of best splits: their nodes ascend."""
-    if not message or len(message) % RECORD:
-        return False
-    nodes = np.frombuffer(message, np.uint32)[:: RECORD // 4].astype(np.int64)
-    return nodes[-1] < 2 * len(nodes) + 4096 and bool((np.diff(nodes) > 0).all())
+def of_rounds(
+    worker: dict[str, Any], trees: list[list[bool]], leaves: list[int]
+) -> dict[str, float]:
+    """Return the bytes and messages of a worker in all rounds.
 
-
-def of_rounds(worker: dict[str, Any]) -> dict[str, float]:
-    """Return what a worker sent in all rounds: histograms precede the splits that they give."""
-    exchanges = worker["exchanges"]
-    splits = [i for i, one in enumerate(exchanges) if one["are_splits"]]
-    rounds = exchanges[splits[0] - 1 :]
+    `trees` has, for each tree and batch, whether it is large; `leaves` has the exchanges for the
+    sums of its leaves. An exchange for the scale of a tree comes first, then histograms of a batch
+    and, of a large one, its splits, then sums of leaves. The last exchange of a fit is that of the
+    counters.
+    """
+    n_exchanges = sum(1 + len(tree) + sum(tree) for tree in trees) + sum(leaves)
+    rounds = worker["exchanges"][-n_exchanges - 1 : -1]
+    histograms, at = 0, 0
+    for tree, n_last in zip(trees, leaves, strict=True):
+        at += 1
+        for is_large in tree:
+            histograms += rounds[at]["bytes"]
+            at += 1 + is_large
+        at += n_last
     return {
         "bytes": sum(one["bytes"] for one in rounds),
         "messages": sum(one["messages"] for one in rounds),
         "exchanges": len(rounds),
-        "batches": len(splits),
-        "histogram_bytes": sum(exchanges[i - 1]["bytes"] for i in splits),
-        "split_bytes": sum(exchanges[i]["bytes"] for i in splits),
+        "batches": sum(map(len, trees)),
+        "histogram_bytes": histograms,
     }
 
 
-def built(forest: Any, max_depth: int) -> dict[str, int]:
-    """Return the histograms, searched nodes and batches of all trees, grown level by level.
+def batches_of(forest: Any, max_depth: int) -> list[list[int]]:
+    """Return the histograms of each batch of each tree, grown level by level.
 
     Of two children, the histogram of one is built; those of the last level have none.
     """
-    depth = np.zeros(forest.n_nodes, int)
-    found = {"histograms": forest.n_trees, "searched": forest.n_trees, "batches": forest.n_trees}
+    depth, found = np.zeros(forest.n_nodes, int), []
     for begin, end in zip(forest.tree_start[:-1], forest.tree_start[1:], strict=True):
         own = depth[begin:end]
         splits = np.flatnonzero(forest.left[begin:end])
@@ -97,14 +102,38 @@ def built(forest: Any, max_depth: int) -> dict[str, int]:
             left = forest.left[begin + node]
             own[left : left + 2] = own[node] + 1
         with_histograms = own[splits][own[splits] < max_depth - 1]
-        found["histograms"] += len(with_histograms)
-        found["searched"] += 2 * len(with_histograms)
-        found["batches"] += len(np.unique(with_histograms))
-    return {name: int(value) for name, value in found.items()}
+        found.append([1, *np.bincount(with_histograms).tolist()])
+    return found
 
 
-def predicted(work: dict[str, int], slots: int, workers: int, slot_bytes: float) -> float:
-    """Return the bytes that one of the workers sends, by the formula."""
-    histograms = (workers - 1) / workers * work["histograms"] * slots * slot_bytes
-    others = work["searched"] * RECORD + work["histograms"] * NUMBER
-    return histograms + (workers - 1) * others
+def leaf_exchanges(forest: Any, workers: int) -> list[int]:
+    """Return the exchanges for the sums of the leaves of each tree: many are added in parts."""
+    n_sums = 2 * np.diff(forest.tree_start)
+    return [2 if n * (workers - 1) > FEW else 1 for n in n_sums.tolist()]
+
+
+def are_large(trees: list[list[int]], slots: int, workers: int) -> list[list[bool]]:
+    """Return for each batch whether its histograms are divided among the workers."""
+    return [[(workers - 1) * n * slots > SMALL for n in tree] for tree in trees]
+
+
+def slots_sent(trees: list[list[int]], slots: int, workers: int) -> float:
+    """Return the slots that one of the workers sends in all batches."""
+    large = are_large(trees, slots, workers)
+    return sum(
+        n * slots * (workers - 1) / (workers if is_large else 1)
+        for tree, of_tree in zip(trees, large, strict=True)
+        for n, is_large in zip(tree, of_tree, strict=True)
+    )
+
+
+def others_sent(trees: list[list[int]], slots: int, workers: int) -> float:
+    """Return the bytes of best splits and numbers of rows that one of the workers sends."""
+    large = are_large(trees, slots, workers)
+    splits = sum(
+        (2 * n if place > 0 else 1) * is_large
+        for tree, of_tree in zip(trees, large, strict=True)
+        for place, (n, is_large) in enumerate(zip(tree, of_tree, strict=True))
+    )
+    numbers = sum(map(sum, trees))
+    return (workers - 1) * (splits * RECORD + numbers * NUMBER)

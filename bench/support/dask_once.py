@@ -154,13 +154,17 @@ def _counters(job: Job) -> dict[str, Any]:
         client.run(dask_counters.watch)
         seconds, model = fitted(job, client, *rows)
         counts = client.run(dask_counters.counted).values()
-    of_workers = [dask_counters.of_rounds(one) for one in counts]
     X, y = (data.load(Path(job.folder), name) for name in "Xy")
     codes = Dataset(X, y, max_bins=MAX_BINS).binned.codes
+    slots = int(np.diff(codes.first_slot).max()) * int(codes.n_stores)  # columns are padded
+    trees = dask_counters.batches_of(model.model_.forest, job.max_depth)
+    large = dask_counters.are_large(trees, slots, job.workers)
+    leaves = dask_counters.leaf_exchanges(model.model_.forest, job.workers)
+    of_workers = [dask_counters.of_rounds(one, large, leaves) for one in counts]
     return {
         "fit_seconds": seconds,
-        "slots": int(codes.first_slot[-1]),
-        "work": dask_counters.built(model.model_.forest, job.max_depth),
+        "slots": slots,
+        "trees": trees,
         "most_bytes": max(one["bytes"] for one in of_workers),
         "sent": {name: float(np.mean([one[name] for one in of_workers])) for name in of_workers[0]},
     }
