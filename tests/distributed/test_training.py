@@ -111,8 +111,9 @@ def test_checkpoint_of_other_rows(tmp_path):
         fitted("weights", PARTITIONS["two"], checkpoint=checkpoint)
 
 
-def test_time_limit():
-    """Workers whose clocks differ stop after the same round."""
+def test_time_limit(tmp_path, monkeypatch):
+    """Workers whose clocks differ stop after the same round; no file is left."""
+    monkeypatch.chdir(tmp_path)
     table = features(frame(700), "number")
     estimator = arboost.GradientBoostingRegressor(n_estimators=100_000, max_time=0.3, verbose=0)
     program = TrainingProgram(estimator, {"train": ("number", None)}, {})
@@ -121,6 +122,7 @@ def test_time_limit():
     rounds = {result.attributes["model_"].n_rounds for result in results}
     assert len(rounds) == 1
     assert 1 <= rounds.pop() < 100_000
+    assert not list(tmp_path.iterdir())
 
 
 def test_warnings_reach_the_client():

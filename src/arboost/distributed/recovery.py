@@ -124,8 +124,8 @@ class WorkerCheckpoint(Checkpoint):
         return state
 
     def store(self, state: State) -> None:
-        """Have the client write a state."""
-        if self.desk.rank == 0:
+        """Have the client write a state, where the user has asked for a file."""
+        if self.has_file and self.desk.rank == 0:
             self.desk.ask(FileRequest(self.path, state_bytes(state)))
 
     def remove(self) -> None:
