@@ -120,7 +120,7 @@ def test_a_lost_worker(tmp_path):
         pids = list(client.run(os.getpid).values())
 
         def kill(done):
-            if done.index == 2 and pids:
+            if done.index == 2 and len(pids) == 2:  # it may be asked again after the loss
                 os.kill(pids.pop(), signal.SIGKILL)
 
         model = DistributedFit(estimator_of(name), client, timeout=30).fit(
