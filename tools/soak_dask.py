@@ -33,7 +33,7 @@ from distributed import Client, LocalCluster
 
 import arboost as ab
 from arboost.dask import DistributedFit
-from arboost.distributed import cluster as fits_on_cluster
+from arboost.distributed.on_client import cluster as fits_on_cluster
 from arboost.formats.model_file import to_bytes
 
 N_WORKERS = 3
