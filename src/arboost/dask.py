@@ -54,7 +54,8 @@ class DistributedFit:
         For tables of hundreds of features on slow networks: each worker proposes so many features
         for a node, by its own rows, and sums are exchanged for the features with most votes only,
         twice as many. **The model then differs from that of one process, and depends on the number
-        of workers.** 0: all features are searched, and the model is that of one process.
+        of workers.** Only for gradient boosting; tables of at most four times as many features are
+        searched as a whole. 0: all features are searched, and the model is that of one process.
 
     Attributes
     ----------

@@ -110,6 +110,8 @@ def test_estimators_that_do_not_train_on_clusters(client):
         DistributedFit(arboost.BaggingClassifier()).fit(data, "y")
     with pytest.raises(TypeError, match="callbacks is not allowed"):
         DistributedFit(arboost.RandomForestClassifier()).fit(data, "y", callbacks=[print])
+    with pytest.raises(ValueError, match="voting=5 is not allowed with a RandomForest"):
+        DistributedFit(arboost.RandomForestClassifier(), voting=5).fit(data, "y")
 
 
 def test_a_lost_worker(tmp_path):

@@ -71,6 +71,7 @@ def fit_on_cluster(
         "eval_set": evaluated or None,
     }
     used = check_estimator(estimator, {**given, **checked})
+    _check_voting(estimator, n_votes)
     inputs = {TRAIN: read(*data)}
     names = []
     for i, one in enumerate(evaluated):
@@ -91,3 +92,14 @@ def fit_on_cluster(
     result = run(program, inputs, listener)
     listener.close()
     return finish(estimator, result), result.traffic
+
+
+def _check_voting(estimator: Any, n_votes: int) -> None:
+    """Raise ValueError where workers cannot vote: trees of CART may need the sums of any feature."""
+    from arboost.algorithms.gradient_boosting.base import GradientBoosting
+
+    if n_votes and not isinstance(estimator, GradientBoosting):
+        raise ValueError(
+            f"voting={n_votes} is not allowed with a {type(estimator).__name__}: it is for gradient "
+            "boosting. Use voting=0."
+        )

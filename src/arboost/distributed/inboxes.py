@@ -1,4 +1,7 @@
-"""Messages of other workers that wait for the program's thread, and the end of an attempt."""
+"""Messages of other workers that wait for the program's thread, and the end of an attempt.
+
+A transport of a cluster subclasses `InboxTransport`, and adds the way to other workers.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from arboost.errors import WorkerError
+from arboost.workers import Buffer
 
-__all__ = ["Inboxes"]
+__all__ = ["InboxTransport", "Inboxes"]
 
 _SLICE = 1.0  # seconds after which a wait looks for other reasons to end
 
@@ -113,3 +117,75 @@ class Inboxes:
     def _stop(self) -> None:
         self.has_raised = True
         raise WorkerError(self._over)
+
+
+class InboxTransport:
+    """`Transport` whose messages arrive in inboxes; subclasses have `send`.
+
+    Parameters
+    ----------
+    rank, size : int
+    timeout : float
+        Seconds that `receive` waits for a message.
+    name : callable
+        Name of a worker in messages, by rank.
+    look : callable, optional
+        As `Inboxes` takes it.
+
+    Attributes
+    ----------
+    n_bytes, n_messages : int
+        Sent so far.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        timeout: float,
+        name: Callable[[int], str],
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.rank, self.size = rank, size
+        self.n_bytes = self.n_messages = 0
+        self._inboxes = Inboxes(size, timeout, name, look)
+
+    @property
+    def seconds(self) -> float:
+        """Time that `receive` waited so far."""
+        return self._inboxes.seconds
+
+    @property
+    def lost(self) -> dict[int, str]:
+        """Lost and silent workers by rank, with the cause of each."""
+        return self._inboxes.lost
+
+    @property
+    def has_raised(self) -> bool:
+        """Whether the program has been told that the attempt is over."""
+        return self._inboxes.has_raised
+
+    def receive(self, rank: int) -> Buffer:
+        """Return the next message of another worker.
+
+        Raises
+        ------
+        WorkerError
+            The worker is lost, failed, was silent for too long, or the fit was cancelled.
+        """
+        message = self._inboxes.next(rank)
+        return message if isinstance(message, bytes) else memoryview(message)
+
+    def check(self) -> None:
+        """Raise WorkerError if the attempt is over."""
+        self._inboxes.check()
+
+    def end(self, reason: str) -> None:
+        """End all waits of the program; for any thread. The first reason counts."""
+        self._inboxes.end(reason)
+
+    def _count(self, message: bytes) -> None:
+        """Count a message that is about to be sent; raise WorkerError if the attempt is over."""
+        self._inboxes.check()
+        self.n_bytes += len(message)
+        self.n_messages += 1

@@ -22,9 +22,8 @@ from distributed.comm import connect
 from distributed.core import CommClosedError, Status
 from distributed.protocol.serialize import ToPickle
 
-from arboost.distributed.inboxes import Inboxes
+from arboost.distributed.inboxes import InboxTransport
 from arboost.distributed.records import Place
-from arboost.workers import Buffer
 
 __all__ = ["STREAM", "DaskTransport", "cause_of"]
 
@@ -35,7 +34,7 @@ _FLUSH = 2.0  # seconds that the last messages of an attempt may take
 _CLOSED = (Status.closing, Status.closed, Status.failed, Status.stopping, Status.stopped)
 
 
-class DaskTransport:
+class DaskTransport(InboxTransport):
     """`Transport` of one attempt on one worker.
 
     Methods without a note are for the program's thread, all others for the IO loop.
@@ -47,68 +46,25 @@ class DaskTransport:
     place : Place
     timeout : float
         Seconds that `receive` waits for a message.
-
-    Attributes
-    ----------
-    n_bytes, n_messages : int
-        Sent so far.
     """
 
     def __init__(self, worker: Any, place: Place, timeout: float) -> None:
-        self.rank, self.size = place.rank, len(place.addresses)
-        self.n_bytes = self.n_messages = 0
+        super().__init__(place.rank, len(place.addresses), timeout, place.name, self._look)
         self._worker, self._place = worker, place
         self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
-        self._inboxes = Inboxes(self.size, timeout, place.name, self._look)
         self._links = {
             rank: _Link(worker, place, rank) for rank in range(self.size) if rank != self.rank
         }
         self._is_waking = False
         self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def seconds(self) -> float:
-        """Time that `receive` waited so far."""
-        return self._inboxes.seconds
-
-    @property
-    def lost(self) -> dict[int, str]:
-        """Lost and silent workers by rank, with the cause of each."""
-        return self._inboxes.lost
-
-    @property
-    def has_raised(self) -> bool:
-        """Whether the program has been told that the attempt is over."""
-        return self._inboxes.has_raised
-
     def send(self, rank: int, message: bytes) -> None:
         """Send a message to another worker, without waiting for it."""
-        self._inboxes.check()
-        self.n_bytes += len(message)
-        self.n_messages += 1
+        self._count(message)
         self._links[rank].outbox.append(message)
         if not self._is_waking:
             self._is_waking = True
             self._loop.call_soon_threadsafe(self._wake)
-
-    def receive(self, rank: int) -> Buffer:
-        """Return the next message of another worker.
-
-        Raises
-        ------
-        WorkerError
-            The worker is lost, failed, was silent for too long, or the fit was cancelled.
-        """
-        message = self._inboxes.next(rank)
-        return message if isinstance(message, bytes) else memoryview(message)
-
-    def check(self) -> None:
-        """Raise WorkerError if the attempt is over."""
-        self._inboxes.check()
-
-    def end(self, reason: str) -> None:
-        """End all waits of the program; for any thread. The first reason counts."""
-        self._inboxes.end(reason)
 
     def start(self) -> None:
         """Open the connections to all other workers; for the IO loop."""
