@@ -166,3 +166,36 @@ def test_voting():
     assert sent[1] < sent[0] / 3
     errors = [np.mean((model.predict(X) - y) ** 2) for model in models]
     assert errors[1] < 1.2 * errors[0]
+
+
+THREADED = {
+    "plain": {},
+    "samples": {"subsample": 0.5},
+    "goss": {"sampling_method": "goss", "learning_rate": 0.5},
+    "leaf sizes": {"min_samples_leaf": 20, "grow_policy": "leafwise", "max_leaves": 15},
+    "vector leaves": {"multi_strategy": "multi_output_tree"},
+    "dropout": {"rate_drop": 0.5},
+}
+
+
+@pytest.mark.parametrize("n_votes", [0, 1])
+@pytest.mark.parametrize("params", THREADED.values(), ids=THREADED.keys())
+def test_threads_make_no_difference(params, n_votes, tmp_path):
+    """40,000 rows of three classes in two workers, each of 1, 2 and 4 threads."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 8)).astype(np.float32)
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.5, 0.5]).astype(np.float64)
+    parts = [[(X[:25_000], y[:25_000])], [(X[25_000:], y[25_000:])]]
+    options = {"n_estimators": 3, "max_depth": 5, "verbose": 0, **params}
+
+    def by_workers(n_jobs):
+        estimator = arboost.GradientBoostingClassifier(n_jobs=n_jobs, **options)
+        program = TrainingProgram(estimator, {"train": (None, None)}, {}, n_votes=n_votes)
+        results = run_program(program, {"train": parts}, TrainingListener((), 0))
+        return model_bytes(finish(estimator, results[0]), tmp_path)
+
+    models = {by_workers(n_jobs) for n_jobs in (1, 2, 4)}
+    assert len(models) == 1
+    if n_votes == 0:
+        expected = arboost.GradientBoostingClassifier(n_jobs=1, **options).fit(X, y)
+        assert models == {model_bytes(expected, tmp_path)}

@@ -95,11 +95,11 @@ def fit_on_cluster(
 
 
 def _check_voting(estimator: Any, n_votes: int) -> None:
-    """Raise ValueError where workers cannot vote: trees of CART may need the sums of any feature."""
+    """Raise ValueError for trees of CART, which may need the sums of any feature."""
     from arboost.algorithms.gradient_boosting.base import GradientBoosting
 
     if n_votes and not isinstance(estimator, GradientBoosting):
         raise ValueError(
-            f"voting={n_votes} is not allowed with a {type(estimator).__name__}: it is for gradient "
-            "boosting. Use voting=0."
+            f"voting={n_votes} is not allowed with a {type(estimator).__name__}: it is for "
+            "gradient boosting. Use voting=0."
         )
