@@ -29,14 +29,14 @@ std::uint64_t low_mask(unsigned bytes) {
 void pack_numbers(std::span<const std::int64_t> numbers, std::vector<std::uint8_t>& out) {
   std::uint64_t low_bits = 0, high_bits = 0;
   std::size_t n_zeros = 0;
+  bool any_negative = false;
   for (const std::int64_t x : numbers) {
     const std::int64_t high = x >> 32;
     low_bits |= static_cast<std::uint32_t>(x);
     high_bits |= static_cast<std::uint64_t>(high ^ (high >> 63));  // of -1 as few as of 0
     n_zeros += x == 0;
+    any_negative |= x < 0;
   }
-  bool any_negative = false;
-  for (const std::int64_t x : numbers) any_negative |= x < 0;
   // A signed half has a bit for its sign.
   const Sizes sizes{bytes_for(std::bit_width(low_bits)),
                     high_bits == 0 && !any_negative ? 0 : bytes_for(std::bit_width(high_bits) + 1)};
@@ -54,7 +54,6 @@ void pack_numbers(std::span<const std::int64_t> numbers, std::vector<std::uint8_
   const unsigned shift = 8 * sizes.low, step = sizes.both();
   const auto write = [&](std::int64_t x) {
     const auto half = static_cast<std::uint64_t>(x >> 32);
-    // Without a low half, 64 bits would be shifted by 0 as they should.
     const std::uint64_t joined = (static_cast<std::uint64_t>(x) & low) | half << shift;
     std::memcpy(at, &joined, 8);
   };

@@ -2,8 +2,8 @@
 //
 // A number is two halves: the low 32 bits, unsigned, and the high ones, signed. Sums of gradients
 // and hessians are such pairs, and counts have an empty high half. All numbers of an array get as
-// many bytes for each half as its longest one needs; where that is shorter, zeros are left out, and
-// a bit for each number tells.
+// many bytes for each half as its longest one needs. Where that takes fewer bytes, zeros are left
+// out, and a bit for each number tells which.
 //
 //   layout   [bytes of a low half, of a high half, whether zeros are left out]
 //            numbers; or for every 64 of them a word of bits, then those that are not zero
@@ -23,14 +23,16 @@ class PackedReader {
  public:
   explicit PackedReader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
 
-  // Calls use(i, number) for the numbers of the next array that are not zero, or for all.
-  template <class Use>
-  void read(std::size_t n, Use use);
+  // The next array, of as many numbers.
   void add_to(std::span<std::int64_t> numbers);
   void copy_to(std::span<std::int64_t> numbers);
   bool is_done() const { return rest_.empty(); }
 
  private:
+  // Calls use(i, number) for its numbers, those that are zero left out or not.
+  template <class Use>
+  void read(std::size_t n, Use use);
+
   std::span<const std::uint8_t> rest_;
 };
 

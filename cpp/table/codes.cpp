@@ -57,4 +57,23 @@ void Codes::add_missing(const std::vector<std::uint8_t>& others) {
   number_slots();
 }
 
+Codes Codes::room_for(std::size_t rows) const {
+  Codes room;
+  room.n_rows = rows;
+  room.n_features = n_features;
+  room.n_stores = n_stores;
+  room.width = width;
+  room.row_stride = row_stride;
+  room.n_bins = n_bins;
+  room.has_missing = has_missing;
+  room.edges = edges;
+  room.is_category = is_category;
+  room.where = where;
+  room.digits = digits;
+  room.by_row = Buffer<std::uint8_t>(room.bytes_by_row());
+  room.by_column = Buffer<std::uint8_t>(room.bytes_by_column());
+  room.number_slots();
+  return room;
+}
+
 }  // namespace arboost

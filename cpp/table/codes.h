@@ -168,6 +168,9 @@ struct Codes {
   // Has room for missing values of other rows of the table, where `others` has 1.
   void add_missing(const std::vector<std::uint8_t>& others);
 
+  // Room for so many rows with the columns of these codes, none of them sparse.
+  Codes room_for(std::size_t rows) const;
+
   // Every feature has a stored column of its own.
   void give_own_places();
   bool is_plain() const { return n_stores == n_features && digits.empty(); }

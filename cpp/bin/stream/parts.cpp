@@ -63,19 +63,8 @@ void CodesParts::append(const Codes& part, Team& team) {
   const auto width = static_cast<std::size_t>(part.width);
   if (!has_layout_) {
     has_layout_ = true;
-    all_.n_rows = n_rows_;
-    all_.n_features = part.n_features;
-    all_.n_stores = part.n_stores;
-    all_.width = part.width;
-    all_.row_stride = part.row_stride;
-    all_.n_bins = part.n_bins;
+    all_ = part.room_for(n_rows_);
     all_.has_missing.assign(part.n_features, 0);
-    all_.edges = part.edges;
-    all_.is_category = part.is_category;
-    all_.where = part.where;
-    all_.digits = part.digits;
-    all_.by_row = Buffer<std::uint8_t>(all_.bytes_by_row());
-    all_.by_column = Buffer<std::uint8_t>(all_.bytes_by_column());
   }
   const bool belongs = part.width < 4 && part.width == all_.width && part.sparse.size() == 0 &&
                        part.n_stores == all_.n_stores && part.edges == all_.edges &&

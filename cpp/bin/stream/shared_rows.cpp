@@ -14,26 +14,6 @@ namespace {
 
 constexpr std::size_t chunk_rows = 1 << 12;
 
-// A table with the columns of another one, and room for so many rows.
-Codes room_for(const Codes& like, std::size_t n_rows) {
-  Codes all;
-  all.n_rows = n_rows;
-  all.n_features = like.n_features;
-  all.n_stores = like.n_stores;
-  all.width = like.width;
-  all.row_stride = like.row_stride;
-  all.n_bins = like.n_bins;
-  all.has_missing = like.has_missing;
-  all.edges = like.edges;
-  all.is_category = like.is_category;
-  all.where = like.where;
-  all.digits = like.digits;
-  all.by_row = Buffer<std::uint8_t>(all.bytes_by_row());
-  all.by_column = Buffer<std::uint8_t>(all.bytes_by_column());
-  all.number_slots();
-  return all;
-}
-
 template <class Code>
 void fill_columns(Codes& codes, Team& team) {
   team.for_chunks(0, codes.n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
@@ -59,7 +39,7 @@ std::uint64_t hash_of(const std::uint8_t* bytes, std::size_t n, std::uint64_t ro
 Codes gather_rows(const SharedCodes& codes, Team& team) {
   if (codes.own.sparse.size() > 0)
     throw std::invalid_argument("sparse columns stay with their workers");
-  Codes all = room_for(codes.own, codes.n_rows);
+  Codes all = codes.own.room_for(codes.n_rows);
   Collective::Bytes own;
   own.reserve(codes.own.bytes_by_row());
   codes.own.each_window(0, codes.own.n_rows, [&](const RowWindow& window) {
