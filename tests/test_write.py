@@ -195,3 +195,13 @@ def test_a_full_disk_ends_no_fit(path, monkeypatch):
     assert rounds[0] == 10
     np.testing.assert_array_equal(model.predict(X), expected)
     assert os.listdir(path.parent) == []
+
+
+def test_pipes_and_devices_stay(tmp_path):
+    """A rename would put a file in their place."""
+    pipe = tmp_path / "pipe.arb"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match=r"pipe\.arb': it is a device or a pipe"):
+        write_file(pipe, b"new")
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe.arb"]

@@ -14,7 +14,7 @@
 // In a large level a row's own share of the mean is below 1 %, so all rows get the level's number:
 // one number a level lets trees separate levels, which on real tables outweighs that leak. The
 // numbers of small levels are mostly noise, so they are rounded to a few quantiles, which limits
-// overfitting. (Both choices, and a, by held-out log loss: docs/tables.md.)
+// overfitting. (Both choices, and a, by held-out log loss: docs/developers/target_encoding.md.)
 //
 // Linear in rows and levels; 16 bytes a level of temporary memory. Single-threaded, in an order
 // that depends only on the number of rows.

@@ -90,7 +90,7 @@ class Bar:
 
     def __init__(self, total: int, label: str, *, visible: bool = True) -> None:
         self.total = total
-        self._label = label
+        self.label = label
         self._report = _report.get() if visible else None
         self._stream = _find_stream() if visible and self._report is None else None
         self._start = time()
@@ -125,6 +125,12 @@ class Bar:
         """Whether somebody may be looking."""
         return self._stream is not None or self._report is not None
 
+    def relabel(self, label: str) -> None:
+        """Change the label; the next step is drawn at once, once the bar has appeared."""
+        self.label = label
+        if self._report is not None or self._line is not None:
+            self._next = 0.0
+
     def show(self, done: int, results: Mapping[str, Mapping[str, float]] | None = None) -> None:
         """Draw the bar with `done` steps and the latest results, at most ten times a second.
 
@@ -137,7 +143,7 @@ class Bar:
         """
         if self._report is not None and time() >= self._next - _DELAY:
             self._next = time() + _DELAY + _INTERVAL
-            self._report(BarStep(self._label, done, self.total, results or {}))
+            self._report(BarStep(self.label, done, self.total, results or {}))
         if self._stream is None:
             return
         if self._initial is None:
@@ -155,7 +161,7 @@ class Bar:
         """Give the line of tqdm, with tqdm's lock held: tqdm alone keeps the lock after Ctrl-C."""
         if self._line is None:
             self._line = _new_line(
-                desc=self._label,
+                desc=self.label,
                 total=self.total,
                 initial=self._initial,
                 file=self._stream,
@@ -172,6 +178,7 @@ class Bar:
     def _update(self, times: str) -> None:
         """Set count, times and scores, in the longest layout that there is room for."""
         line, is_widget = self._line, hasattr(self._line, "container")
+        line.set_description_str(self.label, refresh=False)
         line.n, line.ncols, line.nrows = self._done, None, None
         size = _WIDGET if is_widget else _find_size(self._stream)
         for layout, which in _LAYOUTS:

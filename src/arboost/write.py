@@ -60,6 +60,12 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         )
     if os.path.isdir(target):
         raise IsADirectoryError(f"cannot write {name!r}: it is a folder. Give the path of a file.")
+    if os.path.exists(target) and not os.path.isfile(target):
+        # The rename would put a file in the place of a device or a pipe.
+        raise OSError(
+            f"cannot write {name!r}: it is a device or a pipe, and the file would take its place. "
+            "Give the path of a file."
+        )
     with write_errors(path):
         scratch, file = _open_scratch(target)
     try:

@@ -33,6 +33,13 @@ def test_features_that_do_not_exist(feature):
         feature_indices([0, feature], NAMED.names, 3, parameter="features", owner="the model")
 
 
+def test_a_close_name_is_suggested():
+    with pytest.raises(ValueError, match=r"does not have: 'heightx'; .*Did you mean 'height'\?"):
+        feature_indices(["heightx"], NAMED.names, 3, parameter="features")
+    with pytest.raises(ValueError, match="Use those"):
+        feature_indices(["xyz"], NAMED.names, 3, parameter="features")
+
+
 @pytest.mark.parametrize("feature", ["age", 3, -4, False])
 def test_the_same_features_are_refused_everywhere(feature):
     table = np.arange(12.0).reshape(4, 3)

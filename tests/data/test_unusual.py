@@ -102,3 +102,38 @@ def test_large_rates():
     model = make("GradientBoostingRegressor", learning_rate=1e6)
     assert warned(model, X, Y).startswith("learning_rate=1e+06 is above 2")
     make("GradientBoostingRegressor", learning_rate=2.0).fit(X, Y)
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=Y)
+REST = FRAME.drop(columns="y")
+ENSEMBLES = [*REGRESSORS, "AdaBoostRegressor", "BaggingRegressor"]
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_target_among_the_columns(name):
+    message = warned(make(name), FRAME, FRAME["y"])
+    assert message.startswith("X has the column 'y', which equals y: the model learns to copy it")
+    make(name).fit(FRAME, "y")  # takes the column out
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_index_in_another_order(name):
+    message = warned(make(name), REST[::-1], FRAME["y"])
+    assert message.startswith("X and y have the same index in different orders")
+    make(name).fit(REST[::-1], FRAME["y"][::-1])
+
+
+def test_dataset_and_comparison_warn_as_well():
+    with pytest.warns(DataWarning, match="equals y"):
+        arboost.Dataset(FRAME, FRAME["y"])
+    with pytest.warns(DataWarning, match="different orders"):
+        arboost.compare(REST[::-1], FRAME["y"], models=["decision_tree"], folds=2)
+
+
+def test_pairs_that_are_fine():
+    model = make("GradientBoostingRegressor")
+    model.fit(FRAME.rename(columns={"a": "y", "y": "d"}), FRAME["y"])  # same name, other values
+    model.fit(REST, FRAME["y"].set_axis(range(100, 160)))  # another index
+    model.fit(REST.set_axis([0] * 60), FRAME["y"])
+    model.fit(REST, FRAME["y"].to_numpy())
+    model.fit(FRAME, FRAME[["y", "a"]].sum(axis=1))  # without a name

@@ -62,7 +62,7 @@ def test_kinds_of_models(model, frame, tmp_path):
 
 def test_an_ensemble(frame):
     members = [("one", arboost.GradientBoostingRegressor(n_estimators=2))]
-    voting = arboost.VotingRegressor(members).fit(FRAME, FRAME["a"])
+    voting = arboost.VotingRegressor(members).fit(FRAME, FRAME["a"].to_numpy())
     found = predict(voting, frame).compute(scheduler="sync")
     np.testing.assert_array_equal(found, voting.predict(FRAME))
 

@@ -248,7 +248,7 @@ def test_explanations_show_values_of_the_user():
             "x": rng.normal(size=n_rows),
         }
     )
-    model = GradientBoostingRegressor(n_estimators=3).fit(table, table["x"])
+    model = GradientBoostingRegressor(n_estimators=3).fit(table, table["x"].to_numpy())
     new = table[:4].copy()
     new["city"] = ["Paris", "Rome", None, "Oslo"]
     new.loc[1, "day"] = pd.NaT

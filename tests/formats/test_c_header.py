@@ -265,9 +265,9 @@ def test_several_files_and_models_in_one_program(tmp_path):
 def test_example_of_the_docs(tmp_path, monkeypatch):
     """The example prints Python's prediction of the same row."""
     monkeypatch.chdir(tmp_path)
-    page = (DOCS / "export.md").read_text("utf-8")
+    page = (DOCS / "tasks" / "export.md").read_text("utf-8")
     code = re.search(r"```python\n(.*?)print", page, re.DOTALL)[1]
-    exec(compile(code, "docs/export.md", "exec"), names := {})
+    exec(compile(code, "docs/tasks/export.md", "exec"), names := {})
     (tmp_path / "main.c").write_text(re.search(r"```c\n(.*?)```", page, re.DOTALL)[1])
     compile_with(COMPILERS[0], FLAGS, tmp_path, "main.c", "-o", "program", "-lm")
     row = pytest.importorskip("pandas").DataFrame({"age": [30.0], "city": ["Oslo"]})

@@ -97,9 +97,9 @@ def interrupt(*_):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_signal_ends_a_tree_inside_a_subtree_and_the_grower_stays_usable(n_threads):
-    """The whole tree is one subtree, on one thread, of more than a hundred milliseconds."""
+    """The whole tree is one subtree, on one thread, of some hundred milliseconds."""
     rng = np.random.default_rng(0)
-    n = 80_000
+    n = 400_000
     codes = encode(rng.integers(0, 200, (n, 10)), [200] * 10)
     gradients = gradients_of(rng.normal(size=(n, 1)), np.ones((n, 1)))
     params = _core.TreeParams()

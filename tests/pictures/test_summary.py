@@ -61,7 +61,7 @@ def test_facts_of_the_fit(rng):
     )
     estimator = arboost.GradientBoostingRegressor(n_estimators=20, n_iter_no_change=3)
     with pytest.warns(arboost.DataWarning, match="'key'"):
-        model = estimator.fit(table, table["x"]).model_
+        model = estimator.fit(table, table["x"].to_numpy()).model_
     summary = model.summary()
     held_out = round(n_rows * estimator.validation_fraction)
     assert summary.facts["trained on"] == f"{n_rows - held_out} rows"

@@ -3,6 +3,7 @@
 import gzip
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -121,3 +122,21 @@ def test_one_kind_at_a_time(table, tmp_path):
     feather.write_feather(table, tmp_path / "c.feather")
     with pytest.raises(ValueError, match=r"a\.csv' \(csv\) and .*c\.feather' \(arrow\) are of two"):
         open_source(tmp_path)
+
+
+MISSING = ["", "NA", "null", "NaN", "None", "#N/A", '""', '"NA"']
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("cell", MISSING)
+def test_missing_cells_are_those_of_pandas(tmp_path, cell, suffix):
+    """One file has one reading, by path and through pandas, in columns of any type."""
+    path = tmp_path / f"rows{suffix}"
+    text = f"size,maker\n1.5,Airbus\n{cell},{cell}\n2.5,no NA\n"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+    (batch,) = open_source(path).batches(100)
+    expected = pd.read_csv(path)
+    for name in expected:
+        assert batch.table.column(name).to_pylist() == [
+            None if pd.isna(value) else value for value in expected[name]
+        ]

@@ -112,7 +112,8 @@ def differences(page, heading=None):
 
     The table is the only one of a page, or the one below a heading.
     """
-    text = (DOCS / page).read_text("utf-8")
+    (path,) = DOCS.rglob(page)
+    text = path.read_text("utf-8")
     if heading is not None:
         text = text.partition(f"\n{heading}\n")[2].partition("\n##")[0]
     rows = re.findall(r"^\| (`test_.*?`) \| (?:.* \| )?(.+?) \|$", text, re.MULTILINE)

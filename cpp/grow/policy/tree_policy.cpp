@@ -16,7 +16,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Rows of mean hessian of a level that a grouped category places by itself (docs/tables.md).
+// Rows of mean hessian of a level that a grouped category places by itself
+// (docs/developers/target_encoding.md).
 constexpr double group_rows = 30;
 
 // The real value of one unit of score. Entropy is in bits, as in scikit-learn.

@@ -24,6 +24,7 @@ from arboost.data.target_encoding import (
     label_target,
     target_encode,
 )
+from arboost.data.unusual import warn_target_pairing
 from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 
@@ -142,6 +143,7 @@ class Dataset:
             PARAMS["missing"].check(missing),
             _checked_encoding(category_encoding),
         )
+        warn_target_pairing(X, y)
         X, y, name = split_target(X, y)
         table = ingest(X, options=self.column_options, device=None)
         if name is not None:

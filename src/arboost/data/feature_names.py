@@ -61,13 +61,17 @@ def feature_indices(
     found = [_feature_index(feature, by_name, n_features) for feature in given]
     unknown = [feature for feature, index in zip(given, found, strict=True) if index is None]
     if unknown:
+        from difflib import get_close_matches
+
         shown = listing(map(repr, unknown))
         has = f"no column names, only the indices 0 to {n_features - 1}"
         if names is not None:
             has = f"the indices 0 to {n_features - 1} and the names {listing(map(repr, names))}"
+        close = get_close_matches(str(unknown[0]), by_name, n=1)
+        advice = f"Did you mean {close[0]!r}?" if close else "Use those."
         raise ValueError(
             f"{parameter} names features that {owner} does not have: {shown}; {owner} has {has}. "
-            "Use those."
+            f"{advice}"
         )
     return [index for index in found if index is not None]
 

@@ -338,7 +338,8 @@ def is_reordered(
         if names == schema.names:
             return False
         if set(names) - {schema.target} != set(schema.names):
-            raise SchemaError(messages.names_message(names, schema.names))
+            features = tuple(name for name in names if name != schema.target)
+            raise SchemaError(messages.names_message(features, schema.names))
         return True
     if n_features != schema.n_features:
         raise SchemaError(

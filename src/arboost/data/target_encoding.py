@@ -51,7 +51,7 @@ Targets = Sequence[tuple[Floats, int | None]]
 ENCODINGS = ("groups", "mean")
 
 _TWO_CLASSES = 2
-# Groups of levels, chosen by held-out scores: docs/tables.md.
+# Groups of levels, chosen by held-out scores: docs/developers/target_encoding.md.
 _MOST_ALONE = 223  # frequent levels, each a group
 _LEAST_ALONE = 20.0  # rows of mean weight of such a level
 _MOST_SHARED = 32  # groups of all other levels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ __all__ = [
     "ColumnNotes",
     "text_kind",
     "warn_constant_columns",
+    "warn_target_pairing",
     "warn_target_scale",
     "warn_weight_scale",
 ]
@@ -182,6 +183,25 @@ def warn_constant_columns(
         f"{found} in the {n_rows} training rows, so there is nothing to split on, and the model "
         "predicts a constant. Check how X was read, and the parameter `missing`."
     )
+
+
+def warn_target_pairing(X: Any, y: Any) -> None:
+    """Warn where a pandas y is a column of X too, or has the index of X in another order."""
+    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or (X.ndim, y.ndim) != (2, 1):
+        return
+    if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):
+        by_name = f", or pass y={y.name!r}, which takes it out" if isinstance(y.name, str) else ""
+        warn_caller(
+            f"X has the column {y.name!r}, which equals y: the model learns to copy it. Drop it "
+            f"from X{by_name}."
+        )
+    if len(X) != len(y) or y.index.equals(X.index):
+        return
+    if X.index.is_unique and y.index.is_unique and y.index.isin(X.index).all():
+        warn_caller(
+            "X and y have the same index in different orders, but rows are matched by position. "
+            "Pass y.loc[X.index], or arrays where the order is right."
+        )
 
 
 def warn_target_scale(name: str, largest: float) -> None:

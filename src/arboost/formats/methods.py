@@ -122,8 +122,8 @@ class ExportMethods(Model):
             Rows to predict, as `Dataset.from_files` takes them; also a generator of tables. Of
             files, only the features and `columns_to_keep` are read.
         path : str or path-like
-            File to write, of Parquet (.parquet), Arrow (.arrow, .feather) or CSV (.csv, .tsv, also
-            with .gz or .zst).
+            File to write, of Parquet (.parquet), Arrow (.arrow, .feather), CSV (.csv, .tsv) or JSON
+            lines (.jsonl), the latter two also with .gz or .zst.
         columns_to_keep : list of str, optional
             Columns to copy, before the predictions; categories become plain values.
         method : {"predict", "predict_proba", "predict_raw"}, default="predict"

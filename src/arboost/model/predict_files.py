@@ -7,21 +7,21 @@ Two batches and their predictions are in memory, however many rows there are.
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboost.errors import SchemaError
+from arboost.model.prediction_file import write_batches
 from arboost.sources.arrow import require_pyarrow
 from arboost.sources.opening import has_columns, open_source
 from arboost.sources.paths import file_kind
-from arboost.sources.schemas import as_schema, selected
+from arboost.sources.schemas import selected
 from arboost.sources.source import Source
-from arboost.write import remove_orphans, replaced_file, write_errors
 
 __all__ = ["predict_to_file"]
 
@@ -37,14 +37,16 @@ def predict_to_file(
     method: str,
     batch_rows: int,
     n_jobs: int | None,
+    kind: str | None = None,
 ) -> int:
     """Write the predictions of all rows of a source; return the number of rows.
 
-    The model has the methods of `Predictor`, a schema and classes; `Predictor.predict_files` has
-    the parameters.
+    The file is of a `kind`, or of that of its name. The model has the methods of `Predictor`, a
+    schema and classes; `Predictor.predict_files` has the parameters.
     """
     require_pyarrow("predict_files")
-    file_kind(os.fsdecode(path))
+    if kind is None:
+        file_kind(os.fsdecode(path))
     _check_method(model, method)
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
@@ -64,7 +66,7 @@ def predict_to_file(
     first = next(batches, None)
     if first is None:
         first = predicted(_no_rows(rows, model), rows.label)
-    return _write(chain([first], batches), first.schema, path)
+    return write_batches(chain([first], batches), first.schema, path, kind=kind)
 
 
 def _check_method(model: Any, method: str) -> None:
@@ -142,15 +144,12 @@ def _plain(column: Any) -> Any:
 
 def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
     """Return the results of a method as columns of PyArrow by name."""
-    import pyarrow
-
     if method == "predict":
         targets = _numbered("prediction", values)
         classes = model.classes if isinstance(model.classes, tuple) else [model.classes]
-        kinds = [None if labels is None else pyarrow.array(labels).type for labels in classes]
-        kinds = kinds if len(kinds) == len(targets) else kinds * len(targets)
-        columns = zip(targets.items(), kinds, strict=True)
-        return {name: pyarrow.array(column, kind) for (name, column), kind in columns}
+        classes = classes if len(classes) == len(targets) else classes * len(targets)
+        columns = zip(targets.items(), classes, strict=True)
+        return {name: _label_column(column, labels) for (name, column), labels in columns}
     if method == "predict_raw":
         named = _numbered("raw", values)
     elif isinstance(values, list):  # of several targets
@@ -161,7 +160,26 @@ def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
         }
     else:
         named = {f"proba_{label}": values[:, i] for i, label in enumerate(model.classes)}
-    return {name: pyarrow.array(np.ascontiguousarray(one)) for name, one in named.items()}
+    return {name: _number_column(one) for name, one in named.items()}
+
+
+def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
+    """Return predicted values or labels as a column, of one type in all batches."""
+    import pyarrow
+
+    if values.dtype.kind in "iuf" and (labels is None or labels.dtype == values.dtype):
+        return _number_column(values)
+    return pyarrow.array(values, None if labels is None else pyarrow.array(labels).type)
+
+
+def _number_column(values: NDArray[Any]) -> Any:
+    """Return numbers as a column; `pyarrow.array` would import pandas, for a tenth of a second."""
+    import pyarrow
+
+    data = pyarrow.py_buffer(np.ascontiguousarray(values))
+    return pyarrow.Array.from_buffers(
+        pyarrow.from_numpy_dtype(values.dtype), len(values), [None, data]
+    )
 
 
 def _numbered(name: str, values: Any) -> dict[str, Any]:
@@ -182,73 +200,3 @@ def _record_batch(kept: dict[str, Any], predicted: dict[str, Any]) -> Any:
         )
     columns = kept | predicted
     return pyarrow.RecordBatch.from_arrays(list(columns.values()), list(columns))
-
-
-def _write(batches: Iterator[Any], schema: Any, path: str | os.PathLike[str]) -> int:
-    """Write record batches to a file, whose name gives its kind; return the number of rows."""
-    remove_orphans(path)
-    n_rows = 0
-    with replaced_file(path) as file:
-        sink = _Sink(file, path)
-        writer = _Writer(sink, schema, os.fsdecode(path))
-        try:
-            for batch in batches:
-                writer.write(as_schema(batch, schema))
-                n_rows += batch.num_rows
-        except BaseException:
-            sink.is_dropped = True
-            raise
-        finally:
-            writer.close()
-    return n_rows
-
-
-class _Sink(io.RawIOBase):
-    """A file that PyArrow writes to, but does not close."""
-
-    def __init__(self, file: BinaryIO, path: str | os.PathLike[str]) -> None:
-        self._file = file
-        self._path = path
-        self.is_dropped = False  # whether the rest, such as a footer, need not be written
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        if not self.is_dropped:
-            with write_errors(self._path):
-                self._file.write(data)
-        return len(data)
-
-
-class _Writer:
-    """Writer of record batches: Parquet, Arrow, CSV or TSV."""
-
-    def __init__(self, sink: _Sink, schema: Any, name: str) -> None:
-        import pyarrow
-        from pyarrow import csv, parquet, types
-
-        kind, compression = file_kind(name)
-        self._stream = pyarrow.PythonFile(sink, "w")
-        if compression is not None:
-            self._stream = pyarrow.CompressedOutputStream(self._stream, compression)
-        if kind == "parquet":
-            # Floats hardly ever repeat: a dictionary of them would take most of the time.
-            texts = [field.name for field in schema if not types.is_floating(field.type)]
-            self._writer = parquet.ParquetWriter(self._stream, schema, use_dictionary=texts)
-        elif kind == "arrow":
-            lz4 = "lz4" if pyarrow.Codec.is_available("lz4") else None
-            options = pyarrow.ipc.IpcWriteOptions(compression=lz4)
-            self._writer = pyarrow.ipc.new_file(self._stream, schema, options=options)
-        else:
-            delimiter = "\t" if kind == "tsv" else ","
-            options = csv.WriteOptions(delimiter=delimiter)
-            self._writer = csv.CSVWriter(self._stream, schema, write_options=options)
-
-    def write(self, batch: Any) -> None:
-        self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        """Write the rest of the file."""
-        self._writer.close()
-        self._stream.close()

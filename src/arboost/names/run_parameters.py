@@ -32,7 +32,7 @@ _STOPPING = (
     ),
     Row(
         "eval_metric",
-        "The first metric stops the fit; docs/metrics.md lists them.",
+        "The first metric stops the fit; docs/reference/metrics.md lists them.",
         sklearn="scoring",
         xgboost="eval_metric custom_metric feval",
         lightgbm="eval_metric metric metrics metric_types feval",

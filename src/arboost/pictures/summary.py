@@ -27,9 +27,9 @@ from arboost.params.forest import (
 from arboost.params.kinds import Param
 from arboost.pictures.tree_words import display_width, number_text, printable, shortened
 
-__all__ = ["Summary"]
+__all__ = ["PARAMETER_TABLES", "Summary", "value_text"]
 
-_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
+PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
     "classifier": (
         BOOSTED_CLASSIFIER,
         RANDOM_FOREST_CLASSIFIER,
@@ -222,11 +222,11 @@ def _changed(model: Model) -> dict[str, str]:
     given = model.params
     candidates = [
         {name: value for name, value in given.items() if _differs(value, table[name])}
-        for table in _TABLES[model.kind]
+        for table in PARAMETER_TABLES[model.kind]
         if given.keys() <= table.keys()
     ]
     nearest = min(candidates, key=len, default={})
-    return {name: shortened(printable(_value_text(value)), 60) for name, value in nearest.items()}
+    return {name: shortened(printable(value_text(value)), 60) for name, value in nearest.items()}
 
 
 def _differs(value: Any, param: Param) -> bool:
@@ -235,7 +235,8 @@ def _differs(value: Any, param: Param) -> bool:
     return not (is_nan and value != value) and value != default  # noqa: PLR0124
 
 
-def _value_text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a parameter as users write it; a function by its name."""
     if isinstance(value, Mapping) and set(value) == {"custom"}:
         return f"{value['custom']} (a function)"
     if value is None or isinstance(value, bool):

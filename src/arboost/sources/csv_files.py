@@ -6,14 +6,14 @@ About 40 blocks of a file are in memory.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from arboost.sources.arrow import naming_file
 from arboost.sources.files import DAMAGED, DataFile, file_stamp
-from arboost.sources.paths import file_kind
+from arboost.sources.paths import compression_of
 
-__all__ = ["CsvFile", "TsvFile"]
+__all__ = ["CsvFile", "TsvFile", "conversion"]
 
 # Two threads parse a file as fast in blocks of 1 MB as in larger ones, in less memory.
 _BLOCK_BYTES = 1 << 20
@@ -22,6 +22,24 @@ _OTHER_TYPE = (
     "one form, convert the file to Parquet, or pass a pyarrow.dataset.Dataset with types of your "
     "own."
 )
+
+
+# Cells without a value, in columns of any type: those of pandas, so that a file has one reading.
+_NAMES = "NA N/A n/a <NA> #NA #N/A NULL null None NaN nan -NaN -nan"
+_ERRORS = "1.#IND 1.#QNAN -1.#IND -1.#QNAN"
+_MISSING = ["", "#N/A N/A", *_NAMES.split(), *_ERRORS.split()]
+
+
+def conversion(types: Mapping[str, Any] | None = None, columns: Sequence[str] = ()) -> Any:
+    """Return PyArrow's options for the values of CSV files: types by name, and columns to read."""
+    from pyarrow import csv
+
+    return csv.ConvertOptions(
+        column_types=dict(types or {}),
+        include_columns=list(columns),
+        null_values=_MISSING,
+        strings_can_be_null=True,
+    )
 
 
 class CsvFile(DataFile):
@@ -45,7 +63,7 @@ class CsvFile(DataFile):
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches of about `batch_rows` rows, with the types of the schema."""
         types = {name: schema.field(name).type for name in columns}
-        is_plain = file_kind(self.path)[1] is None
+        is_plain = compression_of(self.path) is None
         blocks: list[Any] = []
         n_rows = 0
         with naming_file(self.path, _OTHER_TYPE):
@@ -66,7 +84,9 @@ class CsvFile(DataFile):
 
         form = dataset.CsvFileFormat(
             csv.ParseOptions(delimiter=self.delimiter),
-            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES),
+            default_fragment_scan_options=dataset.CsvFragmentScanOptions(
+                conversion(), csv.ReadOptions(block_size=_BLOCK_BYTES)
+            ),
         )
         fragment = form.make_fragment(os.path.abspath(self.path), fs.LocalFileSystem())
         # Columns that are not read need a type, too.
@@ -94,12 +114,12 @@ class CsvFile(DataFile):
         import pyarrow
         from pyarrow import csv
 
-        _, compression = file_kind(path)
+        compression = compression_of(path)
         return csv.open_csv(
             raw if compression is None else pyarrow.CompressedInputStream(raw, compression),
             csv.ReadOptions(block_size=_BLOCK_BYTES),
             csv.ParseOptions(delimiter=cls.delimiter),
-            csv.ConvertOptions(column_types=types, include_columns=list(types or ())),
+            conversion(types, list(types or ())),
         )
 
 

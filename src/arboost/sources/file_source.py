@@ -8,7 +8,15 @@ from typing import Any
 from arboost.sources.arrow import require_pyarrow
 from arboost.sources.csv_files import CsvFile, TsvFile
 from arboost.sources.files import ArrowFile, DataFile, ParquetFile
-from arboost.sources.paths import Found, file_kind, find_files, partition_keys, paths_label
+from arboost.sources.json_files import JsonLinesFile
+from arboost.sources.paths import (
+    TEXT_KINDS,
+    Found,
+    file_kind,
+    find_files,
+    partition_keys,
+    paths_label,
+)
 from arboost.sources.schemas import as_schema, common_schema
 from arboost.sources.source import Part, Source
 
@@ -19,6 +27,7 @@ _READERS: dict[str, type[DataFile]] = {
     "arrow": ArrowFile,
     "csv": CsvFile,
     "tsv": TsvFile,
+    "jsonl": JsonLinesFile,
 }
 
 
@@ -42,7 +51,7 @@ class FileSource(Source):
         n_rows = None if None in counts else sum(count for count in counts if count is not None)
         super().__init__(label, schema, n_rows, sum(file.n_bytes for file in files))
         self.files = tuple(files)
-        self._keys = tuple(keys)
+        self.keys = tuple(keys)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -51,7 +60,7 @@ class FileSource(Source):
 
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         before = 0
-        for file, keys in zip(self.files, self._keys, strict=True):
+        for file, keys in zip(self.files, self.keys, strict=True):
             file.check_unchanged()
             columns = [name for name in self.arrow_schema.names if name not in keys]
             for batch, n_bytes in file.read(columns, self.arrow_schema, batch_rows):
@@ -60,11 +69,11 @@ class FileSource(Source):
             before += file.n_bytes
 
 
-def open_files(X: Any, columns: Sequence[str] | None) -> FileSource:
+def open_files(X: Any, columns: Sequence[str] | None, kind: str | None = None) -> FileSource:
     """Return the source of a path, a pattern, a folder or a list of them; see `find_files`."""
     require_pyarrow("Reading files")
-    found = find_files(X)
-    kind = _one_kind(found)
+    found = find_files(X, kind)
+    kind = _one_kind(found) if kind is None else kind
     files = [_READERS[kind].open(file.path) for file in found]
     keys = [
         {name: key for name, key in of_file.items() if name not in file.schema.names}
@@ -73,7 +82,7 @@ def open_files(X: Any, columns: Sequence[str] | None) -> FileSource:
     schema = common_schema(
         [(file.path, _with_keys(file, of_file)) for file, of_file in zip(files, keys, strict=True)],
         columns,
-        promotes=kind in ("csv", "tsv"),
+        promotes=kind in TEXT_KINDS,
     )
     return FileSource(paths_label(X), files, schema, keys)
 

@@ -42,8 +42,8 @@ def open_source(
     Parameters
     ----------
     X : str, path-like or list of them
-        Parquet, Arrow, Feather, CSV or TSV files, patterns such as "data/*.parquet", or folders,
-        whose hive partition keys are columns.
+        Parquet, Arrow, Feather, CSV, TSV or JSON lines files, patterns such as "data/*.parquet",
+        or folders, whose hive partition keys are columns.
     X : pyarrow.dataset.Dataset
     X : pyarrow.RecordBatchReader, polars.LazyFrame or DuckDB relation
         It is read once, into a temporary file.

@@ -16,7 +16,9 @@ from typing import Any
 
 __all__ = [
     "FORMATS",
+    "TEXT_KINDS",
     "Found",
+    "compression_of",
     "file_kind",
     "find_files",
     "is_path",
@@ -25,7 +27,7 @@ __all__ = [
     "paths_label",
 ]
 
-# Suffix -> kind of file; CSV and TSV may also be compressed.
+# Suffix -> kind of file; those of text may also be compressed.
 FORMATS = {
     ".parquet": "parquet",
     ".parq": "parquet",
@@ -36,7 +38,10 @@ FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
+TEXT_KINDS = ("csv", "tsv", "jsonl")
 COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 
 _SHOWN_PATHS = 3
@@ -69,8 +74,10 @@ def paths_label(X: Any) -> str:
     return ", ".join(shown) + more
 
 
-def find_files(X: Any) -> list[Found]:
+def find_files(X: Any, kind: str | None = None) -> list[Found]:
     """Return the files of a path, pattern, folder or list of them, in the order of their rows.
+
+    With a kind, the names of the files need not tell it.
 
     Raises
     ------
@@ -80,7 +87,7 @@ def find_files(X: Any) -> list[Found]:
         The suffix of a file is unknown, or a file is there twice.
     """
     given = [os.fsdecode(one) for one in ([X] if is_path(X) else X)]
-    found = [file for one in given for file in _expand(os.path.expanduser(one))]
+    found = [file for one in given for file in _expand(os.path.expanduser(one), kind)]
     if len(given) > 1:
         base = os.path.commonpath([os.path.dirname(os.path.abspath(file.path)) for file in found])
         found = [Found(file.path, base) for file in found]
@@ -95,13 +102,18 @@ def file_kind(path: str) -> tuple[str, str | None]:
     if compression is not None:
         suffix = os.path.splitext(stem)[1]
     kind = FORMATS.get(suffix)
-    if kind is None or (compression is not None and kind not in ("csv", "tsv")):
+    if kind is None or (compression is not None and kind not in TEXT_KINDS):
         raise ValueError(
             f"The file {path!r} is of an unknown kind: its name must end in one of "
-            f"{', '.join(FORMATS)}, or for CSV and TSV also in {' or '.join(COMPRESSED)} after "
+            f"{', '.join(FORMATS)}, or for text also in {' or '.join(COMPRESSED)} after "
             "that. Rename the file, or pass a pyarrow.dataset.Dataset."
         )
     return kind, compression
+
+
+def compression_of(path: str) -> str | None:
+    """Return the compression of a file by its name, or None."""
+    return COMPRESSED.get(os.path.splitext(path.lower())[1])
 
 
 def partition_keys(found: Sequence[Found]) -> list[dict[str, Any]]:
@@ -110,15 +122,17 @@ def partition_keys(found: Sequence[Found]) -> list[dict[str, Any]]:
     They are in the names of folders, such as year=2024. Keys are integers where all of them can
     be, and strings otherwise.
     """
-    import pyarrow
-    from pyarrow import dataset
-
     below = [os.path.relpath(os.path.dirname(file.path) or ".", file.base or ".") for file in found]
     names = [
         [folder.partition("=")[0] for folder in folders.split(os.sep) if "=" in folder]
         for folders in below
     ]
     known = dict.fromkeys(name for of_file in names for name in of_file)
+    if not known:
+        return [{} for _ in found]
+    import pyarrow
+    from pyarrow import dataset  # takes a tenth of a second: it imports pandas
+
     reader = dataset.HivePartitioning(pyarrow.schema([(name, pyarrow.string()) for name in known]))
     keys = [
         dataset.get_partition_keys(reader.parse(folders.replace(os.sep, "/") + "/"))
@@ -139,12 +153,13 @@ def _key_column(keys: Sequence[str | None]) -> Any:
     return column
 
 
-def _expand(path: str) -> list[Found]:
+def _expand(path: str, kind: str | None) -> list[Found]:
     """Return the files of one path, pattern or folder."""
     if os.path.isdir(path):
         return _in_folder(path, path)
     if os.path.exists(path):
-        file_kind(path)
+        if kind is None:
+            file_kind(path)
         return [Found(path, os.path.dirname(path))]
     if "://" in path:
         raise ValueError(
@@ -161,7 +176,8 @@ def _expand(path: str) -> list[Found]:
             # "**" matches a folder and also the files in it.
             found += [] if "**" in path else _in_folder(match, base)
         else:
-            file_kind(match)
+            if kind is None:
+                file_kind(match)
             found.append(Found(match, base))
     if not found:
         raise FileNotFoundError(f"No file matches the pattern {path!r}. Check the pattern.")

@@ -20,6 +20,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
+from arboost.data.unusual import warn_target_pairing
 from arboost.errors import warn_caller
 from arboost.losses import Loss, Target
 
@@ -169,6 +170,7 @@ def training_rows(
     if not isinstance(X, Dataset | Rows):
         if schema is not None:
             _check_schema(options, schema)
+        warn_target_pairing(X, y)
         X, y, name = split_target(X, y)
         # At prediction, levels become their stored encodings; training rows are encoded anew.
         known = None if schema is None else without_target_encoding(schema)

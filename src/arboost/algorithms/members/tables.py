@@ -22,6 +22,7 @@ from arboost.data.raw_columns import is_column, unique_names
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import checked_matrix, is_sparse
 from arboost.data.table import as_array, is_records, is_reordered, row_of_series
+from arboost.data.unusual import warn_target_pairing
 
 __all__ = [
     "MemberTable",
@@ -97,6 +98,7 @@ def training_table(
 
     `schema` has the columns of the model whose training is continued.
     """
+    warn_target_pairing(X, y)
     X, y, name = split_target(X, y)
     table = member_table(X, schema)
     if name is not None:

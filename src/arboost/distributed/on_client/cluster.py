@@ -65,7 +65,7 @@ def run_program(
     listener: Listener,
     *,
     workers: Sequence[Any] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # frozen
 ) -> Any:
     """Return the result of a program that runs on workers of a cluster at the same time.
 
