@@ -152,7 +152,7 @@ def cv(
         raise TypeError(
             f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: cv goes round "
             "by round on bins that folds share, so it needs a booster of arboost on its own trees. "
-            "For others there is sklearn.model_selection.cross_validate."
+            "For others there are arboost.compare and sklearn.model_selection.cross_validate."
         )
     started = time.monotonic()
     given = estimator._checked_params()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arboost.params.boosting import BOOSTED_CLASSIFIER, PARAMS
 from arboost.params.compound_kinds import Learner
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
 from arboost.params.shared import BUNDLING, VALIDATION
 
 __all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
@@ -27,7 +27,6 @@ ENGINE_ONLY = (
 )
 
 _SHARED = (
-    "max_leaves",
     "min_samples_leaf",
     "max_bins",
     "categorical_features",
@@ -57,6 +56,7 @@ _COMMON = by_name(
         default=50,
         low=1,
         text="Number of learners; fewer after early stopping, or where no further learner helps.",
+        search=Search(10, 500, log=True),
     ),
     Choice(
         name="tree_method",
@@ -100,6 +100,7 @@ def _depth(default: int) -> Integer:
         text="Largest number of splits between the root of a tree and a leaf; None sets no limit. "
         "1: stumps.",
         advice="Use max_depth=None for no limit.",
+        search=Search(1, 8),
     )
 
 
@@ -113,6 +114,7 @@ def _rate(high: float, limit: str) -> Real:
         high_open=True,
         text=f"Factor on the weight of every learner; smaller rates need more learners{limit}.",
         advice="Use learning_rate=1.0 for full steps.",
+        search=Search(0.05, 1.5, log=True),
     )
 
 
@@ -136,6 +138,7 @@ def _metric(default: str) -> Param:
 
 _ALL = (
     {name: PARAMS[name] for name in _SHARED}
+    | by_name(replace(PARAMS["max_leaves"], search=None))  # max_depth is searched instead
     | by_name(BUNDLING)
     | by_name(VALIDATION["n_iter_no_change"])  # without the text on n_estimators="auto"
     | _COMMON
@@ -153,6 +156,7 @@ ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
         options=("discrete", "real", "gentle"),
         text="Contribution of a learner to the scores: its vote, weighted by its error (SAMME for "
         "more than two classes); half the log-odds of its probabilities; or their difference.",
+        search=Search(choices=("discrete", "real", "gentle")),
     ),
     BOOSTED_CLASSIFIER["class_weight"],
 )
@@ -168,5 +172,6 @@ ADABOOST_REGRESSOR: dict[str, Param] = _ALL | by_name(
         options=("linear", "square", "exponential"),
         text="Loss of a row with the error d, relative to the largest error: d, d^2, or "
         "1 - exp(-d).",
+        search=Search(choices=("linear", "square", "exponential")),
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from arboost.params.boosting import PARAMS
 from arboost.params.compound_kinds import Learner
 from arboost.params.count_kinds import CountOrShare
-from arboost.params.kinds import Flag, Integer, Param, by_name
+from arboost.params.kinds import Flag, Integer, Param, Search, by_name
 
 __all__ = ["BAGGING"]
 
@@ -33,12 +33,14 @@ BAGGING: dict[str, Param] = by_name(
         text="Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of "
         "the sum of sample_weight). None draws as many as the table has.",
         advice="Use max_samples=None for as many as the table has, or 0.5 for half of them.",
+        search=Search(0.3, 1.0),
     ),
     CountOrShare(
         name="max_features",
         default=1.0,
         text="Number of features to draw for each bag, or a share of them; at least one is drawn.",
         advice="Use max_features=1.0 for all of them.",
+        search=Search(0.3, 1.0),
     ),
     Flag(
         name="bootstrap",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arboost.params.compound_kinds import ClassWeight, LossChoice, Quantiles
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search
 from arboost.params.kinds import by_name as _table
 from arboost.params.shared import BUNDLING, COLUMNS, DEVICE, LEVELS, RUN, VALIDATION
 
@@ -48,6 +48,7 @@ _BOOSTING = _table(
         '600 rounds take about a second, 0.05 in the fit; with preset="fast", 0.1 in both; with '
         'preset="best", 0.025 in both up to 10,000 rows, rising to 0.1 at 640,000.',
         advice='Use learning_rate="auto", or 0.1.',
+        search=Search(0.02, 0.3, log=True),
     ),
     Choice(
         name="boosting",
@@ -121,6 +122,9 @@ _SPLITS = _table(
     ),
 )
 
+_FRIEDMAN = ("boosting", "gradient")  # which has no penalties
+_GOSS = ("sampling_method", "goss")
+
 _TREES = _table(
     Integer(
         name="max_depth",
@@ -139,6 +143,7 @@ _TREES = _table(
         optional=True,
         text="Largest number of leaves of a tree; None sets no limit.",
         advice="Use max_leaves=None for no limit.",
+        search=Search(4, 128, log=True),
     ),
     Choice(
         name="grow_policy",
@@ -155,12 +160,14 @@ _TREES = _table(
         text='Smallest sum of hessians (with boosting="gradient", of weights) in each child of a '
         'split. "auto": 1; with n_estimators="auto", 0.1.',
         advice='Use min_child_weight="auto", or 1.',
+        search=Search(0.01, 30.0, log=True),
     ),
     Integer(
         name="min_samples_leaf",
         default=1,
         low=1,
         text="Smallest number of training rows in each child of a split.",
+        search=Search(1, 100, log=True),
     ),
     Real(name="gamma", default=0.0, low=0.0, text="Gain that a split must exceed."),
     Real(
@@ -171,8 +178,15 @@ _TREES = _table(
         text='L2 penalty on the leaf values. None: 1; with n_estimators="auto", 3, or 1 '
         'for leaves of several values; with boosting="gradient", which has no penalties, 0.',
         advice="Use reg_lambda=None for the default.",
+        search=Search(0.01, 30.0, log=True, unless=_FRIEDMAN),
     ),
-    Real(name="reg_alpha", default=0.0, low=0.0, text="L1 penalty on the leaf values."),
+    Real(
+        name="reg_alpha",
+        default=0.0,
+        low=0.0,
+        text="L1 penalty on the leaf values.",
+        search=Search(0.001, 10.0, log=True, unless=_FRIEDMAN),
+    ),
     Real(
         name="max_delta_step",
         default=0.0,
@@ -183,7 +197,7 @@ _TREES = _table(
 )
 
 
-def _share(name: str, text: str, auto: str | None = None) -> Fraction:
+def _share(name: str, text: str, auto: str | None = None, search: Search | None = None) -> Fraction:
     """Return a share of rows or columns; ``auto`` is the text on the value "auto", if allowed."""
     advice = f"Use {name}=1 for all."
     if auto is None:
@@ -195,13 +209,16 @@ def _share(name: str, text: str, auto: str | None = None) -> Fraction:
         automatic=True,
         text=f'{text} "auto": 1; with n_estimators="auto", {auto}.',
         advice=advice,
+        search=search,
     )
 
 
 def _goss_share(name: str, default: float, text: str) -> Fraction:
     text = f'With sampling_method="goss": share of the training rows that {text}.'
-    advice = f"Use {name}={default} for the default."
-    return Fraction(name=name, default=default, low_open=True, text=text, advice=advice)
+    advice, search = f"Use {name}={default} for the default.", Search(0.05, 0.5, only=_GOSS)
+    return Fraction(
+        name=name, default=default, low_open=True, text=text, advice=advice, search=search
+    )
 
 
 _SAMPLING = _table(
@@ -209,6 +226,7 @@ _SAMPLING = _table(
         "subsample",
         "Share of the training rows that each tree is grown on.",
         '0.5 unless sampling_method="goss"',
+        Search(0.4, 1.0, unless=_GOSS),
     ),
     Choice(
         name="sampling_method",
@@ -227,9 +245,15 @@ _SAMPLING = _table(
         "colsample_bytree",
         "Share of the features that each tree may use.",
         "6 / sqrt(n_features), at least 0.1 and at most 1",
+        Search(0.2, 1.0),
     ),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
-    _share("colsample_bynode", "Share of the level's features that each node may use.", "0.7"),
+    _share(
+        "colsample_bynode",
+        "Share of the level's features that each node may use.",
+        "0.7",
+        Search(0.4, 1.0),
+    ),
 )
 
 _DROPOUT = _table(
@@ -245,6 +269,7 @@ _DROPOUT = _table(
         default=0.0,
         text="DART: probability that a round drops no tree.",
         advice="Use skip_drop=0 for dropout in every round.",
+        search=Search(0.0, 0.8, unless=("rate_drop", 0.0)),
     ),
     Flag(
         name="one_drop",

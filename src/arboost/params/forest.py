@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from arboost.params.boosting import PARAMS
 from arboost.params.count_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
+from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
 from arboost.params.shared import BUNDLING, MONOTONIC_CST
 
 __all__ = [
@@ -38,6 +38,7 @@ _TREE = by_name(
         optional=True,
         text="Largest number of splits between the root of a tree and a leaf; None sets no limit.",
         advice="Use max_depth=None for no limit.",
+        search=Search(2, 64, log=True),
     ),
     CountOrShare(
         name="min_samples_split",
@@ -53,6 +54,7 @@ _TREE = by_name(
         text="Smallest number of training rows, or share of them, in each child of a split; "
         "a row that is drawn twice is one row.",
         advice="Use min_samples_leaf=1 for no limit.",
+        search=Search(1, 64, log=True),
     ),
     Fraction(
         name="min_weight_fraction_leaf",
@@ -123,6 +125,7 @@ _FOREST = by_name(
         text="With bootstrap=True: number of draws for each tree, or that number as a share of "
         "the rows; None draws as often as there are rows.",
         advice="Use max_samples=None for as many draws as rows.",
+        search=Search(0.3, 1.0, only=("bootstrap", True)),
     ),
 )
 
@@ -143,6 +146,7 @@ def _features(default: object) -> FeatureCount:
         text="Number of features drawn for each node as candidates for its split: the square root "
         "or the logarithm of their number, a number, a share of them, or None for all.",
         advice="Use max_features=None for all.",
+        search=Search(0.1, 1.0),
     )
 
 

@@ -10,6 +10,7 @@ import math
 import numbers
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ __all__ = [
     "Integer",
     "Param",
     "Real",
+    "Search",
     "Seed",
     "Verbosity",
     "by_name",
@@ -35,14 +37,58 @@ _LARGEST_SEED = 2**32 - 1  # as scikit-learn
 _LONGEST_VALUE = 80  # characters of a value in messages
 
 
+Condition = tuple[str, Any]  # a parameter, and its value
+
+
+@dataclass(frozen=True)
+class Search:
+    """Values of a parameter that `arboost.tune` tries; a part of those that are allowed.
+
+    Attributes
+    ----------
+    low, high : int or float
+        Range: whole numbers where `low` is an int.
+    log : bool
+        Whether the logarithm of the values is uniform.
+    choices : tuple
+        Values instead of a range.
+    only, unless : tuple of str and value, or None
+        Another parameter and the value without which, or with which, this one is not searched.
+    """
+
+    low: float = 0
+    high: float = 0
+    log: bool = False
+    choices: tuple[Any, ...] = ()
+    only: Condition | None = None
+    unless: Condition | None = None
+
+    @property
+    def text(self) -> str:
+        """The values, for tables of parameters."""
+        if self.choices:
+            return ", ".join(map(repr, self.choices))
+        return f"{self.low:g} to {self.high:g}" + (", log scale" if self.log else "")
+
+    def applies(self, params: Mapping[str, Any]) -> bool:
+        """Whether the parameter is searched, next to these values of the others."""
+        if self.only is not None and params.get(self.only[0]) != self.only[1]:
+            return False
+        return self.unless is None or params.get(self.unless[0]) != self.unless[1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Param:
-    """One parameter: name, default, text and advice; subclasses define the allowed values."""
+    """One parameter: name, default, text and advice; subclasses define the allowed values.
+
+    `search` has the values that `arboost.tune` tries; None: it is not searched.
+    """
 
     name: str
     default: Any
     text: str
     advice: str = ""
+    search: Search | None = None
 
     @property
     def type_name(self) -> str:

@@ -31,6 +31,7 @@ from arboost.training.inputs import dataset_rows
 
 __all__ = [
     "arguments_for_rows",
+    "dataset_of",
     "fit_on_rows",
     "in_order",
     "is_engine",
@@ -75,8 +76,20 @@ def shared_dataset(
     if y.ndim != 1 or getattr(estimator, "quantiles", False):
         return None
     assert isinstance(estimator, EngineEstimator)
+    data = dataset_of(estimator, X, y, sample_weight, n_jobs)
+    return data if data.encoded_table is None else None
+
+
+def dataset_of(
+    estimator: EngineEstimator,
+    X: object,
+    y: NDArray[Any],
+    sample_weight: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Dataset:
+    """Return the table, binned by the parameters of an estimator; parameters as above."""
     params = estimator._checked_params()
-    data = Dataset(
+    return Dataset(
         X,
         y,
         sample_weight=sample_weight,
@@ -89,7 +102,6 @@ def shared_dataset(
         category_encoding=category_encoding(params, estimator._USUAL_ENCODING),
         n_jobs=n_jobs,
     )
-    return data if data.encoded_table is None else None
 
 
 def fit_on_rows(

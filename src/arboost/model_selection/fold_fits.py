@@ -1,0 +1,265 @@
+"""Fits of any estimator to the training rows of folds, on bins that all of them share.
+
+    X ──bins──▶ Dataset ─┬─▶ estimator A, fold 0: its training rows ─▶ held-out rows ─▶ score
+                         ├─▶ estimator A, fold 1 ...
+                         └─▶ estimator B, fold 0 ...
+
+Bins see the held-out rows, but not their targets. Where a category has to be encoded by the target,
+every fit reads its own training rows instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from arboost.algorithms.bagging.base import Bagging
+from arboost.algorithms.estimator import EngineEstimator
+from arboost.algorithms.members.arguments import weight_name
+from arboost.algorithms.members.shared_fits import fit_on_rows, is_engine, shared_dataset
+from arboost.algorithms.members.tables import MemberTable, take_rows, training_table
+from arboost.algorithms.stacking.base import Stacking
+from arboost.data.dataset import Dataset
+from arboost.data.target import Task, target, weights
+from arboost.losses.base import Floats
+from arboost.model_selection.scoring import Scorer, predict
+from arboost.model_selection.space import owners
+from arboost.model_selection.task import kind_of
+from arboost.sources.opening import is_source
+from arboost.training.held_out import groups_of
+from arboost.training.splits import Split
+from arboost.training.splits import folds as make_folds
+
+__all__ = ["FoldResult", "FoldRows", "SelectionRows", "bins_key", "read_rows", "silenced"]
+
+_BINNING = (
+    "max_bins",
+    "tree_method",
+    "bundling",
+    "max_conflict_rate",
+    "categorical_features",
+    "category_encoding",
+    "missing",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionRows:
+    """Rows of nonzero weight of a user's table, with their target.
+
+    Attributes
+    ----------
+    table : MemberTable
+        X in the type of the user.
+    y : array of shape (n_rows,)
+        Labels or values as the user gave them.
+    task : Task
+    weight : float64 array of shape (n_rows,), or None
+        Weights above 0.
+    groups : array of shape (n_rows,), or None
+    kept : uint32 array, or None
+        Positions of the rows among those given; None where all are kept.
+    n_given : int
+        Number of rows given.
+    """
+
+    table: MemberTable
+    y: NDArray[Any]
+    task: Task
+    weight: Floats | None
+    groups: NDArray[Any] | None
+    kept: NDArray[np.uint32] | None
+    n_given: int
+
+    def splits(self, folds: object, seed: int) -> list[Split]:
+        """Return folds as positions among these rows; lists count the rows that were given."""
+        is_listed = hasattr(folds, "__iter__") and not hasattr(folds, "split")
+        if is_listed and self.kept is not None:
+            listed = make_folds(np.empty(self.n_given), folds, groups=self.groups)
+            place = np.full(self.n_given, -1)
+            place[self.kept] = np.arange(len(self.kept))
+            folds = [[place[side][place[side] >= 0] for side in pair] for pair in listed]
+        return make_folds(
+            self.task.y, folds, seed=seed, stratify=self.can_stratify, groups=self.groups
+        )
+
+    @property
+    def can_stratify(self) -> bool:
+        """Whether folds keep the shares of the classes; a class of one row is in one fold only."""
+        if self.task.classes is None or self.groups is not None:
+            return False
+        return bool(self.task.class_counts().min() > 1)
+
+
+def read_rows(
+    X: object, y: object, sample_weight: object, groups: object, task: object = None
+) -> SelectionRows:
+    """Return the rows of a table in memory, checked.
+
+    Parameters
+    ----------
+    X, y, sample_weight, groups
+        As `fit` takes them.
+    task : {"classification", "regression"}, "classifier", "regressor" or None
+        None for the choice by y.
+    """
+    if is_source(X):
+        raise TypeError(
+            f"X is a {type(X).__name__}, a source that is read in batches, but models are compared "
+            "on rows in memory. Read it first, for example with pandas.read_parquet."
+        )
+    table, y = training_table(X, y)
+    labels = target(y, table.n_rows)
+    weight = weights(sample_weight, table.n_rows)
+    kept = None
+    if weight is not None and not weight.all():
+        kept = np.flatnonzero(weight).astype(np.uint32)
+        n_given, table = table.n_rows, table.take(kept)
+        labels, weight = labels[kept], weight[kept]
+    else:
+        n_given = table.n_rows
+    if groups is not None:
+        groups = groups_of(groups, n_given, kept)
+    kind = str(task) if task in ("classifier", "regressor") else kind_of(labels, task)
+    found = Task.of(kind, labels)
+    if found.is_constant:
+        raise ValueError(
+            f"y has one class, {labels.tolist()[0]!r}: there is nothing to choose between. Pass "
+            "rows of several classes."
+        )
+    return SelectionRows(table, labels, found, weight, groups, kept, n_given)
+
+
+class FoldResult(NamedTuple):
+    """Score of one fit on the held-out rows of its fold, and the seconds of its steps."""
+
+    score: float
+    fit_seconds: float
+    predict_seconds: float
+
+
+@dataclass(eq=False)
+class FoldRows:
+    """Folds of a table, with the parts that fits share.
+
+    Attributes
+    ----------
+    rows : SelectionRows
+    splits : sequence of Split
+    n_jobs : int or None
+        Threads of the binning.
+    binning_seconds : float
+        Time of all binning so far.
+    """
+
+    rows: SelectionRows
+    splits: Sequence[Split]
+    n_jobs: int | None = None
+    binning_seconds: float = 0.0
+    _datasets: dict[Hashable, Dataset | None] = field(default_factory=dict)
+
+    @cached_property
+    def held_out(self) -> list[Any]:
+        """Tables of the held-out rows of each fold."""
+        return [take_rows(self.rows.table.X, held_out) for _, held_out in self.splits]
+
+    def run(self, estimator: Any, fold: int, scorer: Scorer) -> FoldResult:
+        """Fit an estimator in place to the training rows of a fold; score its held-out rows."""
+        rows, (train, held_out) = self.rows, self.splits[fold]
+        dataset = self.dataset(estimator)
+        arguments = self._arguments(estimator, train, shares_bins=dataset is not None)
+        X = None
+        if dataset is None:
+            X = self._values(estimator, train)
+        started = time.perf_counter()
+        if dataset is not None:
+            fit_on_rows(estimator, dataset, train, **arguments)
+        else:
+            estimator.fit(X, rows.y[train], **arguments)
+        fit_seconds = time.perf_counter() - started
+        X = self.held_out[fold]
+        if isinstance(estimator, DummyClassifier | DummyRegressor):
+            X = np.zeros((len(held_out), 1))
+        predicted, predict_seconds = predict(estimator, X, rows.task.classes)
+        weight = None if rows.weight is None else rows.weight[held_out]
+        y = rows.task.y[held_out]
+        if rows.task.classes is not None:
+            y = y.astype(np.intp)
+        return FoldResult(scorer.value(y, predicted, weight), fit_seconds, predict_seconds)
+
+    def dataset(self, estimator: Any) -> Dataset | None:
+        """Return the binned table for fits of an estimator; None where it needs the values."""
+        if not is_engine(estimator):
+            return None
+        key = bins_key(estimator)
+        if key not in self._datasets:
+            started, rows = time.perf_counter(), self.rows
+            self._datasets[key] = shared_dataset(
+                estimator, rows.table.X, rows.y, rows.weight, self.n_jobs
+            )
+            if self._datasets[key] is not None:
+                self.binning_seconds += time.perf_counter() - started
+        has_learner = getattr(estimator, "estimator", None) is not None
+        needs_values = has_learner or getattr(estimator, "quantiles", False)
+        return None if needs_values else self._datasets[key]
+
+    def _values(self, estimator: Any, train: NDArray[np.uint32]) -> Any:
+        if isinstance(estimator, DummyClassifier | DummyRegressor):
+            return np.zeros((len(train), 1))  # it looks at y only
+        return take_rows(self.rows.table.X, train)
+
+    def _arguments(
+        self, estimator: Any, train: NDArray[np.uint32], *, shares_bins: bool
+    ) -> dict[str, Any]:
+        """Return the arguments of ``fit`` in addition to X and y."""
+        rows, arguments = self.rows, {}
+        name = weight_name(estimator)
+        if rows.weight is not None and not shares_bins:  # a Dataset has its own weights
+            if name is None:
+                raise TypeError(
+                    f"sample_weight is given, but the fit of {type(estimator).__name__} has no "
+                    "such argument. Leave out sample_weight, or this estimator."
+                )
+            arguments[name] = rows.weight[train]
+        if rows.groups is not None and _reads_groups(estimator):
+            arguments["groups"] = rows.groups if shares_bins else rows.groups[train]
+        return arguments
+
+
+def bins_key(estimator: Any) -> Hashable:
+    """Return the parameters that the bins of an estimator depend on."""
+    values = vars(estimator)
+    return tuple(repr(values.get(name)) for name in _BINNING)
+
+
+def silenced(estimator: Any, n_threads: int | None) -> Any:
+    """Return the estimator itself, it and its members without progress bars and on few threads.
+
+    None leaves the threads as they are; no result depends on them.
+    """
+    for _, owner in owners(estimator):
+        values = vars(owner)
+        if "verbose" in owner._TABLE:
+            values["verbose"] = 0
+        # The n_jobs of stacks and votes counts members at a time.
+        if n_threads is not None and isinstance(owner, EngineEstimator | Bagging):
+            values["n_jobs"] = n_threads
+    return estimator
+
+
+def _reads_groups(estimator: Any) -> bool:
+    """Whether a fit divides its rows by groups."""
+    is_split = getattr(estimator, "validation_split", None) == "group"
+    return is_split or (isinstance(estimator, Stacking) and not _lists_folds(estimator))
+
+
+def _lists_folds(stack: Stacking) -> bool:
+    cv = vars(stack)["cv"]
+    return not (cv is None or isinstance(cv, int) or hasattr(cv, "split"))

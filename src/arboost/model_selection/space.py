@@ -1,0 +1,188 @@
+"""Search spaces: parameter declarations, or a user's ranges -> distributions of Optuna.
+
+A parameter that the estimator sets to another value than its default is the user's choice, and is
+not searched unless the user's space names it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from arboost.algorithms.stacking.named_members import NamedMembers
+from arboost.names.arguments import check_params
+from arboost.params.kinds import Param, Search
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+__all__ = ["Space", "declared_space", "given_space", "owners"]
+
+Space = dict[str, "BaseDistribution"]
+
+_PAIR = 2
+
+
+def declared_space(estimator: Any) -> Space:
+    """Return the search space in the declarations of an estimator's parameters.
+
+    Members of arboost bring theirs, as ``name__parameter``.
+    """
+    found = {
+        f"{prefix}{name}": _of_search(search)
+        for prefix, owner in owners(estimator)
+        for name, search in _searched(owner)
+    }
+    if not found:
+        raise ValueError(
+            f"{type(estimator).__name__} has no parameters with a declared search space that are "
+            "at their defaults. Pass space={...}, for example space={'max_depth': (2, 8)}."
+        )
+    return found
+
+
+def given_space(space: object, estimator: Any) -> Space:
+    """Return a user's search space, checked.
+
+    Parameters
+    ----------
+    space : mapping
+        Names of parameters, and for each a distribution of Optuna, a pair (low, high), or a list
+        of values.
+    estimator : estimator
+        Declared parameters check the values, and say whether a range is logarithmic.
+    """
+    if not isinstance(space, Mapping) or not space:
+        raise TypeError(
+            f"space={space!r} ({type(space).__name__}) is not allowed: it must be a dict of "
+            "parameter names, with a pair (low, high), a list of values or an Optuna distribution "
+            "for each. Use space=None for the declared ranges."
+        )
+    check_params(estimator, space)
+    known = estimator.get_params(deep=True)
+    unknown = [name for name in space if name not in known]
+    if unknown:
+        raise ValueError(
+            f"space names {unknown[0]!r}, which is no parameter of {type(estimator).__name__}. "
+            f"There are {', '.join(sorted(known))}."
+        )
+    return {
+        name: _given(name, values, _declared(estimator, name)) for name, values in space.items()
+    }
+
+
+def owners(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an estimator of arboost and its members, with the prefixes of their parameters."""
+    if hasattr(estimator, "_TABLE"):
+        yield "", estimator
+    for name, member in _members(estimator):
+        for prefix, owner in owners(member):
+            yield f"{name}__{prefix}", owner
+
+
+def _members(estimator: Any) -> list[tuple[str, Any]]:
+    values = vars(estimator) if hasattr(estimator, "__dict__") else {}
+    named = estimator._pairs() if isinstance(estimator, NamedMembers) else []
+    alone = [(name, values.get(name)) for name in ("estimator", "final_estimator")]
+    return [(name, one) for name, one in (*named, *alone) if hasattr(one, "fit")]
+
+
+def _searched(owner: Any) -> Iterator[tuple[str, Search]]:
+    """Yield the parameters of one estimator that are searched."""
+    values = owner.get_params(deep=False)
+    table: Mapping[str, Param] = owner._TABLE
+    has_own_trees = values.get("estimator") is None
+    for name, value in values.items():
+        param = table.get(name)
+        if param is None or param.search is None or not _is_default(value, param):
+            continue
+        # Parameters of the engine's trees have no meaning for other learners.
+        if not has_own_trees and name in _TREE_NAMES:
+            continue
+        if param.search.applies(values):
+            yield name, param.search
+
+
+_TREE_NAMES = ("max_depth", "max_leaves", "min_samples_leaf")
+
+
+def _is_default(value: Any, param: Param) -> bool:
+    return type(value) is type(param.default) and bool(value == param.default)
+
+
+def _of_search(search: Search) -> BaseDistribution:
+    from optuna.distributions import CategoricalDistribution
+
+    if search.choices:
+        return CategoricalDistribution(search.choices)
+    return _range(search.low, search.high, log=search.log)
+
+
+def _range(low: float, high: float, *, log: bool) -> BaseDistribution:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    if isinstance(low, numbers.Integral) and isinstance(high, numbers.Integral):
+        return IntDistribution(int(low), int(high), log=log)
+    return FloatDistribution(float(low), float(high), log=log)
+
+
+def _given(name: str, values: Any, declared: Param | None) -> BaseDistribution:
+    from optuna.distributions import BaseDistribution, CategoricalDistribution
+
+    if isinstance(values, BaseDistribution):
+        for value in _ends(values):
+            _check(declared, value)
+        return values
+    if isinstance(values, list) and values:
+        for value in values:
+            _check(declared, value)
+        with warnings.catch_warnings():  # Optuna warns of values that databases cannot hold
+            warnings.simplefilter("ignore")
+            return CategoricalDistribution(values)
+    is_pair = isinstance(values, tuple) and len(values) == _PAIR
+    if not is_pair or not all(map(_is_number, values)) or not values[0] < values[1]:
+        raise ValueError(
+            f"space[{name!r}]={values!r} ({type(values).__name__}) is not allowed: it must be a "
+            "pair (low, high) of numbers with low < high, a list of values, or an Optuna "
+            f"distribution. Use for example space={{{name!r}: {_example(declared)}}}."
+        )
+    for value in values:
+        _check(declared, value)
+    search = None if declared is None else declared.search
+    return _range(*values, log=search is not None and search.log and values[0] > 0)
+
+
+def _example(declared: Param | None) -> str:
+    search = None if declared is None else declared.search
+    if search is None:
+        return "[...]"
+    return repr(list(search.choices)) if search.choices else f"({search.low:g}, {search.high:g})"
+
+
+def _check(declared: Param | None, value: Any) -> None:
+    """Raise TypeError or ValueError for a value that the parameter does not allow."""
+    if declared is not None:
+        declared.check(value)
+
+
+def _ends(distribution: Any) -> tuple[Any, ...]:
+    if hasattr(distribution, "choices"):
+        return tuple(distribution.choices)
+    return distribution.low, distribution.high
+
+
+def _declared(estimator: Any, name: str) -> Param | None:
+    """Return the declaration of a parameter, also of a member's; None for other libraries."""
+    for prefix, owner in owners(estimator):
+        if name.startswith(prefix) and name[len(prefix) :] in owner._TABLE:
+            param: Param = owner._TABLE[name[len(prefix) :]]
+            return param
+    return None
+
+
+def _is_number(value: object) -> bool:
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_real and math.isfinite(float(value))  # type: ignore[arg-type]
