@@ -15,6 +15,7 @@ from arboost.explain.ensemble_shap import ensemble_expected_value, ensemble_shap
 from arboost.formats.ensemble_file import ensemble_bytes
 from arboost.model.ensemble import Ensemble
 from arboost.params.check import check
+from arboost.report.methods import report
 from arboost.write import remove_orphans, write_file
 
 __all__ = ["EnsemblePredictor"]
@@ -30,6 +31,8 @@ class EnsemblePredictor:
     ----------
     ensemble : Ensemble
     """
+
+    report = report
 
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble

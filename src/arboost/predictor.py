@@ -44,6 +44,7 @@ from arboost.model.predict import (
 )
 from arboost.params.check import check
 from arboost.pictures.methods import PictureMethods
+from arboost.report.methods import report
 from arboost.write import remove_orphans
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
     array([[0.],
            [0.]])
     """
+
+    report = report
 
     def predict(
         self, X: object, *, rounds: int | None = None, n_jobs: int | None = None

@@ -32,6 +32,7 @@ from arboost.params.check import check, record
 from arboost.params.kinds import Param
 from arboost.predictor import ModelSource, Predictor
 from arboost.predictor import load as load_model
+from arboost.report.methods import report
 from arboost.training.fit import FitResult
 from arboost.training.streams import StreamOptions, opened
 
@@ -201,6 +202,7 @@ class EngineEstimator(BaseEstimator):
     to_onnx = delegated(Predictor.to_onnx)
     to_json = delegated(Predictor.to_json)
     predict_files = delegated(Predictor.predict_files)
+    report = report
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes, and the first node of each tree.

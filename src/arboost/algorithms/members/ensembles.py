@@ -19,6 +19,7 @@ from arboost.model.ensemble import Ensemble, EnsembleMember, LinearModel
 from arboost.model.model import Model
 from arboost.predictor import ModelSource
 from arboost.predictor import load as load_model
+from arboost.report.methods import report
 
 __all__ = ["EnsembleMethods", "engine_model", "ensemble_member", "final_model"]
 
@@ -29,6 +30,8 @@ class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+
+    report = report
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted ensemble to a file that `arboost.load` reads.

@@ -1,0 +1,1 @@
+"""Sections of a report: each turns models, rows and predictions into its part of the payload."""
