@@ -6,6 +6,7 @@ Public names are imported on first use: ``import arboost`` alone imports no depe
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -43,8 +44,13 @@ if TYPE_CHECKING:
     from arboost.explain.permutation import permutation_importances
     from arboost.losses import CustomLoss
     from arboost.losses.metrics import Metric
+    from arboost.model_selection.compare import compare
+    from arboost.model_selection.comparison import Comparison
+    from arboost.model_selection.tune import tune
+    from arboost.model_selection.tuning import Tuning
     from arboost.pictures.description import describe
     from arboost.predictor import Predictor, load
+    from arboost.report.report import Report
     from arboost.training.checkpoint import Checkpoint
     from arboost.training.monitor import Round
 
@@ -54,6 +60,7 @@ __all__ = [
     "BaggingClassifier",
     "BaggingRegressor",
     "Checkpoint",
+    "Comparison",
     "CounterExample",
     "CustomLoss",
     "DataWarning",
@@ -74,19 +81,23 @@ __all__ = [
     "Predictor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "Report",
     "Round",
     "SchemaError",
     "StackingClassifier",
     "StackingRegressor",
+    "Tuning",
     "VotingClassifier",
     "VotingRegressor",
     "WorkerError",
     "__version__",
+    "compare",
     "cv",
     "describe",
     "load",
     "permutation_importances",
     "plots",
+    "tune",
 ]
 
 _MODULES = {
@@ -95,6 +106,7 @@ _MODULES = {
     "BaggingClassifier": "arboost.algorithms.bagging.bagging",
     "BaggingRegressor": "arboost.algorithms.bagging.bagging",
     "Checkpoint": "arboost.training.checkpoint",
+    "Comparison": "arboost.model_selection.comparison",
     "CounterExample": "arboost.explain.monotone",
     "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
@@ -115,17 +127,21 @@ _MODULES = {
     "Predictor": "arboost.predictor",
     "RandomForestClassifier": "arboost.algorithms.forests.random_forest",
     "RandomForestRegressor": "arboost.algorithms.forests.random_forest",
+    "Report": "arboost.report.report",
     "Round": "arboost.training.monitor",
     "SchemaError": "arboost.errors",
     "StackingClassifier": "arboost.algorithms.stacking.stacking",
     "StackingRegressor": "arboost.algorithms.stacking.stacking",
+    "Tuning": "arboost.model_selection.tuning",
     "VotingClassifier": "arboost.algorithms.stacking.voting",
     "VotingRegressor": "arboost.algorithms.stacking.voting",
     "WorkerError": "arboost.errors",
+    "compare": "arboost.model_selection.compare",
     "cv": "arboost.algorithms.cross_validation",
     "describe": "arboost.pictures.description",
     "load": "arboost.predictor",
     "permutation_importances": "arboost.explain.permutation",
+    "tune": "arboost.model_selection.tune",
 }
 
 
@@ -137,7 +153,9 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        message = f"module {__name__!r} has no attribute {name!r}"
+        # From the two arguments, Python's tracebacks suggest the closest name.
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     globals()[name] = value
     return value
 

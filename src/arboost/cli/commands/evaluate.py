@@ -1,0 +1,50 @@
+"""``arboost evaluate``: scores of a model on a table with known targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from arboost.cli.completion import complete_columns
+from arboost.cli.options import (
+    input_options,
+    json_option,
+    model_argument,
+    quiet_option,
+    run_options,
+    table_arguments,
+    target_option,
+)
+
+__all__ = ["command"]
+
+
+@click.command(help="Score a model on a table with known targets, next to a constant baseline.")
+@model_argument
+@table_arguments
+@target_option(required=False)
+@click.option(
+    "--weight",
+    metavar="COLUMN",
+    help="Weights of the rows.",
+    shell_complete=complete_columns,
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Metric to add, such as kappa or mape; several are allowed.",
+)
+@input_options
+@run_options
+@json_option
+@quiet_option
+def command(**options: Any) -> None:
+    """Score a model on a table with known targets."""
+    from arboost.cli.console import Console
+    from arboost.cli.runs.evaluation import evaluate
+
+    with Console(quiet=options.pop("quiet"), as_json=options.pop("as_json")) as console:
+        evaluate(console, **options)

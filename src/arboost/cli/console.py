@@ -1,0 +1,305 @@
+"""Progress and messages on the standard error stream; results on the standard output.
+
+On a terminal, Rich draws a line that moves while a phase lasts; elsewhere a phase is one plain line
+at its end, and one every ten seconds. ``--quiet`` leaves errors and results only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console as RichConsole
+
+    from arboost.progress import BarStep
+
+__all__ = ["Console", "Phase", "plain_text", "seconds_text", "size_text"]
+
+_PLAIN_SECONDS = 10.0  # between two lines of a phase where no terminal is
+_REFRESH = 8  # drawings a second
+_MINUTE = 60.0
+_KILO = 1000.0
+_FEW = 10.0
+
+
+class Console:
+    """Output of one command.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether progress, messages and warnings are left out.
+    as_json : bool
+        Whether `show` is silent, because the result is one JSON object, of `emit`.
+
+    Examples
+    --------
+    >>> with Console(quiet=True) as console, console.phase("reading") as phase:
+    ...     phase.update(1, 2)
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        self.is_live = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._warnings: Any = None
+        self._said: set[str] = set()
+        self._rich: RichConsole | None = None
+
+    def __enter__(self) -> Self:
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = self._show_warning
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._warnings.__exit__(kind, error, trace)
+
+    @property
+    def rich(self) -> RichConsole:
+        """Rich's console of the standard error stream."""
+        if self._rich is None:
+            from rich.console import Console as RichConsole
+
+            self._rich = RichConsole(stderr=True, highlight=False, markup=False, emoji=False)
+        return self._rich
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the standard output takes the characters of charts."""
+        return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal of the results; 80 where none is."""
+        return _output(color=False).width
+
+    def say(self, text: str) -> None:
+        """Write a line of information."""
+        if self.quiet:
+            return
+        if self.is_live:
+            self.rich.print(plain_text(text))
+        else:
+            click.echo(plain_text(text), err=True)
+
+    def warn(self, text: str) -> None:
+        """Write a warning, once."""
+        line = f"warning: {plain_text(text)}"
+        if line not in self._said:
+            self._said.add(line)
+            self.say(line)
+
+    @contextmanager
+    def phase(self, label: str) -> Iterator[Phase]:
+        """Draw the progress of the block, from its first moment on."""
+        phase = Phase(self, label)
+        phase.start()
+        try:
+            yield phase
+        finally:
+            phase.stop()
+        if phase.result:
+            self.say(phase.result)
+
+    def show(self, *results: Any) -> None:
+        """Write tables of Rich and texts to the standard output; nothing with ``--json``."""
+        if not self.as_json:
+            console = _output(color=True)
+            for one in results:
+                # Lines of a text are longer than a narrow terminal; wrapping them is its work.
+                console.print(one, soft_wrap=isinstance(one, str))
+
+    def emit(self, result: Mapping[str, Any]) -> None:
+        """Write one JSON object to the standard output, with ``--json``."""
+        if self.as_json:
+            click.echo(json.dumps(_plain(result), ensure_ascii=False, allow_nan=False))
+
+    def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, UserWarning):
+            self.warn(str(message))
+
+
+class Phase:
+    """One step of a command, such as reading; made by `Console.phase`.
+
+    Attributes
+    ----------
+    result : str
+        Line to write at the end; empty for none.
+    """
+
+    def __init__(self, console: Console, label: str) -> None:
+        self._console = console
+        self._label = label
+        self._started = time.monotonic()
+        self._note = ""
+        self._count = ""
+        self._progress: Any = None
+        self._task: Any = None
+        self._ended = threading.Event()
+        self.result = ""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def update(self, done: int, total: int, note: str = "", label: str | None = None) -> None:
+        """Draw the number of steps, and a note such as the newest score."""
+        self._draw(done, total, f"{done:,}/{total:,}", note, label)
+
+    def update_bytes(self, done: int, total: int) -> None:
+        """Draw the number of bytes that are read."""
+        self._draw(done, total, f"{size_text(done)} of {size_text(total)}")
+
+    def _draw(
+        self, done: int, total: int, count: str, note: str = "", label: str | None = None
+    ) -> None:
+        self._count, self._note = count, note
+        self._label = self._label if label is None else label
+        if self._progress is not None:
+            self._progress.update(
+                self._task,
+                completed=done,
+                total=total,
+                note=note,
+                description=self._label,
+                count=count,
+            )
+
+    def relabel(self, label: str) -> None:
+        """Name the next step of the phase, of which no number of steps is known."""
+        self._count, self._note, self._label = "", "", label
+        if self._progress is not None:
+            self._progress.update(
+                self._task, total=None, completed=0, note="", description=label, count=""
+            )
+
+    def step(self, step: BarStep, before: str = "") -> None:
+        """Draw a step of a bar of the library; see `arboost.progress.steps_reported`."""
+        results = list(step.results.values())
+        note = ""
+        if results and results[-1]:
+            metric, value = next(iter(results[-1].items()))
+            note = f"{metric} {value:.5g}"
+        self.update(step.done, step.total, note, f"{before}{step.label}")
+
+    def start(self) -> None:
+        """Begin to draw."""
+        if self._console.quiet:
+            return
+        if not self._console.is_live:
+            threading.Thread(target=self._write_lines, daemon=True).start()
+            return
+        self._progress = _progress(self._console.rich)
+        self._task = self._progress.add_task(self._label, total=None, note="", count="")
+        self._progress.start()
+
+    def stop(self) -> None:
+        """End drawing; a terminal has no trace of it."""
+        self._ended.set()
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def _write_lines(self) -> None:
+        while not self._ended.wait(_PLAIN_SECONDS):
+            steps = f" {self._count}" if self._count else ""
+            note = f", {self._note}" if self._note else ""
+            self._console.say(f"{self._label}{steps} ({seconds_text(self.seconds)}{note})")
+
+
+def _progress(console: RichConsole) -> Any:
+    """Return Rich's line of spinner, label, bar, count, time and note."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    def text(form: str, style: str = "none", ratio: int | None = None) -> TextColumn:
+        column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
+        return TextColumn(form, style=style, markup=False, table_column=column)
+
+    return Progress(
+        SpinnerColumn(),
+        text("{task.description}"),
+        BarColumn(bar_width=20),
+        text("{task.fields[count]}"),
+        TimeElapsedColumn(),
+        text("{task.fields[note]}", "cyan"),
+        console=console,
+        transient=True,
+        refresh_per_second=_REFRESH,
+    )
+
+
+def _output(*, color: bool) -> RichConsole:
+    from rich.console import Console as RichConsole
+
+    return RichConsole(highlight=False, markup=False, emoji=False, no_color=not color)
+
+
+def plain_text(text: str) -> str:
+    """Return a text on one line, without characters that could move a terminal's cursor."""
+    words = " ".join(text.split())
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in words)
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration.
+
+    Examples
+    --------
+    >>> seconds_text(0.043), seconds_text(2.31), seconds_text(75.2)
+    ('0.04 s', '2.3 s', '1 min 15 s')
+    """
+    if seconds < 1.0:
+        return f"{seconds:.2f} s"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
+
+
+def size_text(n_bytes: float) -> str:
+    """Return a number of bytes.
+
+    Examples
+    --------
+    >>> size_text(812), size_text(12_345), size_text(3_456_789)
+    ('812 bytes', '12 kB', '3.5 MB')
+    """
+    if n_bytes < _KILO:
+        return f"{int(n_bytes)} bytes"
+    power = 1 + (n_bytes >= _KILO**2) + (n_bytes >= _KILO**3)
+    amount, unit = n_bytes / _KILO**power, ("kB", "MB", "GB")[power - 1]
+    return f"{amount:.1f} {unit}" if amount < _FEW else f"{amount:.0f} {unit}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: numbers that are not finite are null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,201 @@
+"""The table of commands, and the run of a command line: errors become one line and a code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import FrameType
+from typing import Any
+
+import click
+
+from arboost.cli.errors import EXIT_CODES, ExitCode, Terminated, exit_code, one_line
+
+__all__ = ["COMMANDS", "cli", "run"]
+
+# Name -> one line of help. The command is the function `command` of commands/<name>.py, which is
+# imported when it runs: the list of commands costs nothing.
+COMMANDS = {
+    "train": "Train a model on a table and save it.",
+    "predict": "Write the predictions of a model for a table.",
+    "evaluate": "Score a model on a table with known targets.",
+    "compare": "Train every ensemble on the same folds of a table.",
+    "tune": "Search for the best parameters of a model, and save it.",
+    "explain": "Importances of the features, and SHAP values of rows.",
+    "report": "Write one page about a model: scores, errors, explanations.",
+    "inspect": "Show the content of a model file, or the columns of a table.",
+    "convert": "Write a model as .arb, JSON, C header or ONNX.",
+    "completion": "Print the completion script of a shell.",
+}
+
+
+_NAME = "arboost"
+_COMPLETION = "_ARBOOST_COMPLETE"  # set by the completion script of a shell
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command, with the options that all commands have; None for another name."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"arboost.cli.commands.{name}").command
+        command.name = name
+        if not any(param.name == "debug" for param in command.params):
+            command.params.append(_debug_option())
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first argument; raise with the nearest name."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise click.UsageError(f"There is no command {name!r}.{_nearest(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), text) for code, text in EXIT_CODES.items()])
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    return f" Did you mean {close[0]!r}?" if close else f" Use one of {', '.join(COMMANDS)}."
+
+
+def _debug_option() -> click.Option:
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        help="Show the traceback of an error.",
+    )
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
+        import arboost
+
+        click.echo(f"arboost {arboost.__version__}")
+        ctx.exit()
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version.",
+)
+def cli() -> None:
+    """Tree ensembles from the command line.
+
+    arboost train data.csv --target price -o model.arb
+
+    arboost predict model.arb new.csv -o predictions.csv
+
+    Tables are CSV, TSV, Parquet, Arrow, Feather or JSON lines files, also several, patterns and
+    folders; - is the standard input. "arboost COMMAND --help" has the options of a command.
+    """
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command line; return its exit code. Errors are one line on the standard error."""
+    debug = "--debug" in args
+    _open_missing_streams()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):  # characters that a terminal lacks become "?"
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    with _terminated_by_exception():
+        try:
+            _invoke(list(args))
+            sys.stdout.flush()  # while a closed pipe can still be answered
+        except click.exceptions.Exit as stop:
+            return stop.exit_code
+        except BrokenPipeError:
+            _drop_output()
+            return ExitCode.BROKEN_PIPE
+        except SystemExit as stop:  # of Rich, whose answer to a closed pipe it is; of completion
+            if isinstance(stop.__context__, BrokenPipeError):
+                return ExitCode.BROKEN_PIPE
+            return stop.code if isinstance(stop.code, int) else ExitCode.FINE
+        except BaseException as error:
+            if debug:
+                traceback.print_exc()
+            code = exit_code(error)
+            _write_error(one_line(error, code))
+            if isinstance(error, OSError):  # of the standard output
+                _drop_output()
+            return code
+    return ExitCode.FINE
+
+
+def _invoke(args: list[str]) -> None:
+    """Run a command; click's own `main` would write lines of its own after an error."""
+    if _COMPLETION in os.environ:
+        cli.main(args, prog_name=_NAME, complete_var=_COMPLETION)
+    elif not args:
+        click.echo(cli.get_help(click.Context(cli, info_name=_NAME)))
+    else:
+        with cli.make_context(_NAME, args) as ctx:
+            cli.invoke(ctx)
+
+
+def _open_missing_streams() -> None:
+    """Give a process that was started without output streams some that go nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Let Python's own flush at the end of the process go nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write_error(line: str) -> None:
+    with suppress(OSError, ValueError):
+        click.echo(f"arboost: {line}", err=True)
+
+
+@contextmanager
+def _terminated_by_exception() -> Iterator[None]:
+    """Raise `Terminated` at SIGTERM and SIGHUP, so that scratch files are removed."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise Terminated(number)
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {}
+    with suppress(ValueError):  # not in the main thread
+        for name in names:
+            number = getattr(signal, name)
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
+                before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

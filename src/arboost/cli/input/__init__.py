@@ -1,0 +1,1 @@
+"""Text files and the standard input: types, faults with their line, temporary storage."""

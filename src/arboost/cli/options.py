@@ -1,0 +1,156 @@
+"""Options that several commands share, as decorators of click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from arboost.cli.completion import complete_columns
+from arboost.cli.models import MODELS, TASKS
+
+__all__ = [
+    "FORMATS",
+    "input_options",
+    "jobs_option",
+    "json_option",
+    "model_argument",
+    "model_option",
+    "output_option",
+    "quiet_option",
+    "row_options",
+    "run_options",
+    "split_names",
+    "table_arguments",
+    "target_option",
+    "task_option",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+
+
+def table_arguments(function: F) -> F:
+    """Add the argument `data`: one or more files, patterns, folders, or - for standard input."""
+    return click.argument("data", nargs=-1, required=True, metavar="DATA...", type=click.Path())(
+        function
+    )
+
+
+def model_argument(function: F) -> F:
+    """Add the argument `model`: the path of a model file."""
+    return click.argument("model", metavar="MODEL", type=click.Path())(function)
+
+
+def input_options(function: F) -> F:
+    """Add --format, of the input where its name does not tell it."""
+    return click.option(
+        "--format",
+        "kind",
+        type=click.Choice(FORMATS),
+        help="Kind of the input where its name does not tell it, for example of -.",
+    )(function)
+
+
+def target_option(*, required: bool) -> Callable[[F], F]:
+    """Add --target, the column to predict."""
+    return click.option(
+        "--target",
+        "-t",
+        required=required,
+        metavar="COLUMN",
+        help="Column to predict." if required else "Column of the target; the model may know it.",
+        shell_complete=complete_columns,
+    )
+
+
+def output_option(text: str, *, required: bool = False) -> Callable[[F], F]:
+    """Add -o / --output."""
+    return click.option(
+        "--output", "-o", type=click.Path(), required=required, metavar="PATH", help=text
+    )
+
+
+def json_option(function: F) -> F:
+    """Add --json: one JSON object on the standard output instead of tables."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."
+    )(function)
+
+
+def quiet_option(function: F) -> F:
+    """Add --quiet: no progress, messages and warnings."""
+    return click.option("--quiet", "-q", is_flag=True, help="No progress, messages and warnings.")(
+        function
+    )
+
+
+def model_option(function: F) -> F:
+    """Add --model, the kind of model to train."""
+    return click.option(
+        "--model",
+        "-m",
+        type=click.Choice(list(MODELS)),
+        default=next(iter(MODELS)),
+        show_default=True,
+        metavar="NAME",
+        help=f"One of {', '.join(MODELS)}.",
+    )(function)
+
+
+def task_option(function: F) -> F:
+    """Add --task."""
+    return click.option(
+        "--task", type=click.Choice(TASKS), help="Task; found from the target by default."
+    )(function)
+
+
+def row_options(groups: str) -> Callable[[F], F]:
+    """Add --groups, with its text, --weight, --ignore and --drop-missing-target."""
+
+    def add(function: F) -> F:
+        function = click.option(
+            "--drop-missing-target", is_flag=True, help="Leave out rows without a target."
+        )(function)
+        function = click.option(
+            "--ignore",
+            multiple=True,
+            metavar="COLUMN,...",
+            help="Columns that are no features.",
+            shell_complete=complete_columns,
+        )(function)
+        for name, text in (("--weight", "Weights of the rows; no feature."), ("--groups", groups)):
+            function = click.option(
+                name, metavar="COLUMN", help=text, shell_complete=complete_columns
+            )(function)
+        return function
+
+    return add
+
+
+def jobs_option(function: F) -> F:
+    """Add --jobs."""
+    return click.option(
+        "--jobs", "-j", type=int, metavar="N", help="Number of threads; all by default."
+    )(function)
+
+
+def run_options(function: F) -> F:
+    """Add --jobs and --device."""
+    return click.option(
+        "--device", metavar="NAME", help="cpu (default), cuda, or cuda:1 and so on."
+    )(jobs_option(function))
+
+
+def split_names(values: tuple[str, ...] | str | None) -> list[str]:
+    """Return names, which may be separated by commas.
+
+    Examples
+    --------
+    >>> split_names(("id,name", "city"))
+    ['id', 'name', 'city']
+    """
+    given = (values,) if isinstance(values, str) else values or ()
+    return [name.strip() for one in given for name in one.split(",") if name.strip()]

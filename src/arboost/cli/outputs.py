@@ -1,0 +1,62 @@
+"""Paths of outputs: checked before any work, and written so that a failure leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from arboost.cli.errors import OutputFailure, UsageFailure, writing_output
+
+__all__ = ["check_output", "default_model_path", "save_model"]
+
+
+def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
+    """Raise OutputFailure where a file cannot be written, before any work is done for it.
+
+    Parameters
+    ----------
+    path : str
+    suffixes : sequence of str
+        Allowed ends of the name; any where it is empty.
+    """
+    if suffixes and not path.lower().endswith(tuple(suffixes)):
+        raise UsageFailure(
+            f"the output {path!r} must end in {' or '.join(suffixes)}, which tells its kind."
+        )
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise OutputFailure(f"cannot write {path!r}: it is a folder. Give the path of a file.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        # A finished file takes the name of the old one, which must not be a device or a pipe.
+        raise OutputFailure(
+            f"cannot write {path!r}: it is no file but a device or pipe. Use - for the standard "
+            "output of arboost predict."
+        )
+    if not os.path.isdir(folder):
+        raise OutputFailure(
+            f"cannot write {path!r}: the folder {folder!r} does not exist. Make it first."
+        )
+    with writing_output(path), tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def default_model_path(data: Sequence[str]) -> str:
+    """Return the name of the model of some files: that of the first, with .arb.
+
+    Examples
+    --------
+    >>> default_model_path(["data/prices.csv.gz"]), default_model_path(["-"])
+    ('prices.arb', 'model.arb')
+    """
+    name = os.path.basename(os.path.normpath(data[0])).partition(".")[0]
+    usable = "".join(one for one in name if one.isalnum() or one in "-_ ").strip("-_ ")
+    return f"{usable or 'model'}.arb"
+
+
+def save_model(model: Any, path: str) -> int:
+    """Write a model; return the size of its file."""
+    with writing_output(path):
+        model.save(path)
+        return os.path.getsize(path)

@@ -1,0 +1,1 @@
+"""Runs of the commands: each is imported when its command runs."""

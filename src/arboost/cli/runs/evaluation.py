@@ -1,0 +1,127 @@
+"""The run of ``arboost evaluate``: scores with intervals, and a table of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arboost.cli.console import Console, seconds_text
+from arboost.cli.errors import ModelFailure, reading_data
+from arboost.cli.model_files import find_target, load_model, read_rows
+from arboost.cli.scores import (
+    Scored,
+    evaluate_rows,
+    metric_scores,
+    number_text,
+    score_json,
+    score_table,
+)
+from arboost.cli.tables import Loaded, require_columns
+
+__all__ = ["evaluate"]
+
+_MOST_CLASSES = 50  # lines of the table of classes
+
+
+def evaluate(
+    console: Console, *, model: str, data: Sequence[str], target: str | None, **options: Any
+) -> None:
+    """Score a model; options are those of the command."""
+    loaded = load_model(model, options["device"])
+    if getattr(loaded, "targets", ()):
+        raise ModelFailure("the model has several targets, which evaluate cannot score.")
+    name = find_target(loaded, target)
+    rows = read_rows(console, loaded, data, [name, options["weight"]], options["kind"])
+    weight = None
+    if options["weight"] is not None:
+        require_columns([options["weight"]], rows.table.column_names, "--weight")
+        weight = rows.table.column(options["weight"]).to_numpy()
+        rows = Loaded(
+            rows.table.drop_columns([options["weight"]]), rows.label, rows.seconds, rows.paths
+        )
+    with console.phase(f"scoring {rows.table.num_rows:,} rows") as phase, reading_data():
+        found = evaluate_rows(loaded, rows.table, name, weight=weight, n_jobs=options["jobs"])
+        for note in found.inputs.notes:
+            console.say(note)
+        scores = [*found.scores, *metric_scores(found.inputs, options["metrics"])]
+        classes = _of_classes(found.inputs)
+        phase.result = f"scored in {seconds_text(phase.seconds)}"
+    _show(console, model, rows, scores, classes, found.baseline_text)
+    console.emit(
+        {
+            "model_file": model,
+            "target": name,
+            "rows": found.inputs.n_rows,
+            "scores": score_json(scores),
+            "baseline": found.baseline_text,
+            "classes": classes,
+        }
+    )
+
+
+def _show(
+    console: Console,
+    model: str,
+    rows: Loaded,
+    scores: list[Scored],
+    classes: list[dict[str, Any]],
+    baseline_text: str,
+) -> None:
+    if console.as_json:
+        return
+    title = f"{model} on {rows.label}, {rows.table.num_rows:,} rows"
+    console.show(score_table(scores, title, baseline_text))
+    if classes:
+        console.show(_class_table(classes))
+
+
+def _of_classes(inputs: Any) -> list[dict[str, Any]]:
+    """Return precision, recall and F1 of each class, in the order of the model."""
+    if inputs.classes is None:
+        return []
+    n_classes = len(inputs.classes)
+    truth, chosen, weight = inputs.truth, inputs.predicted[0].codes, inputs.weight
+    counts = np.bincount(truth, minlength=n_classes)
+    true = np.bincount(truth, weight, n_classes)
+    taken = np.bincount(chosen, weight, n_classes)
+    right = truth == chosen
+    hits = np.bincount(truth[right], None if weight is None else weight[right], n_classes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision, recall, f1 = hits / taken, hits / true, 2 * hits / (true + taken)
+    return [
+        {
+            "class": _label(inputs.classes[k]),
+            "rows": int(counts[k]),
+            "precision": float(precision[k]),
+            "recall": float(recall[k]),
+            "f1": float(f1[k]),
+        }
+        for k in range(n_classes)
+    ]
+
+
+def _label(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _class_table(classes: list[dict[str, Any]]) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Classes", title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    table.add_column("class")
+    for name in ("rows", "precision", "recall", "F1"):
+        table.add_column(name, justify="right")
+    for one in classes[:_MOST_CLASSES]:
+        table.add_row(
+            Text(str(one["class"])),
+            f"{one['rows']:,}",
+            *(number_text(one[name]) for name in ("precision", "recall", "f1")),
+        )
+    if len(classes) > _MOST_CLASSES:
+        table.caption = f"and {len(classes) - _MOST_CLASSES} more classes; --json has all"
+        table.caption_justify = "left"
+    return table

@@ -1,0 +1,126 @@
+"""The run of ``arboost inspect``: summary, trees and parameters of a model; columns of a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from arboost.cli.console import Console, size_text
+from arboost.cli.errors import UsageFailure, reading_data, using_parameters
+from arboost.cli.model_files import load_model
+from arboost.cli.tables import read_table
+
+__all__ = ["inspect"]
+
+_MODELS = (".arb", ".json")
+_MAGIC = b"\x91AR"
+
+
+def inspect(
+    console: Console,
+    *,
+    data: Sequence[str],
+    tree: int | None,
+    depth: int | None,
+    params: bool,
+    kind: str | None,
+) -> None:
+    """Show a model file, or a table."""
+    if depth is not None and tree is None:
+        raise UsageFailure("--depth is for --tree. Add --tree N.")
+    if kind is None and len(data) == 1 and _is_model(data[0]):
+        _show_model(console, data[0], tree, depth, all_params=params)
+        return
+    for option, given in (("--tree", tree is not None), ("--params", params)):
+        if given:
+            raise UsageFailure(f"{option} is for model files, but {data[0]!r} is a table.")
+    _show_table(console, data, kind)
+
+
+def _is_model(path: str) -> bool:
+    if path.lower().endswith(_MODELS):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def _show_model(
+    console: Console, path: str, tree: int | None, depth: int | None, *, all_params: bool
+) -> None:
+    model = load_model(path)
+    trees = hasattr(model, "tree_text")
+    if tree is not None:
+        if not trees:
+            raise UsageFailure(f"{path!r} holds several models: --tree is for models of trees.")
+        with using_parameters():
+            text = model.tree_text(tree, max_depth=depth if depth is not None else 10)
+        console.show(text)
+        console.emit({"tree": tree, "text": text})
+        return
+    if not console.as_json:
+        console.show(f"{path}, {size_text(os.path.getsize(path))}")
+        if trees:
+            console.show(str(model.summary()))
+        else:
+            console.show(_ensemble_text(model))
+    if all_params and trees:
+        lines = [f"  {name} = {value!r}" for name, value in sorted(model.params.items())]
+        console.show("\n".join(["", "parameters of the fit", *lines]))
+    elif all_params and not console.as_json:
+        for name, member in model.members.items():
+            lines = [f"  {key} = {value!r}" for key, value in sorted(member.params.items())]
+            console.show("\n".join(["", f"parameters of the member {name}", *lines]))
+    console.emit(_model_json(path, model))
+
+
+def _ensemble_text(model: Any) -> str:
+    lines = [repr(model), f"  features  {len(model.feature_names):,}"]
+    if model.schema.target is not None:
+        lines.append(f"  target    {model.schema.target}")
+    lines += [f"  {name}  {member!r}" for name, member in model.members.items()]
+    return "\n".join(lines)
+
+
+def _model_json(path: str, model: Any) -> dict[str, Any]:
+    classes = model.classes
+    found: dict[str, Any] = {
+        "model_file": path,
+        "bytes": os.path.getsize(path),
+        "kind": model.kind,
+        "target": model.schema.target,
+        "features": list(model.feature_names),
+        "classes": None if classes is None else classes,
+    }
+    if hasattr(model, "n_trees"):
+        found |= {
+            "trees": model.n_trees,
+            "rounds": model.n_rounds,
+            "link": model.link,
+            "combine": model.combine,
+            "parameters": model.params,
+            "provenance": model.provenance,
+        }
+    else:
+        found["members"] = {name: repr(member) for name, member in model.members.items()}
+    return found
+
+
+def _show_table(console: Console, data: Sequence[str], kind: str | None) -> None:
+    import arboost
+
+    loaded = read_table(console, data, kind=kind)
+    with console.phase("describing columns"), reading_data():
+        described = arboost.describe(loaded.table)
+    console.show(described.text(console.width))
+    console.emit(
+        {
+            "rows": described.n_rows,
+            "columns": [asdict(one) for one in described.columns],
+            "notes": list(described.notes),
+        }
+    )

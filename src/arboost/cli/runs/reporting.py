@@ -1,0 +1,117 @@
+"""The run of ``arboost report``: models and tables of files -> one page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from arboost.backend import checked_threads
+from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.errors import (
+    ModelFailure,
+    UsageFailure,
+    reading_data,
+    using_parameters,
+    writing_output,
+)
+from arboost.cli.model_files import find_target, load_model, read_rows
+from arboost.cli.options import split_names
+from arboost.cli.outputs import check_output
+from arboost.cli.tables import refuse_input, require_columns
+
+__all__ = ["report"]
+
+_OUTPUT = "report.html"
+_SUFFIXES = (".html", ".htm")
+
+
+def report(
+    console: Console, *, model: str, data: Sequence[str], target: str | None, **options: Any
+) -> None:
+    """Write the page; options are those of the command."""
+    output = options["output"] or _OUTPUT
+    check_output(output, _SUFFIXES)
+    with using_parameters():
+        checked_threads(options["jobs"])
+    loaded = _load(model)
+    other = None if options["compare"] is None else _load(options["compare"])
+    name = find_target(loaded, target)
+    segments = split_names(options["segments"])
+    _check_segments(loaded, segments)
+    rows = read_rows(console, loaded, data, [name, options["weight"]], options["kind"])
+    refuse_input(output, rows.paths)
+    require_columns([name], rows.table.column_names, "--target")
+    table, weight = rows.table, None
+    if options["weight"] is not None:
+        require_columns([options["weight"]], table.column_names, "--weight")
+        weight = table.column(options["weight"]).to_numpy()
+        if options["weight"] not in loaded.feature_names:
+            table = table.drop_columns([options["weight"]])
+    train = _training(console, loaded, name, options)
+    with console.phase(f"reporting on {table.num_rows:,} rows") as phase:
+        with reading_data():
+            found = loaded.report(
+                table,
+                name,
+                sample_weight=weight,
+                X_train=train,
+                compare=other,
+                segments=segments or None,
+                title=options["title"],
+                n_jobs=options["jobs"],
+            )
+        for note in found.payload["data"]["notes"]:
+            console.say(note)
+        with writing_output(output):
+            found.save(output)
+        size = os.path.getsize(output)
+        phase.result = f"wrote {output} ({size_text(size)}) in {seconds_text(phase.seconds)}"
+    if options["opens"]:
+        _open(console, output)
+    console.emit(
+        {
+            "model_file": model,
+            "target": name,
+            "rows": found.payload["data"]["n_rows"],
+            "output": output,
+            "bytes": size,
+            "scores": found.scores,
+            "seconds": found.seconds,
+        }
+    )
+
+
+def _load(path: str) -> Any:
+    model = load_model(path)
+    if getattr(model, "targets", ()):
+        raise ModelFailure(
+            f"the model {path!r} has several targets, and a page shows one. Use "
+            "model.report(X, y, target_index=0) in Python."
+        )
+    return model
+
+
+def _check_segments(model: Any, segments: Sequence[str]) -> None:
+    unknown = [name for name in segments if name not in model.feature_names]
+    if unknown:
+        names = ", ".join(repr(name) for name in model.feature_names[:20])
+        raise UsageFailure(
+            f"--segment names {unknown[0]!r}, which is no feature of the model. Use one of {names}."
+        )
+
+
+def _training(console: Console, model: Any, target: str, options: Any) -> Any:
+    """Return the training table with the columns of the model, and the target if it is there."""
+    if not options["train"]:
+        return None
+    rows = read_rows(console, model, options["train"], [target], options["kind"])
+    return rows.table
+
+
+def _open(console: Console, path: str) -> None:
+    import webbrowser
+    from pathlib import Path
+
+    if not webbrowser.open(Path(path).resolve().as_uri()):
+        console.warn(f"no browser could be started; open {path} yourself.")

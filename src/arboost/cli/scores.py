@@ -1,0 +1,250 @@
+"""Scores of a model on a table: values, intervals and a baseline, as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Evaluation",
+    "Scored",
+    "evaluate_rows",
+    "fold_scores",
+    "metric_scores",
+    "number_text",
+    "score_json",
+    "score_table",
+]
+
+_REPLICATES = 100
+_MOST_ROWS = 50_000  # of a replicate
+_WIDTH = 1.96  # standard errors on either side of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One score.
+
+    Attributes
+    ----------
+    name, text : str
+    higher_is_better : bool
+    value, low, high : float
+        Score and its 95 % interval; NaN where there is none.
+    baseline : float or None
+        Score of a constant prediction.
+    """
+
+    name: str
+    text: str
+    higher_is_better: bool
+    value: float
+    low: float
+    high: float
+    baseline: float | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one model on some rows.
+
+    Attributes
+    ----------
+    scores : list of Scored
+    baseline_text : str
+    inputs : ReportInput
+        Rows, truth and predictions.
+    """
+
+    scores: list[Scored]
+    baseline_text: str
+    inputs: Any
+
+
+def evaluate_rows(
+    model: Any,
+    table: Any,
+    target: str,
+    *,
+    weight: Any = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Return the scores of a model on a table with the target among its columns.
+
+    Parameters
+    ----------
+    model : Predictor, EnsemblePredictor or fitted estimator
+    table : pyarrow.Table
+    target : str
+    weight : array, optional
+    n_jobs : int or None
+    """
+    from arboost.report.inputs import ReportOptions, read_input
+    from arboost.report.sections.scores import baseline, score_rows
+
+    options = ReportOptions(sample_weight=weight, n_jobs=n_jobs)
+    inputs = read_input(model, table, target, options)
+    constant, text = baseline(inputs)
+    base = score_rows(inputs, constant, has_replicates=False)
+    known = {score.name: score.value for score in base}
+    found = []
+    for score in score_rows(inputs, inputs.predicted[0]):
+        low, high = score.interval()
+        found.append(
+            Scored(
+                score.name,
+                score.text,
+                score.higher_is_better,
+                score.value,
+                low,
+                high,
+                known.get(score.name),
+            )
+        )
+    return Evaluation(found, text, inputs)
+
+
+def metric_scores(inputs: Any, metrics: Sequence[str]) -> list[Scored]:
+    """Return the scores of metrics by name, with bootstrap intervals.
+
+    Raises
+    ------
+    UsageFailure
+        An unknown metric, with the nearest name, or one of another task.
+    """
+    from arboost.cli.errors import using_parameters
+    from arboost.losses.metrics import of_predictions
+    from arboost.names.answers import metric_name
+    from arboost.report.sections.scores import baseline
+
+    of_classes = inputs.classes is not None
+    constant, _ = baseline(inputs)
+    found = []
+    for name in metrics:
+        with using_parameters():
+            function, greater = of_predictions(name, of_classes=of_classes)
+        predicted = inputs.predicted[0]
+        parts = [(one.proba if of_classes else one.values) for one in (predicted, constant)]
+        if parts[0] is None:
+            continue
+        value = float(function(inputs.truth, parts[0], inputs.weight))
+        low, high = _bootstrap(function, inputs, parts[0], value)
+        base = float(function(inputs.truth, np.ascontiguousarray(parts[1]), inputs.weight))
+        found.append(Scored(metric_name(name) or name, "", greater, value, low, high, base))
+    return found
+
+
+def _bootstrap(function: Any, inputs: Any, predicted: Any, value: float) -> tuple[float, float]:
+    """Return the 95 % interval of any metric of weighted rows, by Poisson replicates."""
+    rng = np.random.default_rng(0)
+    n_rows = inputs.n_rows
+    rows = np.arange(n_rows)
+    if n_rows > _MOST_ROWS:
+        rows = np.sort(rng.choice(n_rows, _MOST_ROWS, replace=False))
+    truth, some = inputs.truth[rows], predicted[rows]
+    weight = np.ones(len(rows)) if inputs.weight is None else inputs.weight[rows]
+    found = []
+    for _ in range(_REPLICATES):
+        draw = rng.poisson(1.0, len(rows))
+        kept = draw > 0
+        found.append(function(truth[kept], some[kept], (weight * draw)[kept]))
+    # Replicates of a sample vary more than those of all rows.
+    error = float(np.std(found)) * np.sqrt(len(rows) / n_rows)
+    return value - _WIDTH * error, value + _WIDTH * error
+
+
+def score_table(scores: Sequence[Scored], title: str, baseline_text: str) -> Any:
+    """Return the scores as a table of Rich."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    table.add_column("score")
+    for name in ("value", "95 % interval", "baseline"):
+        table.add_column(name, justify="right")
+    table.add_column("better")
+    for score in scores:
+        table.add_row(
+            Text(score.name),
+            number_text(score.value),
+            _interval_text(score),
+            "" if score.baseline is None else number_text(score.baseline),
+            "higher" if score.higher_is_better else "lower",
+        )
+    if baseline_text:
+        table.caption = f"baseline: {baseline_text}"
+        table.caption_justify = "left"
+    return table
+
+
+def score_json(scores: Sequence[Scored]) -> list[dict[str, Any]]:
+    """Return the scores for JSON."""
+    return [
+        {
+            "name": score.name,
+            "value": score.value,
+            "low": score.low,
+            "high": score.high,
+            "baseline": score.baseline,
+            "higher_is_better": score.higher_is_better,
+        }
+        for score in scores
+    ]
+
+
+def number_text(value: float) -> str:
+    """Return a number of four significant digits, so that a column of numbers lines up.
+
+    Examples
+    --------
+    >>> number_text(0.91234), number_text(123456.7), number_text(12.5), number_text(0.0)
+    ('0.9123', '123,457', '12.50', '0')
+    """
+    if not np.isfinite(value):
+        return "-"
+    thousand = 1000
+    if value == 0 or abs(value) >= thousand:
+        return f"{value:,.0f}"
+    return f"{value:#.4g}"
+
+
+def _interval_text(score: Scored) -> str:
+    if not np.isfinite(score.low):
+        return ""
+    return f"{number_text(score.low)} to {number_text(score.high)}"
+
+
+def fold_scores(folds: Sequence[Evaluation]) -> Evaluation:
+    """Return the means over folds; intervals are by the standard error of the folds."""
+    names = [score.name for score in folds[0].scores]
+    found = []
+    for name in names:
+        parts = [score for fold in folds for score in fold.scores if score.name == name]
+        values = np.array([score.value for score in parts])
+        bases = [score.baseline for score in parts if score.baseline is not None]
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        width = _student(len(values) - 1) * error
+        mean = float(values.mean())
+        found.append(
+            Scored(
+                name,
+                parts[0].text,
+                parts[0].higher_is_better,
+                mean,
+                mean - width,
+                mean + width,
+                float(np.mean(bases)) if bases else None,
+            )
+        )
+    return Evaluation(found, folds[0].baseline_text, folds[0].inputs)
+
+
+def _student(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's distribution."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, max(freedom, 1)))

@@ -1,0 +1,1 @@
+"""Runs of the commands that compare models and tune their parameters."""

@@ -1,0 +1,72 @@
+"""The run of ``arboost compare``: read, train every model on the same folds, print one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arboost.cli.console import Console, seconds_text
+from arboost.cli.errors import UsageFailure
+from arboost.cli.options import split_names
+from arboost.cli.selection.rows import RowOptions, read_selected
+from arboost.cli.training.fit import as_failures
+
+__all__ = ["compare_models"]
+
+
+def compare_models(
+    console: Console,
+    rows: RowOptions,
+    *,
+    models: tuple[str, ...],
+    folds: int,
+    metric: str | None,
+    jobs: int | None,
+    seed: int,
+) -> None:
+    """Compare models and write the result."""
+    from arboost.model_selection.compare import compare
+    from arboost.model_selection.models import ModelSettings, find_models
+    from arboost.progress import steps_reported
+
+    chosen = split_names(models) or None
+    given = {"folds": folds, "metric": metric, "n_jobs": jobs, "random_state": seed}
+    try:  # a misspelt name is answered before the table is read
+        find_models(chosen, ModelSettings("classifier"))
+    except ValueError as error:
+        raise UsageFailure(f"--models: {error}") from error
+    selected = read_selected(console, rows)
+    with (
+        console.phase("comparing") as phase,
+        as_failures(given),
+        steps_reported(phase.step),
+    ):
+        found = compare(
+            selected.X,
+            selected.target,
+            models=chosen,
+            folds=folds,
+            metric=metric,
+            sample_weight=selected.weight,
+            groups=selected.groups,
+            time_order=rows.time_column is not None,
+            task=selected.task.name,
+            random_state=seed,
+            n_jobs=jobs,
+        )
+        phase.result = f"compared {len(found.models)} models in {seconds_text(phase.seconds)}"
+    console.emit(found.to_dict() | {"target": rows.target})
+    console.show(_table(found), *found.notes())
+
+
+def _table(found: Any) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=found.title(), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(found.header()):
+        table.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
+    for one, cells in zip(found.models, found.table(), strict=True):
+        style = "bold" if one.name == found.best else "dim" if one.failures else ""
+        table.add_row(*(Text(cell) for cell in cells), style=style)
+    return table

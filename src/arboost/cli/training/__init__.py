@@ -1,0 +1,1 @@
+"""Steps of a training command: task, hold-out rows, fit, scores."""

@@ -1,0 +1,133 @@
+"""One fit of an estimator, with its progress in the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from arboost.cli.console import Console, seconds_text
+from arboost.cli.errors import DataFailure, UsageFailure
+from arboost.cli.models import declarations, new_estimator
+
+__all__ = ["FitPlan", "as_failures", "fit_rows"]
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Estimator and columns of the fits of a command.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model on the command line.
+    task : str
+    params : mapping of str to object
+        Checked parameters.
+    target : str
+    weight, groups : str or None
+        Columns of weights and groups, which are no features.
+    dropped : frozenset of str
+        Other columns that are no features.
+    by_time : bool
+        Whether rows are in the order of time.
+    """
+
+    model: str
+    task: str
+    params: Mapping[str, Any]
+    target: str
+    weight: str | None = None
+    groups: str | None = None
+    dropped: frozenset[str] = frozenset()
+    by_time: bool = False
+
+    def features(self, names: list[str]) -> list[str]:
+        """Return the columns that are features, in their order."""
+        left_out = {self.target, self.weight, self.groups, *self.dropped}
+        return [name for name in names if name not in left_out]
+
+    def new_estimator(self) -> Any:
+        """Return an estimator whose own validation holds out rows as the command does."""
+        params = dict(self.params)
+        if "validation_split" in declarations(self.model, self.task) and self.splits_rows:
+            if self.groups is not None:
+                params.setdefault("validation_split", "group")
+            elif self.by_time:
+                params.setdefault("validation_split", "time")
+        with as_failures(self.params):
+            return new_estimator(self.model, self.task, params)
+
+    @property
+    def splits_rows(self) -> bool:
+        """Whether the fit holds out rows itself, to stop early."""
+        known = declarations(self.model, self.task)
+        values = {name: param.default for name, param in known.items()} | dict(self.params)
+        is_auto = values.get("n_estimators") == "auto"
+        return is_auto or values.get("n_iter_no_change") is not None
+
+    def takes(self, estimator: Any, argument: str) -> bool:
+        """Whether `fit` of the estimator has an argument."""
+        import inspect
+
+        return argument in inspect.signature(estimator.fit).parameters
+
+
+def fit_rows(
+    console: Console, plan: FitPlan, table: Any, label: str = "", watched: Any = None
+) -> tuple[Any, float]:
+    """Return a fitted estimator and the seconds of its fit.
+
+    Parameters
+    ----------
+    console : Console
+    plan : FitPlan
+    table : pyarrow.Table
+        Training rows, with all columns of the plan.
+    label : str
+        First word of the line of progress.
+    watched : pyarrow.Table, optional
+        Held-out rows, for the learning curve of a fit that holds out none itself. They stop no fit.
+    """
+    from arboost.progress import steps_reported
+
+    with console.phase(f"loading {plan.model}"):
+        estimator = plan.new_estimator()
+    names = plan.features(table.column_names)
+    X = table.select([*names, plan.target])
+    options: dict[str, Any] = {}
+    if plan.splits_rows:
+        if plan.groups is not None and plan.takes(estimator, "groups"):
+            options["groups"] = table.column(plan.groups).to_numpy()
+    elif watched is not None and plan.takes(estimator, "eval_set"):
+        rows = watched.select([*names, plan.target])
+        options["eval_set"] = [(rows, plan.target, *_weights(plan, watched))]
+        options["eval_names"] = ["held-out"]
+    before = f"{label}: " if label else ""
+    with console.phase(f"{before}binning") as phase, as_failures(plan.params):
+        with steps_reported(lambda step: phase.step(step, before)):
+            estimator.fit(X, plan.target, *_weights(plan, table), **options)
+        seconds = phase.seconds
+        phase.result = f"{before}fitted {plan.model} in {seconds_text(seconds)}"
+    return estimator, seconds
+
+
+def _weights(plan: FitPlan, table: Any) -> tuple[Any, ...]:
+    return () if plan.weight is None else (table.column(plan.weight).to_numpy(),)
+
+
+@contextmanager
+def as_failures(params: Mapping[str, Any]) -> Iterator[None]:
+    """Errors of a fit are failures: of a parameter where the message names one that was given."""
+    try:
+        yield
+    except (ValueError, TypeError, ImportError, RuntimeError) as error:
+        text = str(error)
+        is_device = type(error).__name__ == "DeviceError"
+        is_sentence = text.endswith(".")  # as all messages of the library
+        if isinstance(error, TypeError | RuntimeError) and not (is_sentence or is_device):
+            raise
+        names_one = any(re.search(rf"\b{re.escape(name)}\b", text) for name in params)
+        raise (UsageFailure if names_one or is_device else DataFailure)(text) from error

@@ -1,0 +1,99 @@
+"""Wrong command lines: one line that says what to do, the exit code, and nothing left behind."""
+
+import os
+import shlex
+
+import pytest
+
+from support.command_line import run_quietly
+
+TRAIN = "train rows.csv -t label -q"
+
+BAD_LINES = [
+    # commands and options
+    ("trainn rows.csv", 2, "Did you mean 'train'?"),
+    ("frobnicate", 2, "Use one of train, predict"),
+    ("--vresion", 2, "No such option"),
+    ("train", 2, "DATA"),
+    ("train rows.csv", 2, "--target"),
+    ("predict labels.arb rows.csv", 2, "--output"),
+    ("predict labels.arb", 2, "DATA"),
+    ("completion tcsh", 2, "bash"),
+    (f"{TRAIN} --holdut 0.2", 2, "Did you mean --holdout?"),
+    (f"{TRAIN} --holdout 1.5", 2, "--holdout"),
+    (f"{TRAIN} --holdout half", 2, "--holdout"),
+    (f"{TRAIN} --model boosting", 2, "gradient_boosting"),
+    (f"{TRAIN} --task ranking", 2, "classification"),
+    (f"{TRAIN} --folds 3 --holdout 0.2", 2, "use one of them"),
+    (f"{TRAIN} --folds 1", 2, "from 2 to"),
+    (f"{TRAIN} --folds 3 --refit", 2, "always ends on all rows"),
+    (f"{TRAIN} --holdout 0 --refit", 2, "leave it out"),
+    (f"{TRAIN} --time-column when --groups city", 2, "use one of them"),
+    (f"{TRAIN} --weight label", 2, "also the target"),
+    (f"{TRAIN} --ignore label", 2, "also the target"),
+    # parameters
+    (f"{TRAIN} --learning-rat 0.1", 2, "Did you mean --learning-rate?"),
+    (f"{TRAIN} --eta 0.1", 2, "--learning-rate"),
+    (f"{TRAIN} --learning-rate", 2, "requires a value"),
+    (f"{TRAIN} --learning-rate fast", 2, "learning_rate='fast'"),
+    (f"{TRAIN} --learning-rate -1", 2, "above 0"),
+    (f"{TRAIN} --n-estimators 2.5", 2, "an integer of at least 1"),
+    (f"{TRAIN} --grow-policy leafwize", 2, "leafwise"),
+    (f"{TRAIN} --loss squared_error", 3, "loss=squared_error is for regression"),
+    (f"{TRAIN} --loss squared_error --task classification", 2, "regressor"),
+    (f"{TRAIN} --loss poisson --class-weight balanced", 3, "loss=poisson is for regression"),
+    (f"{TRAIN} --bundling=maybe", 2, "True or False"),
+    (f"{TRAIN} --set learning_rate", 2, "name=value"),
+    (f"{TRAIN} --set lerning_rate=0.1", 2, "Did you mean --learning-rate?"),
+    (f"{TRAIN} --set gamma=1 --gamma 2", 2, "given twice"),
+    (f"{TRAIN} --max-depth [3", 2, "max_depth='[3'"),
+    (f"{TRAIN} --monotone-constraints '{{size = 3}}'", 2, "-1, 0 or 1"),
+    (f"{TRAIN} --monotone-constraints '{{colour = 1}}'", 2, "colour"),
+    (f"{TRAIN} --eval-metric accurac", 2, "accuracy"),
+    (f"{TRAIN} --verbose 0", 2, "--quiet"),
+    (f"{TRAIN} --warm-start", 2, "trains once"),
+    (f"{TRAIN} -m random_forest --subsample 0.5", 2, "no parameter of random_forest"),
+    (f"{TRAIN} -m stacking --set estimators=forest,boosting", 2, "is no model"),
+    (f"{TRAIN} --jobs 0", 2, "n_jobs=0"),
+    (f"{TRAIN} --jobs 2 --n-jobs 1", 2, "contradict"),
+    (f"{TRAIN} --seed -1", 2, "random_state=-1"),
+    (f"{TRAIN} --device gpu", 2, "cuda"),
+    (f"{TRAIN} -m bagging --device cuda", 2, "no parameter of bagging"),
+    (f"{TRAIN} --config missing.toml", 2, "missing.toml"),
+    (f"{TRAIN} --memory-limit 1potato", 2, "memory_limit"),
+    (f"{TRAIN} --memory-limit 1GB --folds 3", 2, "needs the table in memory"),
+    (f"{TRAIN} --memory-limit 1GB --drop-missing-target", 2, "needs the table in memory"),
+    (f"{TRAIN} --memory-limit 1GB -m stacking", 2, "needs the table in memory"),
+    (f"{TRAIN} -o model.pkl", 2, ".arb or .json"),
+    # inputs and outputs
+    ("train - -t y -q", 2, "--format"),
+    ("train - rows.csv -t y -q --format csv", 2, "cannot be mixed"),
+    ("predict labels.arb rows.csv -o out.txt -q", 2, "unknown kind"),
+    ("predict labels.arb rows.csv -o out.csv --proba --raw -q", 2, "use one of them"),
+    ("predict prices.arb rows.csv -o out.csv --proba -q", 2, "needs a classifier"),
+    ("predict labels.arb rows.csv -o - --json -q", 2, "standard output"),
+    ("predict labels.arb rows.csv -o out.csv -q --device tpu", 2, "device='tpu'"),
+    ("evaluate labels.arb rows.csv -q --metric accurac", 2, "accuracy"),
+    ("evaluate labels.arb rows.csv -q --metric rmse", 2, "rmse"),
+    ("explain labels.arb --row 1 -q", 2, "add its path"),
+    ("explain labels.arb rows.csv --row 1000 -q", 2, "the rows 0 to 299"),
+    ("explain labels.arb rows.csv --row 1 --class tall -q", 2, "high, low"),
+    ("explain labels.arb rows.csv --class high -q", 2, "--row"),
+    ("inspect rows.csv --tree 0 -q", 2, "model files"),
+    ("inspect labels.arb --tree 99 -q", 2, "99"),
+    ("convert labels.arb labels.txt", 2, ".arb or .json or .h or .onnx"),
+    ("convert labels.arb other.json --name x", 2, "--name"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "part"), BAD_LINES, ids=[one[0] for one in BAD_LINES])
+def test_one_line_and_nothing_left(line, code, part, here):
+    before = sorted(os.listdir(here))
+    found, message = run_quietly(*shlex.split(line))
+    assert found == code, message
+    assert part in message
+    assert sorted(os.listdir(here)) == before
+
+
+def test_enough_of_them():
+    assert len(BAD_LINES) >= 30
