@@ -1,91 +1,150 @@
-"""Classify handwritten digits: train, compare, save, load in a new process, predict.
+"""The main job, from a table to a report page.
 
-The data are the 1,797 scanned digits (8 x 8 pixels, ten classes) that come with scikit-learn.
+Flights out of New York City: which ones will be late? Every ensemble is compared on the same folds.
+The best one is trained, explained, saved, loaded in a new process without scikit-learn, and shown
+on a report page. `make demo` runs it.
 """
 
+import hashlib
+import json
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, log_loss
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import arboost
 
-# The program of a service: NumPy and the model file, no training code.
-SERVE = """
-import sys
-import numpy as np
+FLIGHTS = Path(__file__).parent / "data/flights.csv.gz"
+SERVICE = """
+import hashlib, json, sys
 import arboost
 
 model = arboost.load(sys.argv[1])
-np.save(sys.argv[3], model.predict_proba(np.load(sys.argv[2])))
-print("loaded without scikit-learn:", "sklearn" not in sys.modules)
+with open(sys.argv[2]) as file:
+    rows = json.load(file)
+probabilities = model.predict_proba(rows)
+print(hashlib.sha256(probabilities.tobytes()).hexdigest(), "sklearn" in sys.modules)
 """
 
-
-def fit_all(X, y):
-    """Return the fitted models by name, ours last."""
-    models = {
-        "most frequent digit": DummyClassifier(),
-        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        # One tree per round for all ten digits, with vector leaves.
-        "arboost": arboost.GradientBoostingClassifier(
-            n_estimators=1000,
-            learning_rate=0.03,
-            min_child_weight=0.1,
-            multi_strategy="multi_output_tree",
-            verbose=1,
-        ),
-    }
-    for name, model in models.items():
-        start = time.perf_counter()
-        model.fit(X, y)
-        print(f"{name}: trained in {time.perf_counter() - start:.2f} s")
-    return models
+console = Console(width=80, highlight=False)
 
 
-def print_scores(models, X, y):
-    """Print the scores of all models on held-out rows."""
-    print(f"\n{len(X)} held-out rows       accuracy   log loss")
-    for name, model in models.items():
-        probabilities = model.predict_proba(X)
-        accuracy = accuracy_score(y, probabilities.argmax(axis=1))
-        print(f"{name:<24} {accuracy:>8.1%}   {log_loss(y, probabilities):>8.3f}")
+def heading(number, text):
+    console.print(f"\n[bold cyan]{number}[/]  [bold]{text}[/]\n")
 
 
-def predict_elsewhere(model, X):
-    """Return the class probabilities that a new process computes from the saved model."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        paths = folder / "digits.arb", folder / "rows.npy", folder / "probabilities.npy"
-        model.save(paths[0])
-        np.save(paths[1], X)
-        size = paths[0].stat().st_size
-        print(f"\nsaved {paths[0].name}, {size / 1e6:.1f} MB", flush=True)
-        subprocess.run([sys.executable, "-c", SERVE, *map(str, paths)], check=True)
-        return np.load(paths[2])
+def compare(train):
+    """Return the best of the models that explain their importances, not yet fitted."""
+    found = arboost.compare(train, "late", folds=3)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("", "ROC AUC", "± s.e.", "fit", "predict"):
+        table.add_column(name, justify="right" if name else "left")
+    for one in found.models:
+        times = f"{one.mean_fit_seconds:.2f} s", f"{1e3 * one.mean_predict_seconds:.1f} ms"
+        score = f"{one.mean:.3f}", f"{one.standard_error:.3f}"
+        name = f"{one.name} *" if one.is_tied else one.name
+        table.add_row(name, *score, *times, style="bold green" if one.name == found.best else "")
+    console.print(table)
+    console.print("* best, or no more than two standard errors of the difference away", style="dim")
+    explained = (one for one in found.models if hasattr(found.estimators[one.name], "importances"))
+    return found.estimators[next(explained).name]
 
 
-def main():
-    """Run the demonstration."""
-    X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
-    models = fit_all(X_train, y_train)
-    print_scores(models, X_test, y_test)
-    here = models["arboost"].predict_proba(X_test)
-    if not np.array_equal(predict_elsewhere(models["arboost"], X_test), here):
-        raise SystemExit("the loaded and the fitted model differ in their predictions")
-    print("the loaded model has the same predictions, to the last bit")
+def train_best(model, train):
+    """Fit the model; a callback after each round moves the bar."""
+    start = time.perf_counter()
+    columns = TextColumn("{task.description}"), BarColumn(40), MofNCompleteColumn()
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("rounds")
+        model.fit(
+            train,
+            "late",
+            callbacks=[
+                lambda done: progress.update(bar, completed=done.index + 1, total=done.total)
+            ],
+        )
+    console.print(f"{model.n_iter_} trees in {time.perf_counter() - start:.2f} s")
+
+
+def explain(model, X, y):
+    """Print the importances, the course over the day, and the reasons for one prediction."""
+    importances = model.importances("permutation", X, y, metric="auc")
+    console.print("Loss of AUC when a column is shuffled:")
+    for i in np.argsort(-importances)[:5]:
+        bar = "█" * round(600 * importances[i])
+        console.print(f"  {X.columns[i]:<12} {importances[i]:.3f} [cyan]{bar}[/]")
+
+    console.print("\nMean probability of a late arrival, by the hour of departure:")
+    day = model.partial_dependence(
+        X, "hour", grid=arboost.Grid(values={"hour": [7, 10, 13, 16, 19, 21]})
+    )
+    for hour, share in zip(day.grid[0], day.average, strict=True):
+        console.print(f"  {hour:2.0f} h {share:5.0%} [cyan]{'█' * round(100 * share)}[/]")
+
+    worst = int(np.argmax(model.predict_proba(X)[:, 1]))
+    row = X.iloc[[worst]]
+    values, score = model.shap_values(row)[0], float(model.expected_value()[0])
+    truth = "late" if y.iloc[worst] == "yes" else "on time"
+    flight = f"{row['airline'].item()} from {row['origin'].item()} to {row['dest'].item()}"
+    console.print(f"\nWhy the riskiest flight, {flight}, which was {truth}:")
+    console.print(f"  {'all flights':<22} {1 / (1 + np.exp(-score)):5.0%}")
+    for i in np.argsort(-np.abs(values))[:5]:
+        score += values[i]
+        known = "missing" if pd.isna(row.iat[0, i]) else row.iat[0, i]
+        console.print(f"  {f'{X.columns[i]} = {known}':<22} {1 / (1 + np.exp(-score)):5.0%}")
+    console.print(f"  {'all other columns':<22} {model.predict_proba(row)[0, 1]:5.0%}")
+
+
+def serve(model, X, folder):
+    """Save the model, and compare predictions of a new process bit by bit."""
+    model.save(folder / "flights.arb")
+    (folder / "rows.json").write_text(json.dumps(X.to_dict("list")))
+    files = str(folder / "flights.arb"), str(folder / "rows.json")
+    there = subprocess.check_output([sys.executable, "-c", SERVICE, *files], text=True)
+    here = hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest()
+    if there.split() != [here, "False"]:
+        raise SystemExit(f"the new process differs: {there} instead of {here} False")
+    console.print(f"{files[0]}, {Path(files[0]).stat().st_size / 1e3:.0f} kB")
+    console.print(f"A new process loaded it without scikit-learn: {len(X)} predictions,")
+    console.print("[green]equal to the last bit[/].")
+
+
+def main(folder):
+    flights = pd.read_csv(FLIGHTS)
+    heading(1, "A table with strings and missing values: all columns go in as they are")
+    console.print(arboost.describe(flights).text(80))
+    train, test = train_test_split(flights, stratify=flights["late"], random_state=0)
+    X, y = test.drop(columns="late"), test["late"]
+
+    heading(2, f"Every ensemble with its defaults, on 3 folds of {len(train)} training rows")
+    model = compare(train)
+
+    heading(3, f"The best one, trained on all {len(train)} training rows")
+    train_best(model, train)
+    auc = roc_auc_score(y, model.predict_proba(X)[:, 1])
+    console.print(f"ROC AUC on {len(X)} test rows: [bold]{auc:.3f}[/]; a coin has 0.500")
+
+    heading(4, "What the model has learnt")
+    explain(model, X, y)
+
+    heading(5, "Saved, and loaded where there is no training code")
+    serve(model, X, folder)
+
+    heading(6, "A report page for colleagues: scores, explanations, single rows and trees")
+    page = folder / "report.html"
+    model.report(X, y, path=page, X_train=train, y_train="late")
+    console.print(f"[bold]{page.resolve()}[/]", soft_wrap=True)
 
 
 if __name__ == "__main__":
-    main()
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "arboost_demo")
+    target.mkdir(parents=True, exist_ok=True)
+    main(target)
