@@ -1,4 +1,4 @@
-"""Write the tables of names and metrics into the pages of docs/.
+"""Write the tables of names, metrics and benchmarks into the pages of docs/.
 
     python tools/write_tables.py            rewrite the pages that differ
     python tools/write_tables.py --check    change nothing; fail where a page differs
@@ -27,6 +27,7 @@ from arboost.losses.metric_functions import (  # noqa: E402  (of the checkout, n
 from arboost.names.losses_and_metrics import LOSSES, METRICS  # noqa: E402
 from arboost.names.parameters import PARAMETERS, VALUES  # noqa: E402
 from arboost.names.row import LIBRARIES, Row  # noqa: E402
+from docs_site.benchmarks import TABLES as BENCHMARKS  # noqa: E402
 
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -101,7 +102,7 @@ def tables() -> dict[str, str]:
         made[f"{library} parameters"] = habits(library, PARAMETERS, booster_arguments())
         made[f"{library} losses"] = habits(library, LOSSES)
         made[f"{library} metrics"] = habits(library, METRICS)
-    return made
+    return made | {name: write() for name, write in BENCHMARKS.items()}
 
 
 def rewritten(page: str, made: Mapping[str, str]) -> str:
@@ -115,7 +116,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, fail on a difference")
     check = parser.parse_args().check
     made, stale = tables(), []
-    for path in sorted((ROOT / "docs").glob("*.md")):
+    for path in sorted((ROOT / "docs").rglob("*.md")):
         page = path.read_text(encoding="utf-8")
         fresh = rewritten(page, made)
         if fresh != page:

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/adaboost.md: python docs/images/make_adaboost.py [folder].
+"""Draw the pictures of docs/theory/adaboost.md: python docs/images/make_adaboost.py [folder].
 
 The same versions of the libraries give the same files.
 """

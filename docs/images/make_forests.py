@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/forests.md: python docs/images/make_forests.py [folder].
+"""Draw the pictures of docs/theory/forests.md: python docs/images/make_forests.py [folder].
 
 The same versions of the libraries give the same files.
 """

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/plots.md: python docs/images/make_plots.py [folder].
+"""Draw the pictures of docs/tasks/plots.md: python docs/images/make_plots.py [folder].
 
 The same versions of the libraries give the same files.
 """

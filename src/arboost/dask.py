@@ -69,7 +69,7 @@ class DistributedFit:
     >>> from distributed import Client
     >>> X = da.random.random((1000, 4), chunks=(250, 4))
     >>> y = X[:, 0] > X[:, 1]
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = DistributedFit(arboost.GradientBoostingClassifier(), client).fit(X, y)
     """
 

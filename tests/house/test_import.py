@@ -55,6 +55,13 @@ def test_names():
     assert arboost.__version__.count(".") >= 2
 
 
+def test_unknown_names_can_be_suggested():
+    """Tracebacks suggest a name where the error has the module and the unknown name."""
+    with pytest.raises(AttributeError, match="has no attribute 'GradientBoosting'") as caught:
+        arboost.GradientBoosting  # noqa: B018  # an access is all it takes
+    assert (caught.value.name, caught.value.obj) == ("GradientBoosting", arboost)
+
+
 def test_version_is_that_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert arboost.__version__ == project["version"]

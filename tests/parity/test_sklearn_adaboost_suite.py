@@ -1,7 +1,7 @@
 """scikit-learn's own tests of AdaBoost, run with our classes.
 
-docs/adaboost_differences.md lists the tests that fail, each with its reason. Any other failure
-is a bug, and so is a listed test that passes.
+docs/developers/adaboost_differences.md lists the tests that fail, each with its reason. Any other
+failure is a bug, and so is a listed test that passes.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """scikit-learn's own tests of bagging, run with our classes.
 
-docs/bagging.md lists the tests that fail, each with its reason. Any other failure
-is a bug, and so is a listed test that passes.
+docs/developers/bagging_differences.md lists the tests that fail, each with its reason. Any other
+failure is a bug, and so is a listed test that passes.
 """
 
 import pytest
@@ -14,7 +14,7 @@ SUITE = "sklearn.ensemble.tests.test_bagging"
 @pytest.mark.slow
 def test_only_what_the_table_names_differs(tmp_path):
     passed, fits = run(tmp_path, SUITE, ("BaggingClassifier", "BaggingRegressor"))
-    expected = differences("bagging.md", "## Where scikit-learn's tests differ")
+    expected = differences("bagging_differences.md")
     assert len(passed) > 100
     assert fits > 300
     assert failed(passed) == set(expected)

@@ -1,14 +1,14 @@
 """scikit-learn's own tests of its gradient boosters, run with our classes.
 
-docs/compat_sklearn.md lists the tests that fail, each with its reason. Any other failure is a bug,
-and so is a listed test of which all parameters pass.
+docs/developers/boosting_differences.md lists the tests that fail, each with its reason. Any other
+failure is a bug, and so is a listed test of which all parameters pass.
 """
 
 import pytest
 
 from support.swapped import COMPAT, differences, failed, run
 
-PAGE = "compat_sklearn.md"
+PAGE = "boosting_differences.md"
 FRIEDMAN = ("GradientBoostingClassifier", "GradientBoostingRegressor")
 HIST = tuple(f"Hist{name}" for name in FRIEDMAN)
 HIST_TESTS = "sklearn.ensemble._hist_gradient_boosting.tests"
@@ -28,7 +28,7 @@ def test_gradient_boosting(tmp_path):
     passed, fits = run(tmp_path, suite, FRIEDMAN, package=COMPAT)
     assert len(passed) > 120
     assert fits > 250
-    check(passed, "### GradientBoosting")
+    check(passed, "## GradientBoosting")
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ def test_hist_gradient_boosting(tmp_path):
     passed, fits = run(tmp_path, f"{HIST_TESTS}.test_gradient_boosting", HIST, package=COMPAT)
     assert len(passed) > 120
     assert fits > 200
-    check(passed, "### HistGradientBoosting")
+    check(passed, "## HistGradientBoosting")
 
 
 @pytest.mark.slow
@@ -53,4 +53,4 @@ def test_monotonic_constraints_of_hist_gradient_boosting(tmp_path):
     passed, fits = run(tmp_path, suite, HIST, package=COMPAT)
     assert len(passed) > 10
     assert fits > 3
-    check(passed, "### Monotonic constraints")
+    check(passed, "## Monotonic constraints")

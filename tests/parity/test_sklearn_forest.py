@@ -67,8 +67,8 @@ def test_held_out_scores(name, data, settings):
     assert p > 0.001 or close, (np.mean(ours), np.mean(theirs), p)
 
 
-# scikit-learn's own tests of forests. docs/forests_differences.md lists the tests that fail, each
-# with its reason. Any other failure is a bug, and so is a listed test that passes.
+# scikit-learn's own tests of forests. docs/developers/forests_differences.md lists the tests that
+# fail, each with its reason. Any other failure is a bug, and so is a listed test that passes.
 
 SUITE = "sklearn.ensemble.tests.test_forest"
 CLASSES = tuple(

@@ -1,7 +1,7 @@
 """scikit-learn's own tests of stacking, run with our classes.
 
-docs/stacking.md lists the tests that fail, each with its reason. Any other failure
-is a bug, and so is a listed test that passes.
+docs/developers/stacking_differences.md lists the tests that fail, each with its reason. Any other
+failure is a bug, and so is a listed test that passes.
 """
 
 import pytest
@@ -14,7 +14,7 @@ QUICK = "error or prefit or names or randomness or routing or n_features_in"
 
 
 def expected():
-    return differences("stacking.md", "### scikit-learn's tests of stacking")
+    return differences("stacking_differences.md", "## Stacking")
 
 
 @pytest.fixture(scope="module")

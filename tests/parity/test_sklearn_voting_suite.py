@@ -1,7 +1,7 @@
 """scikit-learn's own tests of voting, run with our classes.
 
-docs/stacking.md lists the tests that fail, each with its reason. Any other failure
-is a bug, and so is a listed test that passes.
+docs/developers/stacking_differences.md lists the tests that fail, each with its reason. Any other
+failure is a bug, and so is a listed test that passes.
 Scikit-learn's common tests of voting and stacking run here, too.
 """
 
@@ -18,7 +18,7 @@ BOTH = (*VOTING, "StackingClassifier", "StackingRegressor")
 @pytest.mark.slow
 def test_only_what_the_table_names_differs(tmp_path):
     passed, fits = run(tmp_path, SUITE, VOTING)
-    expected = differences("stacking.md", "### scikit-learn's tests of voting")
+    expected = differences("stacking_differences.md", "## Voting")
     assert len(passed) > 35
     assert fits > 40
     assert failed(passed) == set(expected)
@@ -29,4 +29,4 @@ def test_only_messages_differ_in_the_common_tests(tmp_path):
     passed, fits = run(tmp_path, COMMON, BOTH, "heterogeneous")
     assert len(passed) > 15
     assert fits > 15
-    assert failed(passed) == set(differences("stacking.md", "### scikit-learn's tests of both"))
+    assert failed(passed) == set(differences("stacking_differences.md", "## Common tests of both"))

@@ -50,13 +50,13 @@ from support.stacked import (
 def test_frames_stay_frames_and_columns_are_matched_by_name():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) ** 2})
-    stack = StackingRegressor([("reader", FrameReader())], Ridge(), cv=2).fit(frame, frame["b"])
+    stack = StackingRegressor([("reader", FrameReader())], Ridge(), cv=2).fit(frame, frame["b"] + 1)
     assert stack.feature_names_in_.tolist() == ["a", "b"]
     assert stack.n_features_in_ == 2
     np.testing.assert_array_equal(stack.transform(frame[["b", "a"]]), frame[["a"]])
     with pytest.raises(ValueError, match="yet now missing:\n- b"):
         stack.predict(frame[["a"]])
-    stack.set_params(passthrough=True).fit(frame, frame["b"])
+    stack.set_params(passthrough=True).fit(frame, frame["b"] + 1)
     assert type(stack.transform(frame)) is np.ndarray
     assert stack.transform(frame).shape == (20, 3)
 
@@ -317,8 +317,8 @@ def test_frames_whose_index_has_a_label_twice():
     frame = pd.DataFrame({"kind": rng.choice(["a", "b"], 40), "value": rng.normal(size=40)})
     twice = frame.set_axis(np.repeat(range(20), 2), axis="index")
     stack = StackingRegressor([("trees", TREES_OF_NUMBERS)], TREES_OF_NUMBERS, passthrough=True)
-    expected = clone(stack).fit(frame, frame["value"]).predict(frame)
-    stack.fit(twice, frame["value"])
+    expected = clone(stack).fit(frame, frame["value"] + 1).predict(frame)
+    stack.fit(twice, frame["value"] + 1)
     assert stack.transform(twice).shape == (40, 3)
     np.testing.assert_array_equal(stack.transform(twice)["value"], frame["value"])
     np.testing.assert_array_equal(stack.predict(twice), expected)
@@ -328,7 +328,7 @@ def test_frames_whose_names_are_numbers():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({0: rng.choice(["a", "b"], 40), 7: rng.normal(size=40)})
     stack = StackingRegressor([("trees", TREES_OF_NUMBERS)], TREES_OF_NUMBERS, passthrough=True)
-    stack.fit(frame, frame[7])
+    stack.fit(frame, frame[7] + 1)
     names = ["stackingregressor_trees", "x0", "x1"]
     assert list(stack.transform(frame).columns) == names
     assert stack.get_feature_names_out().tolist() == names

@@ -1,0 +1,1 @@
+"""The site of the documentation: pages of docs/, generated pages, and Sphinx to build them."""

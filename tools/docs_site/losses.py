@@ -1,0 +1,49 @@
+"""The page of the losses, from their declarations."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import suppress
+
+from arboost import losses
+from arboost.losses import base
+from arboost.names.losses_and_metrics import LOSSES
+from docs_site import docstrings
+from docs_site.markdown import escaped, literal, table
+
+_ARGUMENTS = {"alpha": 0.5, "tweedie_power": 1.5}
+_TEXT = """\
+# Losses
+
+Values of the parameter `loss` of the gradient boosters. F is the raw score of a row, the sum of \
+the trees; the link turns it into the prediction. A loss of one's own is an `arboost.CustomLoss`. \
+Names of other libraries are answered with the name here. Use: \
+[Predict numbers](../tasks/regress.md), [Custom losses](../tasks/custom_losses.md).
+"""
+
+
+def declared(name: str) -> list[base.Loss]:
+    """Return the loss of a name, and its form for three classes if that is another class."""
+    found = [losses.make(name, **_ARGUMENTS)]
+    if name in losses.CLASSIFICATION:
+        with suppress(ValueError):  # some are for two classes only
+            found.append(losses.make(name, n_outputs=3, **_ARGUMENTS))
+    return found
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [_TEXT]
+    for title, names in (
+        ("Regression", losses.REGRESSION),
+        ("Classification", losses.CLASSIFICATION),
+    ):
+        rows = []
+        for name in names:
+            others = [alias for row in LOSSES if row.ours == name for alias in row.names()]
+            for loss in declared(name):
+                text = docstrings.parse(inspect.getdoc(type(loss)) or "").summary
+                aliases = ", ".join(literal(one) for one in dict.fromkeys(others) if one != name)
+                rows.append((literal(name), escaped(text), literal(loss.link), aliases))
+        parts += [f"## {title}", table(("loss", "", "link", "other names"), rows, "fields")]
+    return "\n\n".join(parts) + "\n"
