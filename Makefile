@@ -38,12 +38,12 @@ help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 	@echo "ARGS='...' is passed to the command of the target, e.g. make test ARGS='-k binning'"
 
-demo: $(DONE)/package  ## train, score, save, load in a new process, predict
-	@$(PY) examples/demo.py $(ARGS)
+demo: $(DONE)/package $(DONE)/demo  ## compare, train, explain, save, load and report, on real flights
+	@$(PY) examples/demo.py build/demo $(ARGS)
 
 # One process for each core. Tests of a file share its fixtures, so they stay together. Files keep
 # their order: few tests can take long, and the longest files must not come last.
-test: $(DONE)/package $(DONE)/test  ## run all tests
+test: $(DONE)/package $(DONE)/test $(DONE)/docs  ## run all tests
 	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # `make -k lint` continues after a failure and shows all of them.
@@ -54,7 +54,8 @@ style: $(DONE)/dev
 	$(BIN)/ruff format --check $(PYTHON_DIRS)
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES) $(TEST_CPP)
 
-types: src/arboost/_core.pyi $(DONE)/dev
+# Of the packages that tests need, some have types.
+types: src/arboost/_core.pyi $(DONE)/dev $(DONE)/test
 	$(BIN)/mypy
 
 layers: $(DONE)/package $(DONE)/dev
@@ -112,11 +113,10 @@ bench: $(DONE)/package $(DONE)/bench  ## compare with the peers; results go to b
 	@$(PY) bench/run_all.py $(ARGS)
 
 bench-real: $(DONE)/package $(DONE)/bench  ## compare with the peers on the real tables of a data folder
-	@$(PY) bench/bench_real.py --page docs/real_tables.md --picture docs/images/real.svg $(ARGS)
+	@$(PY) bench/bench_real.py --page docs/benchmarks/real_tables.md --picture docs/images/real.svg $(ARGS)
 
-docs: $(DONE)/package $(DONE)/docs  ## write the reference of the public names to build/docs
-	@$(PY) -m pdoc --docformat numpy --output-directory build/docs arboost
-	@echo "build/docs/index.html"
+docs: $(DONE)/package $(DONE)/docs  ## build the site of the documentation into build/site
+	@$(PY) tools/docs_site
 
 wheel: $(DONE)/build  ## build the wheel and the source archive into dist, and check them
 	@rm -rf dist
@@ -162,7 +162,7 @@ $(DONE)/package: $(DONE)/build $(DONE)/modules CMakeLists.txt $(CPP_FILES)
 src/arboost/_core.pyi: $(DONE)/package
 	@cp "$$($(PY) -c "import sysconfig; print(sysconfig.get_path('platlib'))")/arboost/_core.pyi" $@
 
-$(DONE)/test $(DONE)/dev $(DONE)/bench $(DONE)/docs: $(DONE)/build
+$(DONE)/test $(DONE)/dev $(DONE)/bench $(DONE)/docs $(DONE)/demo: $(DONE)/build
 	@echo "== tools: $(@F)"
 	@$(PY) tools/requirements.py $(@F) >$@.txt
 	@$(PIP) install --quiet -r $@.txt

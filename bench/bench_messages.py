@@ -6,8 +6,9 @@ Two processes of this machine, with one thread each. "one way" is half of a mess
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,17 @@ def messages(tables: Mapping[str, Share], desk: Desk) -> dict[int, tuple[float, 
     return found
 
 
+def report(args: argparse.Namespace, runs: Sequence[Mapping[int, tuple[float, float]]]) -> None:
+    """Print and save the best figures of several runs."""
+    best = {size: [min(run[size][i] for run in runs) for i in range(2)] for size in SIZES}
+    rows = [
+        (size, one_way * 1e3, size / one_way / 1e6, exchange * 1e3)
+        for size, (one_way, exchange) in best.items()
+    ]
+    harness.show("messages", ("bytes", "one way ms", "MB/s", "exchange ms"), rows)
+    harness.save(args, {str(size): seconds for size, seconds in best.items()})
+
+
 def main() -> None:
     """Measure, print and save the figures."""
     parser = harness.parser(__doc__, "messages")
@@ -63,13 +75,7 @@ def main() -> None:
         for _ in range(args.repeats):
             parts = client.scatter([np.zeros((1, 1)), np.ones((1, 1))])
             runs.append(run_program(client, messages, {"train": parts}, Silent()))
-    best = {size: [min(run[size][i] for run in runs) for i in range(2)] for size in SIZES}
-    rows = [
-        (size, one_way * 1e3, size / one_way / 1e6, exchange * 1e3)
-        for size, (one_way, exchange) in best.items()
-    ]
-    harness.show("messages", ("bytes", "one way ms", "MB/s", "exchange ms"), rows)
-    harness.save(args, {str(size): seconds for size, seconds in best.items()})
+    report(args, runs)
 
 
 if __name__ == "__main__":

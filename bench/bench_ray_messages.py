@@ -9,7 +9,7 @@ import ray
 
 from arboost.distributed.on_ray.cluster import Room, run_program
 from arboost.distributed.on_ray.orders import TableBlocks
-from bench_messages import SIZES, Silent, messages
+from bench_messages import Silent, messages, report
 from support import harness
 
 
@@ -22,13 +22,7 @@ def main() -> None:
     tables = {"train": TableBlocks(parts, (1, 1), are_paths=False)}
     runs = [run_program(messages, tables, Silent(), Room(2)) for _ in range(args.repeats)]
     ray.shutdown()
-    best = {size: [min(run[size][i] for run in runs) for i in range(2)] for size in SIZES}
-    rows = [
-        (size, one_way * 1e3, size / one_way / 1e6, exchange * 1e3)
-        for size, (one_way, exchange) in best.items()
-    ]
-    harness.show("messages", ("bytes", "one way ms", "MB/s", "exchange ms"), rows)
-    harness.save(args, {str(size): seconds for size, seconds in best.items()})
+    report(args, runs)
 
 
 if __name__ == "__main__":

@@ -357,6 +357,8 @@ BARS = {
     "shap": _shap_bars,
     "predict": _predict_bars,
     "out_of_core": _listed_bars,
+    "tune": _listed_bars,
+    "report": _listed_bars,
 }
 
 
