@@ -36,11 +36,11 @@ DATA = {
     "second.csv": (lambda path: path.write_bytes(b"a,y\n1\n" + b"1,2\n" * 9), "line 2"),
     "semicolons.csv": (
         lambda path: path.write_bytes(b"a;b;y\n1;2;3\n1,5;2;3\n"),
-        "separator seems to be ';'",
+        "decimal comma, such as '1,5'. Add --decimal ,",
     ),
-    "only_semicolons.csv": (
-        lambda path: path.write_bytes(b"a;b;y\n" + b"1;2;3\n" * 9),
-        "no such column",
+    "two_delimiters.csv": (
+        lambda path: path.write_bytes(b"a;b|y\n" + b"1;2|3\n" * 9),
+        "--delimiter names the character",
     ),
     "quote.csv": (lambda path: path.write_bytes(GOOD + b'"1,2,3\n'), "quote.csv"),
     "junk.csv": (lambda path: path.write_bytes(os.urandom(4096)), "junk.csv"),

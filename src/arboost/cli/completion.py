@@ -37,9 +37,10 @@ def complete_columns(ctx: click.Context, _param: click.Parameter, incomplete: st
     given = ctx.params.get("data") or ctx.args
     data = [path for path in given if path != "-" and not path.endswith((".arb", ".json"))]
     with suppress(Exception):  # a completion has no place for an error
-        from arboost.sources.opening import open_source
+        from arboost.sources.file_source import FileFormat, open_files
 
-        names = open_source(list(data)).names or ()
+        form = FileFormat(ctx.params.get("kind"), ctx.params.get("delimiter"))
+        names = open_files(list(data), None, form).arrow_schema.names
         before, comma, last = incomplete.rpartition(",")
         return [f"{before}{comma}{name}" for name in _starting(names, last)]
     return []

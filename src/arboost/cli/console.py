@@ -103,10 +103,13 @@ class Console:
 
     def warn(self, text: str) -> None:
         """Write a warning, once."""
-        line = f"warning: {plain_text(text)}"
-        if line not in self._said:
-            self._said.add(line)
-            self.say(line)
+        self.say_once(f"warning: {text}")
+
+    def say_once(self, text: str) -> None:
+        """Write a line of information, unless it was written before."""
+        if text not in self._said:
+            self._said.add(text)
+            self.say(text)
 
     @contextmanager
     def phase(self, label: str) -> Iterator[Phase]:

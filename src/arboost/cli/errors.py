@@ -192,6 +192,9 @@ def _usage(error: click.ClickException) -> str:
 
 # Advice of the library for Python -> advice for the command line.
 _ADVICE = {
+    "Write decimal points, or pass a pyarrow.dataset.Dataset with a decimal mark of your own": (
+        "Add --decimal , to read them as numbers, or --decimal . to keep them as strings"
+    ),
     ", or pass a pyarrow.dataset.Dataset with types of your own": "",
     ", or pass a pyarrow.dataset.Dataset": ", or use --format",
     "pass a pyarrow.dataset.Dataset, which reads from file systems of other machines": "copy them",

@@ -10,6 +10,7 @@ from arboost.cli.console import Console
 from arboost.cli.errors import UsageFailure, reading_model, using_parameters
 from arboost.cli.input.text_types import column_kinds
 from arboost.cli.tables import Loaded, read_table
+from arboost.sources.file_source import FileFormat
 
 __all__ = ["find_target", "load_model", "read_rows"]
 
@@ -54,7 +55,7 @@ def read_rows(
     model: Any,
     data: Sequence[str],
     others: Sequence[str | None],
-    kind: str | None,
+    form: FileFormat,
 ) -> Loaded:
     """Read the features of a model, and other columns, of which the target is the first.
 
@@ -67,7 +68,7 @@ def read_rows(
     kinds = column_kinds(model)
     if target is not None and _has_labels(model):
         kinds[target] = "string"
-    return read_table(console, data, kind=kind, columns=columns, like=kinds)
+    return read_table(console, data, form=form, columns=columns, like=kinds)
 
 
 def _has_labels(model: Any) -> bool:

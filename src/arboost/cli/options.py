@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -45,13 +46,53 @@ def model_argument(function: F) -> F:
 
 
 def input_options(function: F) -> F:
-    """Add --format, of the input where its name does not tell it."""
-    return click.option(
-        "--format",
-        "kind",
-        type=click.Choice(FORMATS),
-        help="Kind of the input where its name does not tell it, for example of -.",
-    )(function)
+    """Add --format, --delimiter and --decimal; the command gets them as `form`, a FileFormat."""
+
+    @wraps(function)
+    def with_form(*args: Any, **options: Any) -> Any:
+        from arboost.sources.file_source import FileFormat
+
+        names = ("kind", "delimiter", "decimal")
+        form = FileFormat(**{name: options.pop(name) for name in names})
+        return function(*args, form=form, **options)
+
+    for option in (
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            help="Decimal mark in CSV and TSV files.  [default: .]",
+        ),
+        click.option(
+            "--delimiter",
+            metavar="CHAR",
+            callback=_checked_delimiter,
+            help="Character between the columns of CSV and TSV files, such as ';'; found in the "
+            "first line by default.",
+        ),
+        click.option(
+            "--format",
+            "kind",
+            type=click.Choice(FORMATS),
+            help="Kind of the input where its name does not tell it, for example of -.",
+        ),
+    ):
+        option(with_form)
+    return cast("F", with_form)
+
+
+def _checked_delimiter(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> str | None:
+    """Return the delimiter; "tab" and the escape of shells and languages are a tab."""
+    if value is None or value in ("tab", "\\t"):
+        return value and "\t"
+    is_allowed = value == "\t" or (len(value) == 1 and value.isascii() and value.isprintable())
+    if not is_allowed or value.isalnum() or value in "\"'.+-":
+        raise click.BadParameter(
+            f"{value!r} is no delimiter. Use one character such as ';', '|' or ',', or tab: no "
+            "letter, digit, quote, sign, point or line break."
+        )
+    return value
 
 
 def target_option(*, required: bool) -> Callable[[F], F]:

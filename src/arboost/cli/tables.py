@@ -14,7 +14,7 @@ from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, reading
 from arboost.cli.input.standard_input import STANDARD_INPUT, stored_input
 
 if TYPE_CHECKING:
-    from arboost.sources.file_source import FileSource
+    from arboost.sources.file_source import FileFormat, FileSource
 
 __all__ = [
     "MOST_ROWS",
@@ -58,7 +58,7 @@ def read_table(
     console: Console,
     data: Sequence[str],
     *,
-    kind: str | None = None,
+    form: FileFormat,
     columns: Sequence[str] | None = None,
     like: Any = None,
 ) -> Loaded:
@@ -67,11 +67,11 @@ def read_table(
     Parameters
     ----------
     console : Console
-        Draws the progress, and says how long it took.
+        Draws the progress, and says how long it took and which delimiter was found.
     data : sequence of str
         Paths, patterns and folders, or "-" alone.
-    kind : str, optional
-        Kind of the input where names do not tell it.
+    form : FileFormat
+        Kind and dialect of the input where names and first lines do not tell them.
     columns : sequence of str, optional
         Columns to read; all by default.
     like : model or Schema, optional
@@ -83,9 +83,10 @@ def read_table(
     """
     label = input_label(data)
     with console.phase(f"reading {label}") as phase, reading_data(), _named_input([]) as names:
-        data, kind = _stored(data, kind, names)
-        source = _open(data, kind, columns, like)
-        table = _read_files(source, kind, like, phase.update_bytes)
+        data = _stored(data, form, names)
+        source = _open(data, form, columns, like)
+        _say_delimiter(console, source, form, label)
+        table = _read_files(source, form, like, phase.update_bytes)
         _check(table, label)
         phase.result = (
             f"read {label}: {table.num_rows:,} rows x {table.num_columns:,} columns, "
@@ -95,9 +96,10 @@ def read_table(
 
 
 def open_rows(
+    console: Console,
     data: Sequence[str],
     *,
-    kind: str | None = None,
+    form: FileFormat,
     columns: Columns = None,
     like: Any = None,
     progress: Callable[[int, int], None] | None = None,
@@ -110,11 +112,13 @@ def open_rows(
     import pyarrow
 
     with reading_data(), _named_input([]) as names:
-        data, kind = _stored(data, kind, names)
-        source = _open(data, kind, columns, like)
+        label = input_label(data)
+        data = _stored(data, form, names)
+        source = _open(data, form, columns, like)
+        _say_delimiter(console, source, form, label)
 
     def batches() -> Iterator[Any]:
-        with _named_input(names), _explained(source.paths, kind):
+        with _named_input(names), _explained(source.paths, form):
             for batch in source.batches(_batch_rows(source)):
                 if progress is not None:
                     progress(batch.bytes_read, source.n_bytes or 0)
@@ -130,32 +134,45 @@ def _batch_rows(source: Any) -> int:
     return max(min(_BATCH_BYTES // n_bytes, MOST_ROWS), _FEWEST_ROWS)
 
 
-def _stored(
-    data: Sequence[str], kind: str | None, names: list[str]
-) -> tuple[Sequence[str], str | None]:
-    """Return paths and kind; the standard input is stored, and its path added to `names`."""
+def _stored(data: Sequence[str], form: FileFormat, names: list[str]) -> Sequence[str]:
+    """Return the paths; the standard input is stored, and its path added to `names`."""
     if STANDARD_INPUT not in data:
-        return data, kind
+        return data
     if len(data) > 1:
         raise UsageFailure("- is the standard input: it cannot be mixed with files.")
-    path, kind = stored_input(kind, None)
+    path = stored_input(form.kind, None)
     names.append(path)
-    return [path], kind
+    return [path]
+
+
+def _say_delimiter(console: Console, source: FileSource, form: FileFormat, label: str) -> None:
+    """Name a delimiter that was found, where it is not that of the kind of file."""
+    from arboost.sources.csv_dialect import DELIMITERS, delimiter_text
+    from arboost.sources.csv_files import CsvFile
+
+    if form.delimiter is not None:
+        return
+    for file in source.files:
+        if isinstance(file, CsvFile):
+            delimiter = file.dialect.delimiter
+            if delimiter != DELIMITERS[form.kind_of(file.path)]:
+                name = label if len(source.files) == 1 else file.path
+                console.say_once(
+                    f"the columns of {name} are separated by {delimiter_text(delimiter)}"
+                )
 
 
 @contextmanager
-def _explained(paths: Sequence[str], kind: str | None) -> Iterator[None]:
+def _explained(paths: Sequence[str], form: FileFormat) -> Iterator[None]:
     """Find line and column of the fault of a text file."""
     from arboost.cli.input.text_files import explain_fault
     from arboost.errors import SchemaError
-    from arboost.sources.paths import file_kind
 
     try:
         yield
     except ValueError as error:
         if not isinstance(error, SchemaError) and "cannot be read" in str(error):
-            kinds = [file_kind(path)[0] if kind is None else kind for path in paths]
-            explain_fault(paths, kinds, str(error))
+            explain_fault(paths, form, str(error))
         raise
 
 
@@ -179,35 +196,46 @@ def input_label(data: Sequence[str]) -> str:
     return first if len(data) == 1 else f"{first} and {len(data) - 1} more"
 
 
-def _open(data: Sequence[str], kind: str | None, columns: Columns, like: Any) -> FileSource:
+def _open(data: Sequence[str], form: FileFormat, columns: Columns, like: Any) -> FileSource:
     from arboost.cli.input.text_files import check_file
     from arboost.cli.input.text_types import source_like
     from arboost.sources.file_source import open_files
-    from arboost.sources.paths import TEXT_KINDS, file_kind, find_files
+    from arboost.sources.paths import TEXT_KINDS, find_files
 
-    paths = [file.path for file in find_files(list(data), kind)]
-    kinds = [file_kind(path)[0] if kind is None else kind for path in paths]
-    for path, one in zip(paths, kinds, strict=True):
-        if one in TEXT_KINDS:
+    paths = [file.path for file in find_files(list(data), form.kind)]
+    for path in paths:
+        _check_form(form, path)
+        if form.kind_of(path) in TEXT_KINDS:
             check_file(path)
-    with _explained(paths, kind):
+    with _explained(paths, form):
         if callable(columns):
-            columns = columns(open_files(list(data), None, kind).arrow_schema.names)
-        source = open_files(list(data), columns, kind)
+            columns = columns(open_files(list(data), None, form).arrow_schema.names)
+        source = open_files(list(data), columns, form)
     return source if like is None else source_like(source, like)
 
 
+def _check_form(form: FileFormat, path: str) -> None:
+    """Raise UsageFailure for a dialect of a file that has none."""
+    from arboost.sources.csv_dialect import DELIMITERS
+
+    kind = form.kind_of(path)
+    for option, value in (("--delimiter", form.delimiter), ("--decimal", form.decimal)):
+        if value is not None and kind not in DELIMITERS:
+            raise UsageFailure(
+                f"{option} is for CSV and TSV files, but {path!r} is of kind {kind}. Leave it out."
+            )
+
+
 def _read_files(
-    source: FileSource, kind: str | None, like: Any, progress: Callable[[int, int], None]
+    source: FileSource, form: FileFormat, like: Any, progress: Callable[[int, int], None]
 ) -> Any:
     import pyarrow
 
     from arboost.cli.input.text_files import read_text_files
-    from arboost.sources.paths import TEXT_KINDS, file_kind
+    from arboost.sources.paths import TEXT_KINDS
 
-    kind = file_kind(source.paths[0])[0] if kind is None else kind
-    if kind in TEXT_KINDS:
-        return read_text_files(source, kind, like, progress)
+    if form.kind_of(source.paths[0]) in TEXT_KINDS:
+        return read_text_files(source, like, progress)
     batches = []
     for batch in source.batches(_batch_rows(source)):
         progress(batch.bytes_read, source.n_bytes or 0)
@@ -249,8 +277,8 @@ def require_columns(given: Sequence[str], names: Sequence[str], option: str) -> 
             meant = f" Did you mean {same[0]!r}?" if same else near_names(name, names)
             columns = ", ".join(names[:_MOST_NAMES])
             more = " and so on" if len(names) > _MOST_NAMES else ""
-            if len(names) == 1 and ";" in columns:
-                meant = " Its separator seems to be ';': write commas, or tabs in a .tsv file."
+            if len(names) == 1 and not columns.isidentifier():
+                meant = " It has one column only: --delimiter names the character between columns."
             raise DataFailure(
                 f"{option} {name}: the table has no such column.{meant} Its columns are "
                 f"{columns}{more}."

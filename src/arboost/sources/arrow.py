@@ -1,11 +1,14 @@
-"""PyArrow, imported when a source is opened, and its errors with the name of the file."""
+"""PyArrow, imported when a source is opened; files, and errors with the name of the file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["naming_file", "require_pyarrow"]
+from arboost.sources.paths import compression_of
+
+__all__ = ["naming_file", "open_bytes", "require_pyarrow"]
 
 
 def require_pyarrow(asked: str) -> None:
@@ -36,3 +39,10 @@ def naming_file(path: str, advice: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(f"The file {path!r} cannot be read: {cause}.") from error
         raise ValueError(f"The file {path!r} cannot be read: {cause}. {advice}") from error
+
+
+def open_bytes(path: str) -> Any:
+    """Return a binary file object of a file, decompressed by its name."""
+    import pyarrow
+
+    return pyarrow.input_stream(path, compression=compression_of(path))

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 from arboost.sources.arrow import naming_file
+from arboost.sources.csv_dialect import CsvDialect, check_decimals, find_dialect
 from arboost.sources.files import DAMAGED, DataFile, file_stamp
 from arboost.sources.paths import compression_of
 
-__all__ = ["CsvFile", "TsvFile", "conversion"]
+__all__ = ["CsvFile", "conversion"]
 
 # Two threads parse a file as fast in blocks of 1 MB as in larger ones, in less memory.
 _BLOCK_BYTES = 1 << 20
@@ -30,7 +32,9 @@ _ERRORS = "1.#IND 1.#QNAN -1.#IND -1.#QNAN"
 _MISSING = ["", "#N/A N/A", *_NAMES.split(), *_ERRORS.split()]
 
 
-def conversion(types: Mapping[str, Any] | None = None, columns: Sequence[str] = ()) -> Any:
+def conversion(
+    dialect: CsvDialect, types: Mapping[str, Any] | None = None, columns: Sequence[str] = ()
+) -> Any:
     """Return PyArrow's options for the values of CSV files: types by name, and columns to read."""
     from pyarrow import csv
 
@@ -39,26 +43,36 @@ def conversion(types: Mapping[str, Any] | None = None, columns: Sequence[str] = 
         include_columns=list(columns),
         null_values=_MISSING,
         strings_can_be_null=True,
+        decimal_point=dialect.decimal_point,
     )
 
 
+@dataclass(frozen=True)
 class CsvFile(DataFile):
-    """A CSV file; the types of its columns are those of its first block."""
+    """A CSV or TSV file; the types of its columns are those of its first block.
 
-    delimiter: ClassVar[str] = ","
+    Attributes
+    ----------
+    dialect : CsvDialect
+    """
+
+    dialect: CsvDialect
 
     @classmethod
-    def open(cls, path: str) -> CsvFile:
-        """Return the file, whose first block is read."""
+    def open(
+        cls, path: str, kind: str = "csv", delimiter: str | None = None, decimal: str | None = None
+    ) -> CsvFile:
+        """Return the file, whose first block is read; `find_dialect` has the arguments."""
         import pyarrow
 
         stamp = file_stamp(path)
-        with (
-            naming_file(path, DAMAGED),
-            pyarrow.OSFile(path) as raw,
-            cls._stream(raw, path) as reader,
-        ):
-            return cls(path, reader.schema, None, stamp)
+        with naming_file(path, DAMAGED), pyarrow.OSFile(path) as raw:
+            dialect = find_dialect(path, kind, delimiter, decimal)
+            with _stream(raw, path, dialect) as reader:
+                for block in reader:
+                    check_decimals(block, dialect, path)
+                    break
+                return cls(path, reader.schema, None, stamp, dialect)
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches of about `batch_rows` rows, with the types of the schema."""
@@ -83,9 +97,9 @@ class CsvFile(DataFile):
         from pyarrow import csv, dataset, fs
 
         form = dataset.CsvFileFormat(
-            csv.ParseOptions(delimiter=self.delimiter),
+            csv.ParseOptions(delimiter=self.dialect.delimiter),
             default_fragment_scan_options=dataset.CsvFragmentScanOptions(
-                conversion(), csv.ReadOptions(block_size=_BLOCK_BYTES)
+                conversion(self.dialect), csv.ReadOptions(block_size=_BLOCK_BYTES)
             ),
         )
         fragment = form.make_fragment(os.path.abspath(self.path), fs.LocalFileSystem())
@@ -104,29 +118,26 @@ class CsvFile(DataFile):
         """Yield blocks and the bytes read by now; the scanner knows only some compressions."""
         import pyarrow
 
-        with pyarrow.OSFile(self.path) as raw, self._stream(raw, self.path, types) as reader:
+        with (
+            pyarrow.OSFile(self.path) as raw,
+            _stream(raw, self.path, self.dialect, types) as reader,
+        ):
             for block in reader:
                 yield block, self.n_bytes if raw.closed else raw.tell()
 
-    @classmethod
-    def _stream(cls, raw: Any, path: str, types: dict[str, Any] | None = None) -> Any:
-        """Return PyArrow's reader of blocks of a file that is open."""
-        import pyarrow
-        from pyarrow import csv
 
-        compression = compression_of(path)
-        return csv.open_csv(
-            raw if compression is None else pyarrow.CompressedInputStream(raw, compression),
-            csv.ReadOptions(block_size=_BLOCK_BYTES),
-            csv.ParseOptions(delimiter=cls.delimiter),
-            conversion(types, list(types or ())),
-        )
+def _stream(raw: Any, path: str, dialect: CsvDialect, types: dict[str, Any] | None = None) -> Any:
+    """Return PyArrow's reader of blocks of a file that is open."""
+    import pyarrow
+    from pyarrow import csv
 
-
-class TsvFile(CsvFile):
-    """A file of values between tabs."""
-
-    delimiter: ClassVar[str] = "\t"
+    compression = compression_of(path)
+    return csv.open_csv(
+        raw if compression is None else pyarrow.CompressedInputStream(raw, compression),
+        csv.ReadOptions(block_size=_BLOCK_BYTES),
+        csv.ParseOptions(delimiter=dialect.delimiter),
+        conversion(dialect, types, list(types or ())),
+    )
 
 
 def _types(schema: Any) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from arboost.sources.arrow import require_pyarrow
-from arboost.sources.csv_files import CsvFile, TsvFile
+from arboost.sources.csv_dialect import DELIMITERS
+from arboost.sources.csv_files import CsvFile
 from arboost.sources.files import ArrowFile, DataFile, ParquetFile
 from arboost.sources.json_files import JsonLinesFile
 from arboost.sources.paths import (
@@ -20,15 +22,43 @@ from arboost.sources.paths import (
 from arboost.sources.schemas import as_schema, common_schema
 from arboost.sources.source import Part, Source
 
-__all__ = ["FileSource", "open_files"]
+__all__ = ["BY_NAME", "FileFormat", "FileSource", "open_files"]
 
 _READERS: dict[str, type[DataFile]] = {
     "parquet": ParquetFile,
     "arrow": ArrowFile,
-    "csv": CsvFile,
-    "tsv": TsvFile,
     "jsonl": JsonLinesFile,
 }
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Choices on how files are read, where their names and first lines do not tell it.
+
+    Attributes
+    ----------
+    kind : str or None
+        Kind of all files; None for those of their names.
+    delimiter, decimal : str or None
+        Delimiter and decimal mark of CSV and TSV files; see `CsvDialect`.
+    """
+
+    kind: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+
+    def kind_of(self, path: str) -> str:
+        """Return the kind of a file."""
+        return file_kind(path)[0] if self.kind is None else self.kind
+
+    def open(self, path: str, kind: str) -> DataFile:
+        """Return a file of a kind."""
+        if kind in DELIMITERS:
+            return CsvFile.open(path, kind, self.delimiter, self.decimal)
+        return _READERS[kind].open(path)
+
+
+BY_NAME = FileFormat()
 
 
 class FileSource(Source):
@@ -69,12 +99,12 @@ class FileSource(Source):
             before += file.n_bytes
 
 
-def open_files(X: Any, columns: Sequence[str] | None, kind: str | None = None) -> FileSource:
+def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME) -> FileSource:
     """Return the source of a path, a pattern, a folder or a list of them; see `find_files`."""
     require_pyarrow("Reading files")
-    found = find_files(X, kind)
-    kind = _one_kind(found) if kind is None else kind
-    files = [_READERS[kind].open(file.path) for file in found]
+    found = find_files(X, form.kind)
+    kind = _one_kind(found) if form.kind is None else form.kind
+    files = [form.open(file.path, kind) for file in found]
     keys = [
         {name: key for name, key in of_file.items() if name not in file.schema.names}
         for file, of_file in zip(files, partition_keys(found), strict=True)

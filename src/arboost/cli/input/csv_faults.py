@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+from arboost.sources.csv_dialect import CsvDialect, delimiter_text
+
 __all__ = ["check_text", "csv_fault", "not_utf8"]
 
 _HEAD_BYTES = 1 << 16
@@ -46,7 +48,7 @@ def check_text(file: Any, path: str) -> None:
 
 
 def csv_fault(
-    again: Callable[[], Any], path: str, delimiter: str, cause: str, types: dict[str, Any]
+    again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
 ) -> str | None:
     """Return the message for a file that PyArrow refused; None where every line has its fields.
 
@@ -55,16 +57,16 @@ def csv_fault(
     again : callable
         Opens the file.
     path : str
-    delimiter : str
+    dialect : CsvDialect
     cause : str
         Message of PyArrow.
     types : dict of str to pyarrow.DataType
         Types that columns were read with.
     """
     if "invalid UTF8" in cause:
-        return not_utf8(again, path, delimiter)
+        return not_utf8(again, path, dialect)
     try:
-        found = _found(again, path, delimiter, cause, types)
+        found = _found(again, path, dialect, cause, types)
     except csv.Error as error:
         return f"The file {path!r} is malformed: {error}. Write it again."
     except (OSError, EOFError, ValueError) as error:
@@ -75,25 +77,27 @@ def csv_fault(
 
 
 def _found(
-    again: Callable[[], Any], path: str, delimiter: str, cause: str, types: dict[str, Any]
+    again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
 ) -> str | None:
     """Return the message for a value of another type, or a row of too few or too many values."""
     value = re.search(
         r"CSV conversion error to (\w+): invalid value '(.*?)('|\. Types of|$)", cause
     )
-    rows = _rows(again, delimiter)
+    rows = _rows(again, dialect.delimiter)
     _, header = next(rows, (1, []))
     if value is not None:
-        return _conversion_fault(rows, header, path, value, types)
+        return _conversion_fault(rows, header, path, value, types) + _decimal_advice(
+            value[2], dialect
+        )
     for line, row in rows:
         if row and len(row) != len(header):
-            return _ragged(path, line, row, header, delimiter)
+            return _ragged(path, line, row, header, dialect)
     return None
 
 
-def not_utf8(again: Callable[[], Any], path: str, delimiter: str) -> str:
+def not_utf8(again: Callable[[], Any], path: str, dialect: CsvDialect) -> str:
     """Return the message for a file that is not UTF-8."""
-    rows = _rows(again, delimiter)
+    rows = _rows(again, dialect.delimiter)
     _, header = next(rows, (1, []))
     for line, row in chain([(1, header)], rows):
         for column, text in enumerate(row):
@@ -134,23 +138,33 @@ def _conversion_fault(
     return f"The file {path!r} has the value {_short(value)}, which is no {_kind_text(kind)}."
 
 
+def _decimal_advice(value: str, dialect: CsvDialect) -> str:
+    """Return advice for a number with the other decimal mark; "" for other values."""
+    other = "." if dialect.decimal_point == "," else ","
+    if re.fullmatch(rf"[+-]?\d+[{other}]\d+", value) is None:
+        return ""
+    if dialect.decimal is None:
+        return f" With --decimal {other} it is a number."
+    return f" --decimal {dialect.decimal} reads no number with {other!r}."
+
+
 def _kind_text(kind: str) -> str:
     return "number" if kind in ("double", "int64", "float") else kind
 
 
-def _ragged(path: str, line: int, row: list[str], header: list[str], delimiter: str) -> str:
+def _ragged(path: str, line: int, row: list[str], header: list[str], dialect: CsvDialect) -> str:
     n_fields, n_columns = len(row), len(header)
     place = min(n_fields, n_columns) + 1
     if n_fields < n_columns:
         what = f"column {place} ({_decoded(header[place - 1])!r}) is missing"
     else:
         what = f"column {place} has no name ({_short(_decoded(row[place - 1]))})"
-    other = ";" if delimiter == "," and n_columns == 1 and ";" in header[0] else ""
-    advice = (
-        f"Its separator seems to be {other!r}: write commas, or tabs in a .tsv file."
-        if other
-        else "Add or remove a separator, or quote the value that contains one."
-    )
+    advice = "Add or remove a delimiter, or quote the value that contains one."
+    if n_columns == 1:
+        advice = (
+            f"It was read with {delimiter_text(dialect.delimiter)} between the columns: "
+            "--delimiter names another character."
+        )
     return (
         f"The file {path!r} is malformed in line {line}: it has {n_fields} "
         f"{'value' if n_fields == 1 else 'values'}, but the header has {n_columns} "

@@ -20,8 +20,8 @@ _BLOCK_BYTES = 1 << 20
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
-def stored_input(kind: str | None, progress: Callable[[int, int], None] | None) -> tuple[str, str]:
-    """Return path and kind of a file with the bytes of the standard input.
+def stored_input(kind: str | None, progress: Callable[[int, int], None] | None) -> str:
+    """Return the path of a file with the bytes of the standard input.
 
     A file can be read again: a fault is searched, and batches are read twice. A second call in the
     same command returns the same file; the end of the command deletes it.
@@ -29,7 +29,7 @@ def stored_input(kind: str | None, progress: Callable[[int, int], None] | None) 
     ctx = click.get_current_context()
     if _META in ctx.meta:
         known: str = ctx.meta[_META]
-        return known, kind or ""
+        return known
     if kind is None:
         raise UsageFailure(
             "the kind of the standard input is unknown: add --format csv, or another kind."
@@ -52,7 +52,7 @@ def stored_input(kind: str | None, progress: Callable[[int, int], None] | None) 
                 progress(done, 0)
             first = stream.read(_BLOCK_BYTES)
     ctx.meta[_META] = path
-    return path, kind
+    return path
 
 
 def _remove(path: str) -> None:

@@ -15,31 +15,30 @@ from arboost.cli.errors import DataFailure
 from arboost.cli.input.csv_faults import check_text, csv_fault, not_utf8
 
 if TYPE_CHECKING:
-    from arboost.sources.file_source import FileSource
+    from arboost.sources.csv_files import CsvFile
+    from arboost.sources.file_source import FileFormat, FileSource
 
 __all__ = ["check_file", "explain_fault", "read_text_files"]
 
 _BLOCK_BYTES = 1 << 22
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def read_text_files(
-    source: FileSource, kind: str, like: Any, progress: Callable[[int, int], None]
-) -> Any:
+def read_text_files(source: FileSource, like: Any, progress: Callable[[int, int], None]) -> Any:
     """Return the rows of CSV, TSV or JSON lines files as one table."""
     import pyarrow
 
+    from arboost.sources.csv_files import CsvFile
     from arboost.sources.schemas import as_schema, common_schema
 
     tables, before = [], 0
     columns = [name for name in source.arrow_schema.names if name not in source.keys[0]]
     types = {} if like is None else {field.name: field.type for field in source.arrow_schema}
     for file, keys in zip(source.files, source.keys, strict=True):
-        if kind == "jsonl":
-            table = _read_json(file.path, columns)
-        else:
+        if isinstance(file, CsvFile):
             with _Counted(file.path, before, source.n_bytes or 0, progress) as counted:
-                table = _read_csv(counted, file.path, kind, columns, types)
+                table = _read_csv(counted, file, columns, types)
+        else:
+            table = _read_json(file.path, columns)
         for name, key in keys.items():
             table = table.append_column(name, pyarrow.repeat(key, table.num_rows))
         tables.append(table)
@@ -53,11 +52,11 @@ def read_text_files(
 
 
 def _read_json(path: str, columns: list[str]) -> Any:
-    from arboost.sources.arrow import naming_file
+    from arboost.sources.arrow import naming_file, open_bytes
     from arboost.sources.files import DAMAGED
     from arboost.sources.json_files import json_table
 
-    with naming_file(path, DAMAGED), open_text(path) as file:
+    with naming_file(path, DAMAGED), open_bytes(path) as file:
         data = file.read()
     table = json_table(data, None, path)
     return table.select([name for name in columns if name in table.column_names])
@@ -65,45 +64,41 @@ def _read_json(path: str, columns: list[str]) -> Any:
 
 def check_file(path: str) -> None:
     """Raise ValueError for a file that is no text."""
-    from arboost.sources.arrow import naming_file
+    from arboost.sources.arrow import naming_file, open_bytes
     from arboost.sources.files import DAMAGED, file_stamp
 
     with naming_file(path, DAMAGED):
         file_stamp(path)
-        with open_text(path) as text:
+        with open_bytes(path) as text:
             check_text(text, path)
 
 
-def explain_fault(paths: Sequence[str], kinds: Sequence[str], cause: str) -> None:
+def explain_fault(paths: Sequence[str], form: FileFormat, cause: str) -> None:
     """Raise DataFailure with line and column of the fault of the file that `cause` names."""
-    for path, kind in zip(paths, kinds, strict=True):
-        if kind in _DELIMITERS and repr(path) in cause:
+    from arboost.sources.arrow import open_bytes
+    from arboost.sources.csv_dialect import DELIMITERS, find_dialect
+
+    for path in paths:
+        kind = form.kind_of(path)
+        if kind in DELIMITERS and repr(path) in cause:
             reason = cause.partition("cannot be read: ")[2] or cause
-            fault = csv_fault(partial(open_text, path), path, _DELIMITERS[kind], reason, {})
+            dialect = find_dialect(path, kind, form.delimiter, form.decimal)
+            fault = csv_fault(partial(open_bytes, path), path, dialect, reason, {})
             if fault is not None:
                 raise DataFailure(fault)
 
 
-def open_text(path: str) -> Any:
-    """Return a binary file object of a file, decompressed."""
-    import pyarrow
-
-    from arboost.sources.paths import compression_of
-
-    return pyarrow.input_stream(path, compression=compression_of(path))
-
-
-def _read_csv(
-    stream: Any, path: str, kind: str, columns: Sequence[str], types: dict[str, Any]
-) -> Any:
+def _read_csv(stream: Any, file: CsvFile, columns: Sequence[str], types: dict[str, Any]) -> Any:
     """Return the table of an open CSV or TSV file, which is read again after an error."""
     import pyarrow
     from pyarrow import csv
 
+    from arboost.sources.arrow import open_bytes
+    from arboost.sources.csv_dialect import check_decimals
     from arboost.sources.csv_files import conversion
     from arboost.sources.paths import compression_of
 
-    delimiter, again = _DELIMITERS[kind], partial(open_text, path)
+    path, dialect, again = file.path, file.dialect, partial(open_bytes, file.path)
     raw = pyarrow.PythonFile(stream, "r")
     if compression_of(path) is not None:
         raw = pyarrow.CompressedInputStream(raw, compression_of(path))
@@ -112,21 +107,22 @@ def _read_csv(
         return csv.read_csv(
             source,
             csv.ReadOptions(block_size=_BLOCK_BYTES),
-            csv.ParseOptions(delimiter=delimiter, newlines_in_values=newlines),
-            conversion(types, columns),
+            csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=newlines),
+            conversion(dialect, types, columns),
         )
 
     try:
         table = read(raw, newlines=False)
     except (pyarrow.ArrowException, OSError, EOFError, ValueError) as error:
-        fault = csv_fault(again, path, delimiter, str(error), types)
+        fault = csv_fault(again, path, dialect, str(error), types)
         if fault is not None:
             raise DataFailure(fault) from error
         with again() as source:  # quoted values with line breaks, which are rare and slower
             table = read(source, newlines=True)
     for column in table.columns:
         if pyarrow.types.is_binary(column.type) or pyarrow.types.is_large_binary(column.type):
-            raise DataFailure(not_utf8(again, path, delimiter))
+            raise DataFailure(not_utf8(again, path, dialect))
+    check_decimals(table, dialect, path)
     return table
 
 

@@ -33,7 +33,7 @@ def evaluate(
     if getattr(loaded, "targets", ()):
         raise ModelFailure("the model has several targets, which evaluate cannot score.")
     name = find_target(loaded, target)
-    rows = read_rows(console, loaded, data, [name, options["weight"]], options["kind"])
+    rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
     weight = None
     if options["weight"] is not None:
         require_columns([options["weight"]], rows.table.column_names, "--weight")

@@ -87,11 +87,11 @@ def _of_rows(
     """Return the importances that need rows: SHAP values, and permutation with a target."""
     target = options["target"] or model.schema.target
     try:
-        loaded = read_rows(console, model, data, [target], options["kind"])
+        loaded = read_rows(console, model, data, [target], options["form"])
     except DataFailure:
         if options["target"] is not None or target is None:
             raise
-        loaded = read_rows(console, model, data, [], options["kind"])
+        loaded = read_rows(console, model, data, [], options["form"])
         console.say(f"the table has no column {target!r}: no permutation importances")
     table, found = loaded.table, {}
     has_target = target is not None and target in table.column_names
@@ -162,7 +162,7 @@ def _importance_table(rows: list[dict[str, Any]], kinds: list[str], lengths: lis
 
 def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[str, Any]) -> None:
     number = options["row"]
-    loaded = read_rows(console, model, data, [], options["kind"])
+    loaded = read_rows(console, model, data, [], options["form"])
     if not 0 <= number < loaded.table.num_rows:
         raise UsageFailure(
             f"--row {number} is not there: {loaded.label} has the rows 0 to "
@@ -259,8 +259,9 @@ def _write_values(
 
     with console.phase("SHAP values") as phase:
         stream, paths = open_rows(
+            console,
             data,
-            kind=options["kind"],
+            form=options["form"],
             columns=None if model.schema.names is None else list(model.schema.names),
             like=model,
             progress=phase.update_bytes,

@@ -11,6 +11,7 @@ from arboost.cli.console import Console, size_text
 from arboost.cli.errors import UsageFailure, reading_data, using_parameters
 from arboost.cli.model_files import load_model
 from arboost.cli.tables import read_table
+from arboost.sources.file_source import BY_NAME, FileFormat
 
 __all__ = ["inspect"]
 
@@ -25,18 +26,18 @@ def inspect(
     tree: int | None,
     depth: int | None,
     params: bool,
-    kind: str | None,
+    form: FileFormat,
 ) -> None:
     """Show a model file, or a table."""
     if depth is not None and tree is None:
         raise UsageFailure("--depth is for --tree. Add --tree N.")
-    if kind is None and len(data) == 1 and _is_model(data[0]):
+    if form == BY_NAME and len(data) == 1 and _is_model(data[0]):
         _show_model(console, data[0], tree, depth, all_params=params)
         return
     for option, given in (("--tree", tree is not None), ("--params", params)):
         if given:
             raise UsageFailure(f"{option} is for model files, but {data[0]!r} is a table.")
-    _show_table(console, data, kind)
+    _show_table(console, data, form)
 
 
 def _is_model(path: str) -> bool:
@@ -110,10 +111,10 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
     return found
 
 
-def _show_table(console: Console, data: Sequence[str], kind: str | None) -> None:
+def _show_table(console: Console, data: Sequence[str], form: FileFormat) -> None:
     import arboost
 
-    loaded = read_table(console, data, kind=kind)
+    loaded = read_table(console, data, form=form)
     with console.phase("describing columns"), reading_data():
         described = arboost.describe(loaded.table)
     console.show(described.text(console.width))

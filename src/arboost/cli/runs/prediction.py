@@ -42,7 +42,9 @@ def predict(
     label = input_label(data)
     with console.phase(f"predicting {label}") as phase:
         with _Output(output) as path:
-            n_rows = _write(loaded, data, path, method, options | {"output": output}, phase)
+            n_rows = _write(
+                console, loaded, data, path, method, options | {"output": output}, phase
+            )
         size = "" if to_stdout else f" to {output}, {size_text(os.path.getsize(output))}"
         phase.result = (
             f"predicted {n_rows:,} rows of {label} in {seconds_text(phase.seconds)}{size}"
@@ -57,7 +59,13 @@ def _method(*, proba: bool, raw: bool) -> str:
 
 
 def _write(
-    model: Any, data: Sequence[str], path: str, method: str, options: dict[str, Any], phase: Any
+    console: Console,
+    model: Any,
+    data: Sequence[str],
+    path: str,
+    method: str,
+    options: dict[str, Any],
+    phase: Any,
 ) -> int:
     """Write the predictions of all rows to a file; return their number."""
     from arboost.model.predict_files import predict_to_file
@@ -71,8 +79,9 @@ def _write(
 
     own = None if model.schema.names is None else list(model.schema.names)
     stream, paths = open_rows(
+        console,
         data,
-        kind=options["kind"],
+        form=options["form"],
         columns=columns if options["keep"] else own,
         like=model,
         progress=phase.update_bytes,

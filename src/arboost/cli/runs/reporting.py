@@ -39,7 +39,7 @@ def report(
     name = find_target(loaded, target)
     segments = split_names(options["segments"])
     _check_segments(loaded, segments)
-    rows = read_rows(console, loaded, data, [name, options["weight"]], options["kind"])
+    rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
     refuse_input(output, rows.paths)
     require_columns([name], rows.table.column_names, "--target")
     table, weight = rows.table, None
@@ -105,7 +105,7 @@ def _training(console: Console, model: Any, target: str, options: Any) -> Any:
     """Return the training table with the columns of the model, and the target if it is there."""
     if not options["train"]:
         return None
-    rows = read_rows(console, model, options["train"], [target], options["kind"])
+    rows = read_rows(console, model, options["train"], [target], options["form"])
     return rows.table
 
 

@@ -10,6 +10,7 @@ from arboost.cli.errors import DataFailure, UsageFailure
 from arboost.cli.tables import Loaded, read_table, require_columns, resolve_names
 from arboost.cli.training.rows import in_time_order
 from arboost.cli.training.task import Task, find_task, with_target
+from arboost.sources.file_source import FileFormat
 
 __all__ = ["RowOptions", "SelectedRows", "read_selected"]
 
@@ -22,7 +23,8 @@ class RowOptions:
     ----------
     data : tuple of str
     target : str
-    kind, task : str or None
+    form : FileFormat
+    task : str or None
     weight, groups, time_column : str or None
         Columns that are no features.
     ignore : tuple of str
@@ -31,7 +33,7 @@ class RowOptions:
 
     data: tuple[str, ...]
     target: str
-    kind: str | None
+    form: FileFormat
     task: str | None
     weight: str | None
     groups: str | None
@@ -80,7 +82,7 @@ def read_selected(console: Console, options: RowOptions) -> SelectedRows:
     for option, name in named.items():
         if option != "--target" and name == options.target:
             raise UsageFailure(f"{option} {name} is also the target. Use another column.")
-    loaded = read_table(console, options.data, kind=options.kind)
+    loaded = read_table(console, options.data, form=options.form)
     names = loaded.table.column_names
     for option, name in named.items():
         require_columns([name], names, option)

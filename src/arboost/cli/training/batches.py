@@ -24,6 +24,7 @@ from arboost.cli.tables import (
 from arboost.cli.training.fit import FitPlan, as_failures
 from arboost.cli.training.summary import Trained, show_training
 from arboost.cli.training.task import Task, find_task
+from arboost.sources.file_source import BY_NAME
 
 if TYPE_CHECKING:
     from arboost.cli.training.run import TrainOptions
@@ -42,7 +43,7 @@ def train_in_batches(console: Console, options: TrainOptions, started: float) ->
     """Train on files within the memory limit, save the model and write the summary."""
     _check(options)
     label = input_label(options.data)
-    stream, paths = open_rows(options.data, kind=options.kind)
+    stream, paths = open_rows(console, options.data, form=options.form)
     refuse_input(options.output, paths)
     names = stream.schema.names
     for option, name in (
@@ -109,12 +110,12 @@ def _table_bytes(options: TrainOptions) -> float:
     from arboost.sources.paths import compression_of, find_files
 
     with reading_data():
-        paths = [file.path for file in find_files(list(options.data), options.kind)]
+        paths = [file.path for file in find_files(list(options.data), options.form.kind)]
         size = float(sum(os.path.getsize(path) for path in paths))
         if size < _SMALL:
             return 0.0
         if paths[0].lower().endswith(_COUNTED):
-            source = open_files(list(options.data), None, options.kind)
+            source = open_files(list(options.data), None, options.form)
             return float((source.n_rows or 0) * (source.row_bytes or 0))
     return size * _TEXT_FACTOR * (_RATIO if compression_of(paths[0]) is not None else 1.0)
 
@@ -152,7 +153,11 @@ def _task(console: Console, options: TrainOptions, label: str) -> Task:
 
     with console.phase(f"reading the target of {label}") as phase, reading_data():
         stream, _ = open_rows(
-            options.data, kind=options.kind, columns=[options.target], progress=phase.update_bytes
+            console,
+            options.data,
+            form=options.form,
+            columns=[options.target],
+            progress=phase.update_bytes,
         )
         column = pyarrow.Table.from_batches(list(stream), stream.schema).column(0)
         task = find_task(column, options.target, *options.asked_task)
@@ -169,10 +174,10 @@ def _fit(
     with console.phase(f"loading {plan.model}"):
         estimator = plan.new_estimator()
     source: Any = list(options.data)
-    if plan.dropped or options.kind is not None:
+    if plan.dropped or options.form != BY_NAME:
         # A stream of the wanted columns is stored once; its columns still have their names.
         kept = [name for name in names if name not in plan.dropped]
-        source, _ = open_rows(options.data, kind=options.kind, columns=kept)
+        source, _ = open_rows(console, options.data, form=options.form, columns=kept)
     has_groups = plan.groups is not None and plan.splits_rows and plan.takes(estimator, "groups")
     arguments = {"groups": plan.groups} if has_groups else {}
     if plan.groups is not None and not has_groups:

@@ -22,6 +22,7 @@ from arboost.cli.training.fit import FitPlan, fit_rows
 from arboost.cli.training.rows import check_weights, divide, folds_of, in_time_order
 from arboost.cli.training.summary import Trained, show_training
 from arboost.cli.training.task import Task, find_task, with_target
+from arboost.sources.file_source import FileFormat
 
 __all__ = ["TrainOptions", "train"]
 
@@ -59,7 +60,7 @@ class TrainOptions:
     ignore: tuple[str, ...]
     drop_missing_target: bool
     memory_limit: str | None
-    kind: str | None
+    form: FileFormat
 
     @classmethod
     def of(cls, ctx: click.Context, options: dict[str, Any]) -> TrainOptions:
@@ -149,7 +150,7 @@ def train(console: Console, options: TrainOptions) -> None:
     if options.memory_limit is not None or not fits_in_memory(console, options):
         train_in_batches(console, options, started)
         return
-    loaded = read_table(console, options.data, kind=options.kind)
+    loaded = read_table(console, options.data, form=options.form)
     refuse_input(options.output, loaded.paths)
     with console.phase("looking at the columns"):
         run = _prepared(console, options, loaded)
