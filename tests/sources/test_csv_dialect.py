@@ -59,13 +59,13 @@ def test_each_file_has_its_own_delimiter(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     (tmp_path / "b.csv").write_text("x|y\n3|4\n")
     source = open_files(str(tmp_path), None)
-    rows = [batch.table.to_pylist() for batch in source.batches(9)]
-    assert sum(rows, []) == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
+    rows = [row for batch in source.batches(9) for row in batch.table.to_pylist()]
+    assert rows == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_decimal_comma(suffix, tmp_path):
-    text = 'a,b\n"1,5",x\n2,y\n'.encode()
+    text = b'a,b\n"1,5",x\n2,y\n'
     path = tmp_path / f"rows.csv{suffix}"
     path.write_bytes(gzip.compress(text) if suffix else text)
     source = open_files(str(path), None, FileFormat(decimal=","))
@@ -76,7 +76,7 @@ def test_decimal_comma(suffix, tmp_path):
 def test_decimal_commas_are_not_read_as_strings(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("city;price\nBonn;1,5\nRome;\nOslo;2\n")
-    with pytest.raises(ValueError, match="'price' of the file .* decimal comma, such as '1,5'"):
+    with pytest.raises(ValueError, match=r"'price' of the file .* decimal comma, such as '1,5'"):
         open_files(str(path), None)
     as_asked = open_files(str(path), None, FileFormat(decimal="."))
     assert as_asked.arrow_schema.types == [pa.string(), pa.string()]
