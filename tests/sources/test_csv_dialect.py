@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from arboost.errors import DataWarning
-from arboost.sources import csv_files
-from arboost.sources.csv_dialect import CsvDialect, find_dialect
 from arboost.sources.file_source import FileFormat, open_files
+from arboost.sources.text import csv_files
+from arboost.sources.text.csv_dialect import CsvDialect, find_dialect
 
 FIRST_LINES = [
     ("a,b", "csv", ","),

@@ -8,8 +8,8 @@ import pytest
 
 from arboost import GradientBoostingRegressor
 from arboost.errors import SchemaError
-from arboost.sources import json_files
 from arboost.sources.opening import open_source
+from arboost.sources.text import json_files
 
 
 def rows(n_rows=500):

@@ -10,8 +10,9 @@ import pytest
 from pyarrow import csv, feather
 
 from arboost.errors import SchemaError
-from arboost.sources import csv_files, files
+from arboost.sources import files
 from arboost.sources.opening import open_source
+from arboost.sources.text import csv_files
 
 N_ROWS = 1000
 

@@ -147,8 +147,8 @@ def _stored(data: Sequence[str], form: FileFormat, names: list[str]) -> Sequence
 
 def _say_delimiter(console: Console, source: FileSource, form: FileFormat, label: str) -> None:
     """Name a delimiter that was found, where it is not that of the kind of file."""
-    from arboost.sources.csv_dialect import DELIMITERS, delimiter_text
-    from arboost.sources.csv_files import CsvFile
+    from arboost.sources.text.csv_dialect import DELIMITERS, delimiter_text
+    from arboost.sources.text.csv_files import CsvFile
 
     if form.delimiter is not None:
         return
@@ -216,7 +216,7 @@ def _open(data: Sequence[str], form: FileFormat, columns: Columns, like: Any) ->
 
 def _check_form(form: FileFormat, path: str) -> None:
     """Raise UsageFailure for a dialect of a file that has none."""
-    from arboost.sources.csv_dialect import DELIMITERS
+    from arboost.sources.text.csv_dialect import DELIMITERS
 
     kind = form.kind_of(path)
     for option, value in (("--delimiter", form.delimiter), ("--decimal", form.decimal)):

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboost.sources.arrow import require_pyarrow
-from arboost.sources.csv_dialect import DELIMITERS
-from arboost.sources.csv_files import CsvFile
 from arboost.sources.files import ArrowFile, DataFile, ParquetFile
-from arboost.sources.json_files import JsonLinesFile
 from arboost.sources.paths import (
     TEXT_KINDS,
     Found,
@@ -21,6 +18,9 @@ from arboost.sources.paths import (
 )
 from arboost.sources.schemas import as_schema, common_schema
 from arboost.sources.source import Part, Source
+from arboost.sources.text.csv_dialect import DELIMITERS
+from arboost.sources.text.csv_files import CsvFile
+from arboost.sources.text.json_files import JsonLinesFile
 
 __all__ = ["BY_NAME", "FileFormat", "FileSource", "open_files"]
 

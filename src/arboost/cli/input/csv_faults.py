@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from arboost.sources.csv_dialect import CsvDialect, delimiter_text
+from arboost.sources.text.csv_dialect import CsvDialect, delimiter_text
 
 __all__ = ["check_text", "csv_fault", "not_utf8"]
 

@@ -15,8 +15,8 @@ from arboost.cli.errors import DataFailure
 from arboost.cli.input.csv_faults import check_text, csv_fault, not_utf8
 
 if TYPE_CHECKING:
-    from arboost.sources.csv_files import CsvFile
     from arboost.sources.file_source import FileFormat, FileSource
+    from arboost.sources.text.csv_files import CsvFile
 
 __all__ = ["check_file", "explain_fault", "read_text_files"]
 
@@ -27,8 +27,8 @@ def read_text_files(source: FileSource, like: Any, progress: Callable[[int, int]
     """Return the rows of CSV, TSV or JSON lines files as one table."""
     import pyarrow
 
-    from arboost.sources.csv_files import CsvFile
     from arboost.sources.schemas import as_schema, common_schema
+    from arboost.sources.text.csv_files import CsvFile
 
     tables, before = [], 0
     columns = [name for name in source.arrow_schema.names if name not in source.keys[0]]
@@ -54,7 +54,7 @@ def read_text_files(source: FileSource, like: Any, progress: Callable[[int, int]
 def _read_json(path: str, columns: list[str]) -> Any:
     from arboost.sources.arrow import naming_file, open_bytes
     from arboost.sources.files import DAMAGED
-    from arboost.sources.json_files import json_table
+    from arboost.sources.text.json_files import json_table
 
     with naming_file(path, DAMAGED), open_bytes(path) as file:
         data = file.read()
@@ -76,7 +76,7 @@ def check_file(path: str) -> None:
 def explain_fault(paths: Sequence[str], form: FileFormat, cause: str) -> None:
     """Raise DataFailure with line and column of the fault of the file that `cause` names."""
     from arboost.sources.arrow import open_bytes
-    from arboost.sources.csv_dialect import DELIMITERS, find_dialect
+    from arboost.sources.text.csv_dialect import DELIMITERS, find_dialect
 
     for path in paths:
         kind = form.kind_of(path)
@@ -94,9 +94,9 @@ def _read_csv(stream: Any, file: CsvFile, columns: Sequence[str], types: dict[st
     from pyarrow import csv
 
     from arboost.sources.arrow import open_bytes
-    from arboost.sources.csv_dialect import check_decimals
-    from arboost.sources.csv_files import conversion
     from arboost.sources.paths import compression_of
+    from arboost.sources.text.csv_dialect import check_decimals
+    from arboost.sources.text.csv_files import conversion
 
     path, dialect, again = file.path, file.dialect, partial(open_bytes, file.path)
     raw = pyarrow.PythonFile(stream, "r")

@@ -19,7 +19,7 @@ def source_like(source: FileSource, like: Any) -> FileSource:
     """
     from arboost.sources.file_source import FileSource
     from arboost.sources.files import ArrowFile, ParquetFile
-    from arboost.sources.json_files import JsonLinesFile
+    from arboost.sources.text.json_files import JsonLinesFile
 
     if isinstance(source.files[0], ParquetFile | ArrowFile):
         return source

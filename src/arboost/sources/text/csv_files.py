@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboost.sources.arrow import naming_file
-from arboost.sources.csv_dialect import CsvDialect, check_decimals, find_dialect
 from arboost.sources.files import DAMAGED, DataFile, file_stamp
 from arboost.sources.paths import compression_of
+from arboost.sources.text.csv_dialect import CsvDialect, check_decimals, find_dialect
 
 __all__ = ["CsvFile", "conversion"]
 

@@ -1,0 +1,1 @@
+"""Text files of a source: CSV, TSV and JSON lines."""
