@@ -27,6 +27,19 @@ PUBLIC = {
     for name in module.__all__
     if name not in ("__version__", "plots")
 }
+# Words that users type, and the page that answers.
+SEARCHES = {
+    "missing values": "tasks/missing_values",
+    "early stopping": "tasks/training",
+    "imbalanced": "tasks/imbalance",
+    "save model": "tasks/saving",
+    "GPU": "tasks/gpu",
+    "shap": "theory/shap",
+    "categorical": "tasks/categories",
+    "feature importance": "tasks/explaining",
+    "quantile": "tasks/intervals",
+    "predict_proba": "reference/estimators",
+}
 RESOURCES = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 
 
@@ -136,6 +149,14 @@ def test_reference_has_every_command_and_option(reference):
         assert [flag for flag in flags if f"`{flag}`" not in section] == []
 
 
+def test_reference_has_no_markup_of_other_formats(reference, text):
+    """Docstrings of scikit-learn have roles; only estimators have methods of scikit-learn."""
+    assert re.findall(r":(?:math|ref|func|class|term):`", text) == []
+    assert "$R^2$" in described(text, "arboost.RandomForestRegressor")
+    assert "Methods of scikit-learn" in described(text, "arboost.RandomForestRegressor")
+    assert "scikit-learn" not in described(text, "TreePicture")
+
+
 def test_targets_of_names_are_described(reference, text):
     """A name in running text links to a description that exists."""
     objects = set(re.findall(r"^:+\{py:\w+\} ([\w.]+)", text, re.MULTILINE))
@@ -236,4 +257,17 @@ def test_site_in_a_browser(site):
         assert visit.text("#search-results li a") == "arboost.GradientBoostingClassifier"
         assert visit.messages == []
         assert all(url.startswith(("file:", "data:")) for url in visit.requests)
+        visit.close()
+
+
+@pytest.mark.slow
+def test_search_finds_the_page_that_answers(site):
+    with launched() as browser:
+        visit = Visit(browser, site / "index.html")
+        found = {}
+        for words in SEARCHES:
+            visit.page.goto(f"{visit.address.rpartition('/')[0]}/search.html?q={words}")
+            first = visit.page.locator("#search-results li a").first.get_attribute("href")
+            found[words] = first.partition(".html")[0]
+        assert found == SEARCHES
         visit.close()

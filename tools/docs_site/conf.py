@@ -34,6 +34,7 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_use_index = False  # the reference lists all names, and the search finds them
 html_show_search_summary = False  # it would fetch pages, which browsers refuse for files
 html_search_scorer = str(HERE / "search_scorer.js")
 html_permalinks_icon = "#"

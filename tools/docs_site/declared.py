@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 FOREIGN = ("sklearn", "builtins", "pyspark")  # packages whose methods have their own references
 
 
@@ -70,7 +72,9 @@ def members(cls: type) -> Iterator[tuple[str, type]]:
 
 
 def foreign_members(cls: type) -> list[str]:
-    """Return the names of the public methods that other packages define."""
+    """Return the names of the public methods that an estimator has from scikit-learn."""
+    if not issubclass(cls, BaseEstimator):
+        return []
     names = [name for name in dir(cls) if not name.startswith("_")]
     return [
         name

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from docs_site.markdown import cell, escaped, fenced, literal, table
 
 _HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+_MARKED = re.compile(r"(:\w+:`[^`]*`|`[^`]*`)")
 _TABLES = {"Parameters": "parameter", "Attributes": "attribute", "Other Parameters": "parameter"}
 
 
@@ -47,12 +48,23 @@ def fields(section: str) -> list[Field]:
 
 
 def inline(text: str) -> str:
-    """Return running text of a docstring as Markdown: code in single backticks."""
-    text = text.replace("``", "`")
-    parts = re.split(r"(`[^`]*`)", text)
+    """Return running text of a docstring as Markdown: code in single backticks, roles resolved."""
+    parts = _MARKED.split(text.replace("``", "`"))
     return "".join(
-        part if part.startswith("`") else re.sub(r"([<$\\{}\[\]])", r"\\\1", part) for part in parts
+        _marked(part) if i % 2 else re.sub(r"([<$\\{}\[\]])", r"\\\1", part)
+        for i, part in enumerate(parts)
     )
+
+
+def _marked(part: str) -> str:
+    """Return code as it is, and a role of reStructuredText, as in scikit-learn, as Markdown."""
+    if part.startswith("`"):
+        return part
+    _, role, marked = part.split(":", 2)
+    text = re.sub(r"\s*<[^>]*>$", "", marked.strip("`"))
+    if role == "math":
+        return f"${text}$"
+    return text if role == "ref" else literal(text.rpartition(".")[2])
 
 
 def field_table(section: str, noun: str) -> str:

@@ -45,5 +45,5 @@ def page() -> str:
                 text = docstrings.parse(inspect.getdoc(type(loss)) or "").summary
                 aliases = ", ".join(literal(one) for one in dict.fromkeys(others) if one != name)
                 rows.append((literal(name), escaped(text), literal(loss.link), aliases))
-        parts += [f"## {title}", table(("loss", "", "link", "other names"), rows, "fields")]
+        parts += [f"## {title}", table(("loss", "", "link", "other names"), rows, "fields losses")]
     return "\n\n".join(parts) + "\n"
