@@ -15,11 +15,17 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run a command line, that of the process by default; return the exit code."""
     try:
         import click  # noqa: F401
-    except ImportError:
+
+        from arboost.cli.frame import run
+    except KeyboardInterrupt:
+        sys.stderr.write("arboost: interrupted. Nothing was written.\n")
+        return 130
+    except ImportError as error:
+        if error.name != "click":
+            raise
         sys.stderr.write(
             'arboost: the command line needs more packages: run pip install "arboost[cli]".\n'
         )
         return 2
-    from arboost.cli.frame import run
 
     return run(sys.argv[1:] if args is None else list(args))

@@ -14,6 +14,7 @@ _WIDEST = 100
 # Dot of a braille character at (column, row), as a bit.
 _BRAILLE = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _LABEL = 9
+_NARROW = 72  # columns of a terminal that has no room for wide charts
 _LARGE = 1e9  # from which whole numbers have an exponent
 
 
@@ -119,11 +120,14 @@ def waterfall(
     for _, _, step in lines:
         places.append(places[-1] + step)
     low, high = min(places), max(places)
+    longest = {"feature": 24, "value": 16}
     room = max(12, min(40, width - 56))
+    if width < _NARROW:
+        longest, room = {"feature": 14, "value": 8}, 8
     scale = (room - 1) / ((high - low) or 1.0)
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
-    table.add_column("feature", overflow="ellipsis", no_wrap=True, max_width=24)
-    table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=16)
+    for name, most in longest.items():
+        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=most)
     table.add_column("SHAP", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True, width=room)
     block, line = ("\N{FULL BLOCK}", "\N{BOX DRAWINGS LIGHT VERTICAL}") if has_blocks else "#|"

@@ -31,6 +31,7 @@ _REFRESH = 8  # drawings a second
 _MINUTE = 60.0
 _KILO = 1000.0
 _FEW = 10.0
+_WIDEST = 1000  # columns of a table
 
 
 class Console:
@@ -130,6 +131,15 @@ class Console:
             for one in results:
                 # Lines of a text are longer than a narrow terminal; wrapping them is its work.
                 console.print(one, soft_wrap=isinstance(one, str))
+
+    def show_widest(self, *tables: Any) -> None:
+        """Write the first table of Rich that is no wider than the terminal, or else the last."""
+        console = _output(color=False)
+        options = console.options.update(max_width=_WIDEST)
+        for table in tables:
+            if console.measure(table, options=options).maximum <= console.width:
+                break
+        self.show(table)
 
     def emit(self, result: Mapping[str, Any]) -> None:
         """Write one JSON object to the standard output, with ``--json``."""

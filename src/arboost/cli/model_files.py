@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from arboost.cli.console import Console
-from arboost.cli.errors import UsageFailure, reading_model, using_parameters
+from arboost.cli.errors import DataFailure, UsageFailure, reading_model, using_parameters
 from arboost.cli.input.text_types import column_kinds
-from arboost.cli.tables import Loaded, read_table
+from arboost.cli.tables import Loaded, input_label, read_table, require_columns
 from arboost.sources.file_source import FileFormat
+from arboost.sources.schemas import near_names
 
-__all__ = ["find_target", "load_model", "read_rows"]
+__all__ = ["find_target", "load_model", "needed_columns", "read_rows"]
+
+_MOST_NAMES = 3  # in a message
 
 
 def load_model(path: str, device: str | None = None) -> Any:
@@ -61,14 +64,46 @@ def read_rows(
 
     Text is read with the types of the training, labels as strings where the model has strings.
     """
-    names = model.schema.names
     target = others[0] if others else None
-    given = [name for name in others if name is not None]
-    columns = None if names is None else list(dict.fromkeys([*names, *given]))
+
+    def columns(names: list[str]) -> list[str]:
+        if target is not None and target not in names:
+            raise DataFailure(
+                f"{input_label(data)} has no column {target!r}, the target of the model. Add it, "
+                "or name another one by --target."
+            )
+        given = [name for name in others if name is not None]
+        require_columns(given[1:], names, "--weight")
+        return list(dict.fromkeys([*needed_columns(model, names, input_label(data)), *given]))
+
     kinds = column_kinds(model)
     if target is not None and _has_labels(model):
         kinds[target] = "string"
     return read_table(console, data, form=form, columns=columns, like=kinds)
+
+
+def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
+    """Return the columns of a model; all of the table for a model of columns without names.
+
+    Raises
+    ------
+    DataFailure
+        The table, of this label, lacks some of them.
+    """
+    if model.schema.names is None:
+        return names
+    needed = list(model.schema.names)
+    missing = [name for name in needed if name not in names]
+    if missing:
+        shown = ", ".join(repr(name) for name in missing[:_MOST_NAMES])
+        more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
+        others = [name for name in names if name not in needed]
+        near = near_names(missing[0], others) if len(missing) == 1 else ""
+        raise DataFailure(
+            f"{label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, which "
+            f"the model needs.{near} Give a table with the columns of the training."
+        )
+    return needed
 
 
 def _has_labels(model: Any) -> bool:

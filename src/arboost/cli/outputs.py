@@ -9,7 +9,9 @@ from typing import Any
 
 from arboost.cli.errors import OutputFailure, UsageFailure, writing_output
 
-__all__ = ["check_output", "default_model_path", "save_model"]
+__all__ = ["ENSEMBLES", "check_model_output", "check_output", "default_model_path", "save_model"]
+
+ENSEMBLES = ("bagging", "stacking", "voting")  # of whole models
 
 
 def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
@@ -40,6 +42,16 @@ def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
         )
     with writing_output(path), tempfile.TemporaryFile(dir=folder):
         pass
+
+
+def check_model_output(path: str, model: str) -> None:
+    """Raise OutputFailure or UsageFailure where a model of this name cannot be written."""
+    check_output(path, (".arb", ".json"))
+    if model in ENSEMBLES and not path.lower().endswith(".arb"):
+        raise UsageFailure(
+            f"the output {path!r} must end in .arb: {model} is an ensemble of models, which has no "
+            "JSON form."
+        )
 
 
 def default_model_path(data: Sequence[str]) -> str:

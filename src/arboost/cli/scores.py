@@ -16,11 +16,12 @@ __all__ = [
     "metric_scores",
     "number_text",
     "score_json",
-    "score_table",
+    "score_tables",
 ]
 
 _REPLICATES = 100
 _MOST_ROWS = 50_000  # of a replicate
+_INTERVAL = "95 % interval"
 _WIDTH = 1.96  # standard errors on either side of a 95 % interval
 
 
@@ -156,25 +157,34 @@ def _bootstrap(function: Any, inputs: Any, predicted: Any, value: float) -> tupl
     return value - _WIDTH * error, value + _WIDTH * error
 
 
-def score_table(scores: Sequence[Scored], title: str, baseline_text: str) -> Any:
-    """Return the scores as a table of Rich."""
+def score_tables(scores: Sequence[Scored], title: str, baseline_text: str) -> list[Any]:
+    """Return the scores as tables of Rich, the widest first; narrow ones have fewer columns."""
+    every = ("value", _INTERVAL, "baseline", "better")
+    return [
+        _score_table(scores, title, baseline_text, columns)
+        for columns in (every, every[:3], ("value", "baseline"))
+    ]
+
+
+def _score_table(
+    scores: Sequence[Scored], title: str, baseline_text: str, columns: Sequence[str]
+) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
-    table.add_column("score")
-    for name in ("value", "95 % interval", "baseline"):
-        table.add_column(name, justify="right")
-    table.add_column("better")
+    table.add_column("score", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="left" if name == "better" else "right", no_wrap=True)
     for score in scores:
-        table.add_row(
-            Text(score.name),
-            number_text(score.value),
-            _interval_text(score),
-            "" if score.baseline is None else number_text(score.baseline),
-            "higher" if score.higher_is_better else "lower",
-        )
+        cells = {
+            "value": number_text(score.value),
+            _INTERVAL: _interval_text(score),
+            "baseline": "" if score.baseline is None else number_text(score.baseline),
+            "better": "higher" if score.higher_is_better else "lower",
+        }
+        table.add_row(Text(score.name), *(cells[name] for name in columns))
     if baseline_text:
         table.caption = f"baseline: {baseline_text}"
         table.caption_justify = "left"

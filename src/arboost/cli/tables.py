@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ __all__ = [
     "MOST_ROWS",
     "STANDARD_INPUT",
     "Loaded",
+    "format_options",
     "open_rows",
     "read_table",
     "refuse_input",
@@ -32,6 +34,7 @@ _FEWEST_ROWS = 1 << 14
 _BATCH_BYTES = 1 << 27  # of a batch, about
 Columns: TypeAlias = "Sequence[str] | Callable[[list[str]], list[str]] | None"
 _MOST_NAMES = 10  # in a message
+_TAB = "\t"
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def read_table(
     data: Sequence[str],
     *,
     form: FileFormat,
-    columns: Sequence[str] | None = None,
+    columns: Columns = None,
     like: Any = None,
 ) -> Loaded:
     """Read files, patterns, folders or the standard input into a table of at least one row.
@@ -72,8 +75,8 @@ def read_table(
         Paths, patterns and folders, or "-" alone.
     form : FileFormat
         Kind and dialect of the input where names and first lines do not tell them.
-    columns : sequence of str, optional
-        Columns to read; all by default.
+    columns : sequence of str or callable, optional
+        Columns to read, or a function of all names that returns them; all by default.
     like : model or Schema, optional
         Columns of text files are read with the types of its columns.
 
@@ -106,7 +109,7 @@ def open_rows(
 ) -> tuple[Any, tuple[str, ...]]:
     """Return a stream of record batches of the input, read when it is asked for, and its paths.
 
-    `columns` may be a function of the names of all columns. `progress` is called with the bytes
+    `progress` is called with the bytes
     read so far and the size of all files. Other arguments are those of `read_table`.
     """
     import pyarrow
@@ -186,6 +189,16 @@ def _named_input(names: list[str]) -> Iterator[list[str]]:
             if name in str(error):
                 raise ValueError(str(error).replace(name, STANDARD_INPUT)) from error
         raise
+
+
+def format_options(form: FileFormat) -> str:
+    """Return the options of a command line that give this format, to be written after paths."""
+    given = {"format": form.kind, "delimiter": form.delimiter, "decimal": form.decimal}
+    return "".join(
+        f" --{option} {'tab' if value == _TAB else shlex.quote(value)}"
+        for option, value in given.items()
+        if value is not None
+    )
 
 
 def input_label(data: Sequence[str]) -> str:

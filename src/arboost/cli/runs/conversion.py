@@ -37,13 +37,17 @@ def convert(
 
 
 def _write(model: Any, output: str, suffix: str, name: str | None) -> None:
-    if suffix in (".arb", ".json"):
+    if suffix == ".arb":
         model.save(output)
         return
     if not hasattr(model, "to_c"):
         raise ModelFailure(
-            "an ensemble of models has no C or ONNX form. Convert its members, or use .arb."
+            "an ensemble of models has no JSON, C or ONNX form. Use .arb, or train a model of "
+            "trees such as gradient_boosting."
         )
+    if suffix == ".json":
+        model.save(output)
+        return
     if suffix == ".onnx":
         model.to_onnx(output)
         return

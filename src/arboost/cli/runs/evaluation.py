@@ -16,7 +16,7 @@ from arboost.cli.scores import (
     metric_scores,
     number_text,
     score_json,
-    score_table,
+    score_tables,
 )
 from arboost.cli.tables import Loaded, require_columns
 
@@ -72,7 +72,7 @@ def _show(
     if console.as_json:
         return
     title = f"{model} on {rows.label}, {rows.table.num_rows:,} rows"
-    console.show(score_table(scores, title, baseline_text))
+    console.show_widest(*score_tables(scores, title, baseline_text))
     if classes:
         console.show(_class_table(classes))
 

@@ -18,9 +18,9 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import load_model, read_rows
+from arboost.cli.model_files import load_model, needed_columns, read_rows
 from arboost.cli.outputs import check_output
-from arboost.cli.tables import open_rows, refuse_input
+from arboost.cli.tables import input_label, open_rows, refuse_input
 
 __all__ = ["explain"]
 
@@ -28,6 +28,11 @@ Floats = NDArray[np.float64]
 
 _SHAP_ROWS = 5_000  # sampled for importances
 _PERMUTED_ROWS = 20_000
+_MEANINGS = {
+    "gain": "gain: share of the gain of all splits",
+    "shap": "SHAP: mean contribution to the raw score",
+    "permutation": "permutation: increase of the loss",
+}
 
 
 def explain(console: Console, *, model: str, data: Sequence[str], **options: Any) -> None:
@@ -65,7 +70,10 @@ def _show_importances(
     if data:
         found |= _of_rows(console, model, data, options)
     if not found:
-        raise ModelFailure("the members of this ensemble have neither gains nor SHAP values.")
+        raise ModelFailure(
+            "this ensemble of models has no importances: its members have probabilities, which are "
+            "no sums of SHAP values. Explain a model of trees, such as gradient_boosting."
+        )
     by = "shap" if "shap" in found else next(iter(found))
     order = np.argsort(-found[by], kind="stable")
     rows = [
@@ -76,7 +84,11 @@ def _show_importances(
     if not console.as_json:
         shown = rows[: options["top"]]
         lengths = bars([row[by] for row in shown], has_blocks=console.has_blocks)
-        console.show(_importance_table(shown, list(found), lengths))
+        console.show_widest(
+            _importance_table(shown, list(found), lengths),
+            _importance_table(shown, list(found), [""] * len(shown)),
+            _importance_table(shown, [by], [""] * len(shown)),
+        )
         if len(rows) > options["top"]:
             console.say(f"and {len(rows) - options['top']:,} more features; --top shows more")
 
@@ -142,18 +154,18 @@ def _importance_table(rows: list[dict[str, Any]], kinds: list[str], lengths: lis
         title_justify="left",
         box=box.SIMPLE_HEAD,
         title_style="bold",
-        caption="gain: share of the gain of all splits"
-        + ("; SHAP: mean contribution to the raw score" if "shap" in kinds else "")
-        + ("; permutation: increase of the loss" if "permutation" in kinds else ""),
+        caption="; ".join(_MEANINGS[kind] for kind in kinds),
         caption_justify="left",
     )
     table.add_column("feature", overflow="ellipsis", no_wrap=True)
-    table.add_column("")
+    if any(lengths):
+        table.add_column("", no_wrap=True)
     for kind in kinds:
-        table.add_column(heads[kind], justify="right")
+        table.add_column(heads[kind], justify="right", no_wrap=True)
     for row, bar in zip(rows, lengths, strict=True):
         cells = [f"{row[kind]:.1%}" if kind == "gain" else f"{row[kind]:.4g}" for kind in kinds]
-        table.add_row(Text(row["feature"]), Text(bar, style="cyan"), *cells)
+        bars = [Text(bar, style="cyan")] if any(lengths) else []
+        table.add_row(Text(row["feature"]), *bars, *cells)
     return table
 
 
@@ -215,7 +227,9 @@ def _column(model: Any, scores: Floats, label: str | None) -> tuple[int, str]:
     classes = model.classes
     if label is not None:
         if classes is None:
-            raise UsageFailure("--class needs a classifier, but the model is a regressor.")
+            raise UsageFailure(
+                "--class needs a classifier, but the model is a regressor. Leave it out."
+            )
         labels = [str(one) for one in classes]
         if label not in labels:
             raise UsageFailure(f"--class {label} is no class: use one of {', '.join(labels)}.")
@@ -262,7 +276,7 @@ def _write_values(
             console,
             data,
             form=options["form"],
-            columns=None if model.schema.names is None else list(model.schema.names),
+            columns=lambda names: needed_columns(model, names, input_label(data)),
             like=model,
             progress=phase.update_bytes,
         )

@@ -16,7 +16,7 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import load_model
+from arboost.cli.model_files import load_model, needed_columns
 from arboost.cli.outputs import check_output
 from arboost.cli.tables import MOST_ROWS, input_label, open_rows, refuse_input, resolve_names
 
@@ -36,9 +36,14 @@ def predict(
         raise UsageFailure("--json and -o - would both write to the standard output.")
     loaded = load_model(model, options["device"])
     if method == "predict_proba" and loaded.kind != "classifier":
-        raise UsageFailure("--proba needs a classifier, but the model is a regressor.")
+        raise UsageFailure(
+            "--proba needs a classifier, but the model is a regressor. Leave it out, or train with "
+            "--task classification."
+        )
     if not hasattr(loaded, method):
-        raise UsageFailure("--raw needs a model of trees, but the model is an ensemble of models.")
+        raise UsageFailure(
+            "--raw needs a model of trees, but the model is an ensemble of models. Leave it out."
+        )
     label = input_label(data)
     with console.phase(f"predicting {label}") as phase:
         with _Output(output) as path:
@@ -73,16 +78,15 @@ def _write(
     kept: list[str] = []
 
     def columns(names: list[str]) -> list[str]:
+        features = needed_columns(model, names, input_label(data))
         kept.extend(resolve_names(options["keep"], names, "--keep"))
-        features = names if model.schema.names is None else model.schema.names
         return list(dict.fromkeys([*features, *kept]))
 
-    own = None if model.schema.names is None else list(model.schema.names)
     stream, paths = open_rows(
         console,
         data,
         form=options["form"],
-        columns=columns if options["keep"] else own,
+        columns=columns,
         like=model,
         progress=phase.update_bytes,
     )

@@ -55,18 +55,22 @@ def compare_models(
         )
         phase.result = f"compared {len(found.models)} models in {seconds_text(phase.seconds)}"
     console.emit(found.to_dict() | {"target": rows.target})
-    console.show(_table(found), *found.notes())
+    if not console.as_json:
+        # A narrow terminal has no room for times, and then for differences to the best model.
+        console.show_widest(*(_table(found, n_columns) for n_columns in (7, 5, 3)))
+        console.show(*found.notes())
 
 
-def _table(found: Any) -> Any:
+def _table(found: Any, n_columns: int) -> Any:
+    """Return the first columns of the comparison as a table of Rich."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=found.title(), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(found.header()):
+    for number, name in enumerate(found.header()[:n_columns]):
         table.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
     for one, cells in zip(found.models, found.table(), strict=True):
         style = "bold" if one.name == found.best else "dim" if one.failures else ""
-        table.add_row(*(Text(cell) for cell in cells), style=style)
+        table.add_row(*(Text(cell) for cell in cells[:n_columns]), style=style)
     return table

@@ -13,10 +13,15 @@ from typing import Any
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import UsageFailure, writing_output
 from arboost.cli.models import TASKS, new_estimator
-from arboost.cli.outputs import check_output, default_model_path, save_model
+from arboost.cli.outputs import (
+    check_model_output,
+    check_output,
+    default_model_path,
+    save_model,
+)
 from arboost.cli.parameters import check_parameters
 from arboost.cli.selection.rows import RowOptions, SelectedRows, read_selected
-from arboost.cli.tables import refuse_input
+from arboost.cli.tables import format_options, refuse_input
 from arboost.cli.training.fit import as_failures
 
 __all__ = ["TuneOptions", "tune_model"]
@@ -55,7 +60,7 @@ class TuneOptions:
     def check(self) -> None:
         """Raise for wrong parameters and outputs, before any work."""
         check_parameters(self.model, self.parameters, TASKS)
-        check_output(self.output, (".arb", ".json"))
+        check_model_output(self.output, self.model)
         if self.params_out is not None:
             check_output(self.params_out, (".toml",))
 
@@ -114,7 +119,8 @@ def _searched(console: Console, selected: SelectedRows, options: TuneOptions) ->
             n_jobs=options.jobs,
         )
         count = f"{len(found.trials)} trials in {seconds_text(phase.seconds)}"
-        phase.result = f"{count}, ended by {found.stop_reason}"
+        reason = {"interrupted": "Ctrl-C"}.get(found.stop_reason, f"--{found.stop_reason}")
+        phase.result = f"{count}, ended by {reason}"
     return found, phase.seconds
 
 
@@ -146,7 +152,8 @@ def _next_command(rows: RowOptions, options: TuneOptions) -> str:
     data = " ".join(map(shlex.quote, rows.data))
     settings = shlex.quote(options.params_out)
     target = shlex.quote(rows.target)
-    return f"next: arboost train {data} --target {target} --config {settings}"
+    form = format_options(rows.form)
+    return f"next: arboost train {data}{form} --target {target} --config {settings}"
 
 
 def _write_settings(options: TuneOptions, task: str, found: Any) -> None:

@@ -13,7 +13,7 @@ from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import UsageFailure, reading_data
 from arboost.cli.input.standard_input import STANDARD_INPUT
 from arboost.cli.models import MODELS
-from arboost.cli.outputs import save_model
+from arboost.cli.outputs import ENSEMBLES, save_model
 from arboost.cli.tables import (
     input_label,
     open_rows,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fits_in_memory", "train_in_batches"]
 
-_TABLES_ONLY = ("bagging", "stacking", "voting")
 _COPIES = 3.0  # of the table: rows to train on, rows to score, and codes
 _TEXT_FACTOR = 1.5  # bytes in memory for a byte of text
 _RATIO = 6.0  # of compressed text
@@ -97,7 +96,7 @@ def fits_in_memory(console: Console, options: TrainOptions) -> bool:
     if needed <= free:
         return True
     sizes = f"about {size_text(needed)}, more than the {size_text(free)} that are free"
-    if options.model in _TABLES_ONLY or _options_of_tables(options):
+    if options.model in ENSEMBLES or _options_of_tables(options):
         console.warn(f"the fit may need {sizes}; --memory-limit reads the table in batches")
         return True
     console.say(f"a fit in memory may need {sizes}: the table is read in batches")
@@ -121,8 +120,8 @@ def _table_bytes(options: TrainOptions) -> float:
 
 
 def _check(options: TrainOptions) -> None:
-    if options.model in _TABLES_ONLY:
-        others = ", ".join(name for name in MODELS if name not in _TABLES_ONLY)
+    if options.model in ENSEMBLES:
+        others = ", ".join(name for name in MODELS if name not in ENSEMBLES)
         raise UsageFailure(
             f"--memory-limit is not for {options.model}, which needs the table in memory. Use "
             f"another model ({others}), or leave it out."

@@ -10,9 +10,11 @@ from typing import Any
 
 from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import DataFailure, UsageFailure
-from arboost.cli.models import declarations, new_estimator
+from arboost.cli.models import MODELS, declarations, new_estimator
 
 __all__ = ["FitPlan", "as_failures", "fit_rows"]
+
+_FEWEST_TREES = 50  # all of which draw one row in 10 billion
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,13 @@ class FitPlan:
         return [name for name in names if name not in left_out]
 
     def new_estimator(self) -> Any:
-        """Return an estimator whose own validation holds out rows as the command does."""
+        """Return an estimator whose own validation holds out rows as the command does.
+
+        Forests that draw rows measure out-of-bag errors, for the curve of their reports.
+        """
         params = dict(self.params)
+        if self._measures_out_of_bag:
+            params.setdefault("oob_score", True)
         if "validation_split" in declarations(self.model, self.task) and self.splits_rows:
             if self.groups is not None:
                 params.setdefault("validation_split", "group")
@@ -63,10 +70,24 @@ class FitPlan:
     @property
     def splits_rows(self) -> bool:
         """Whether the fit holds out rows itself, to stop early."""
-        known = declarations(self.model, self.task)
-        values = {name: param.default for name, param in known.items()} | dict(self.params)
+        values = self._values
         is_auto = values.get("n_estimators") == "auto"
         return is_auto or values.get("n_iter_no_change") is not None
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        """Values of all parameters, with the defaults of those that were not given."""
+        known = declarations(self.model, self.task)
+        return {name: param.default for name, param in known.items()} | dict(self.params)
+
+    @property
+    def _measures_out_of_bag(self) -> bool:
+        """Whether out-of-bag errors are measured by default: cheap, and known of every row."""
+        if MODELS[self.model].module != "forest":
+            return False
+        values = self._values
+        has_enough = values.get("n_estimators", 1) >= _FEWEST_TREES
+        return bool(values.get("bootstrap")) and has_enough and values["ccp_alpha"] == 0.0
 
     def takes(self, estimator: Any, argument: str) -> bool:
         """Whether `fit` of the estimator has an argument."""

@@ -13,7 +13,7 @@ import numpy as np
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure, reading_data
 from arboost.cli.models import TASKS, declarations
-from arboost.cli.outputs import check_output, default_model_path, save_model
+from arboost.cli.outputs import check_model_output, default_model_path, save_model
 from arboost.cli.parameters import check_parameters, given_parameters
 from arboost.cli.scores import Evaluation, evaluate_rows, fold_scores
 from arboost.cli.tables import Loaded, read_table, refuse_input, require_columns, resolve_names
@@ -95,7 +95,7 @@ class TrainOptions:
             if name == self.target:
                 raise UsageFailure(f"{option} {name} is also the target. Use another column.")
         self.values(TASKS if self.task is None else (self.task,))
-        check_output(self.output, (".arb", ".json"))
+        check_model_output(self.output, self.model)
 
     def values(self, tasks: tuple[str, ...]) -> dict[str, Any]:
         """Return the values of the parameters, allowed for one of the tasks."""
@@ -223,7 +223,7 @@ def _fit_and_score(run: _Run) -> tuple[Any, int, Evaluation | None, str]:
     share = _HOLDOUT if options.holdout is None else options.holdout
     if share == 0:
         estimator = _fit(run, table)
-        return estimator, table.num_rows, None, "all rows are trained on, none scored"
+        return estimator, table.num_rows, None, "none scored"
     with console.phase("holding out rows"):
         split = divide(table.num_rows, share, options.seed, **_kinds_of_rows(run))
         console.say(split.text + _advice(options))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from arboost.cli.console import Console, seconds_text, size_text
-from arboost.cli.scores import Evaluation, score_json, score_table
+from arboost.cli.scores import Evaluation, score_json, score_tables
+from arboost.cli.tables import format_options
 
 if TYPE_CHECKING:
     from arboost.cli.training.fit import FitPlan
@@ -67,7 +68,7 @@ def show_training(console: Console, trained: Trained) -> None:
         console.show(curve)
     if trained.evaluation is not None:
         scores, text = trained.evaluation.scores, trained.evaluation.baseline_text
-        console.show(score_table(scores, "Scores on held-out rows", text))
+        console.show_widest(*score_tables(scores, "Scores on held-out rows", text))
     console.show(_facts(trained), _next_commands(trained.options))
 
 
@@ -77,13 +78,15 @@ def _facts(trained: Trained) -> Any:
 
     table = Table.grid(padding=(0, 2))
     times = ", ".join(f"{name} {seconds_text(one)}" for name, one in trained.seconds.items())
-    rows = f"{trained.n_train:,} of {trained.n_rows:,}"
+    rows = f"{trained.n_train:,} of {trained.n_rows:,} trained on"
+    if trained.n_train == trained.n_rows:
+        rows = f"all {trained.n_rows:,} trained on"
     oob_score = getattr(trained.estimator, "oob_score_", None)
     facts = [] if oob_score is None else [("out of bag", f"score {oob_score:.4g}")]
     for name, text in (
         ("model", f"{trained.options.model}, {_size(trained.estimator)}"),
         ("task", f"{trained.task.name}: {trained.task.reason.partition(';')[0]}"),
-        ("rows", f"{rows} trained on; {trained.split_text}"),
+        ("rows", f"{rows}; {trained.split_text}"),
         ("features", f"{trained.estimator.n_features_in_:,}"),
         *facts,
         ("time", times),
@@ -98,22 +101,25 @@ def _size(estimator: Any) -> str:
     if hasattr(model, "n_trees"):
         rounds = f"{model.n_rounds:,} rounds, " if model.trees_per_round > 1 else ""
         reason = getattr(estimator, "stop_reason_", None)
-        ended = f", ended by {_options(reason)}" if reason not in (None, "n_estimators") else ""
+        ended = f", ended by {_reason(reason)}" if reason not in (None, "n_estimators") else ""
         return f"{rounds}{model.n_trees:,} {'tree' if model.n_trees == 1 else 'trees'}{ended}"
     members = getattr(estimator, "estimators_", ())
     return f"{len(members):,} members"
 
 
-def _options(reason: str) -> str:
-    """Return a text with parameters as options: preset="best" is --preset best."""
+def _reason(reason: str) -> str:
+    """Return the end of a fit in words, with parameters as options: preset="best" is an option."""
+    if reason == "n_iter_no_change":
+        return "early stopping"
     return re.sub(r'(\w+)="(\w+)"', lambda hit: f"--{hit[1].replace('_', '-')} {hit[2]}", reason)
 
 
 def _next_commands(options: TrainOptions) -> str:
     from arboost.cli.frame import COMMANDS
 
-    model, data = shlex.quote(options.output), " ".join(map(shlex.quote, options.data))
-    lines = [f"arboost predict {model} NEW.csv -o predictions.csv"]
+    form = format_options(options.form)
+    model, data = shlex.quote(options.output), " ".join(map(shlex.quote, options.data)) + form
+    lines = [f"arboost predict {model} NEW.csv{form} -o predictions.csv"]
     if options.data != ("-",):
         lines.append(f"arboost explain {model} {data}")
         if "report" in COMMANDS:
