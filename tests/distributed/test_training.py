@@ -146,6 +146,8 @@ def test_out_of_bag_scores(tmp_path):
     found = finish(forest, results[0])
     assert found.oob_score_ == expected.oob_score_
     np.testing.assert_array_equal(found.oob_decision_function_, expected.oob_decision_function_)
+    assert found.model_.provenance == expected.model_.provenance
+    assert found.model_.provenance["history"]["out_of_bag"]["trees"] == list(range(1, 13))
 
 
 def test_voting():

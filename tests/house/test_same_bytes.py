@@ -102,6 +102,14 @@ MODELS = {
         RandomForestClassifier(n_estimators=5, class_weight="balanced_subsample"),
         LABELS > 0,
     ),
+    "forest of numbers, out of bag": (
+        RandomForestRegressor(n_estimators=40, max_samples=0.1, max_depth=4, oob_score=True),
+        TARGET,
+    ),
+    "forest of classes, out of bag": (
+        RandomForestClassifier(n_estimators=40, max_samples=0.1, max_depth=4, oob_score=True),
+        LABELS,
+    ),
     "forest of three classes": (
         RandomForestClassifier(n_estimators=3, max_leaf_nodes=200),
         LABELS,
@@ -183,6 +191,21 @@ def test_weights(name, tmp_path):
     fresh = model.__class__(**model.get_params())
     fresh.fit(X[kept], y[kept], sample_weight=weight[kept]).save(path)
     assert path.read_bytes() == one
+
+
+@pytest.mark.parametrize("name", ["regressor", "three classes", "AdaBoost", "R2"])
+def test_curves(name, tmp_path):
+    """Files keep the metrics of all rounds on the training rows and on others."""
+    model, y = MODELS[name]
+    files = set()
+    for n_jobs in (1, 2, 4):
+        fresh = model.__class__(**{**model.get_params(), "n_jobs": n_jobs})
+        fresh.fit(X[:30_000], y[:30_000], eval_set=[(X[:30_000], y[:30_000]), (X, y)])
+        (run,) = fresh.model_.provenance["history"]["runs"]
+        assert [curve["set"] for curve in run["curves"]] == ["train", "validation"]
+        fresh.save(tmp_path / "model.arb")
+        files.add((tmp_path / "model.arb").read_bytes())
+    assert len(files) == 1
 
 
 def real_tables():

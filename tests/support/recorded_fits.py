@@ -211,6 +211,9 @@ def _forests():
             "DecisionTreeClassifier", np.column_stack([two_classes(), three_classes()])
         ),
         "forest, out of bag": lambda: fit("RandomForestClassifier", two_classes(), oob_score=True),
+        "forest, out of bag, weights": lambda: fit(
+            "RandomForestRegressor", signal(), sample_weight=weights(), oob_score=True
+        ),
         "forest, quantiles": lambda: fit("RandomForestRegressor", signal(), quantiles=True),
         "forest, subsample weights": lambda: fit(
             "RandomForestClassifier", three_classes(), class_weight="balanced_subsample"

@@ -27,11 +27,12 @@ from arboost.data.bins import Binned
 from arboost.data.target import Task
 from arboost.losses import Loss
 from arboost.losses.metrics import Metric
+from arboost.model.history.record import history_of, run_history
 from arboost.model.model import provenance_of
 from arboost.names.arguments import known_arguments
 from arboost.params.check import check
 from arboost.params.records import BinParams, StoppingParams
-from arboost.training.fit import FitResult, Watch, find_metrics, watched_training
+from arboost.training.fit import Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
 from arboost.training.inputs import (
     VALIDATION,
@@ -42,7 +43,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
-from arboost.training.rounds import Fitted, Rounds
+from arboost.training.rounds import FitResult, Fitted, Rounds
 from arboost.training.sets import bin_rows, fold_sets
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
@@ -311,13 +312,19 @@ def _model(
     assert monitor.best_index is not None
     curves: dict[str, list[float]] = {name: of[fold].tolist() for name, of in scores.items()}
     best_score = next(iter(curves.values()))[monitor.best_index]
+    history = {VALIDATION: curves}
     result = FitResult(
         fitted=fitted,
         best_index=monitor.best_index,
         best_score=best_score,
-        history={VALIDATION: curves},
+        history=history,
         stop_reason=monitor.stop_reason,
-        provenance=provenance_of(n_rows, monitor.chosen_by, best_score),
+        provenance=provenance_of(
+            n_rows,
+            monitor.chosen_by,
+            best_score,
+            history_of([run_history(history, monitor.best_index)]),
+        ),
     )
     model._keep(result, plan.rows.schema, plan.task, model._recorded_params(plan.params))
     return model

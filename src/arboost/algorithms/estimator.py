@@ -33,7 +33,7 @@ from arboost.params.kinds import Param
 from arboost.predictor import ModelSource, Predictor
 from arboost.predictor import load as load_model
 from arboost.report.methods import report
-from arboost.training.fit import FitResult
+from arboost.training.rounds import FitResult
 from arboost.training.streams import StreamOptions, opened
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self, cast
@@ -15,6 +16,8 @@ from arboost.backend import core
 from arboost.cuda.devices import check_device
 from arboost.data.schema import Schema
 from arboost.model.forest import Forest, frozen_array
+from arboost.model.history.check import check_history
+from arboost.model.history.record import with_history
 from arboost.model.leaf_distributions import LeafDistributions
 from arboost.model.outputs import require, validate_outputs
 from arboost.params.check import check
@@ -58,8 +61,10 @@ class Model:
     distributions : arboost.model.leaf_distributions.LeafDistributions or None
         The y of the training rows in each leaf, if the fit had ``quantiles=True``.
     provenance : dict
-        Metadata of the fit: "version" of the library, "rows", and where held-out rows chose the
-        last round "metric" and "best_score". Empty if unknown.
+        Metadata of the fit: "version" of the library, "rows", where held-out rows chose the last
+        round "metric" and "best_score", and "history" (`arboost.model.history.record`): learning
+        curves, AdaBoost's training error with its bounds, the out-of-bag curve of a forest. Empty
+        if unknown.
     device : str
         Device of the predictions: "cpu", "cuda" or "cuda:1". It is no part of model files.
     """
@@ -206,6 +211,7 @@ class Model:
             require(len(set(names)) == len(names), "two features of one name")
         validate_outputs(self)
         self._validate_combination()
+        check_history(self.provenance.get("history"))
         if self.distributions is not None:
             require(self.kind == "regressor" and not self.targets, "distributions of no numbers")
             self.distributions.validate(self.forest.tree_start, self.forest.is_split)
@@ -239,7 +245,10 @@ def checked_rounds(rounds: object, n_rounds: int) -> int:
 
 
 def provenance_of(
-    n_rows: int, metric: str | None = None, best_score: float | None = None
+    n_rows: int,
+    metric: str | None = None,
+    best_score: float | None = None,
+    history: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the metadata of a fit, for JSON.
 
@@ -251,8 +260,10 @@ def provenance_of(
         Metric that chose the last round, on held-out rows.
     best_score : float, optional
         Metric of the last round; left out where no metric chose it.
+    history : mapping, optional
+        Result of `arboost.model.history.record.history_of`.
     """
     metadata: dict[str, Any] = {"version": core.version(), "rows": int(n_rows)}
     if metric is not None and best_score is not None and math.isfinite(best_score):
         metadata |= {"metric": metric, "best_score": float(best_score)}
-    return metadata
+    return with_history(metadata, history or {})

@@ -73,6 +73,7 @@ class ReportModel:
         inner = getattr(model, "model_", model) if self.is_estimator else model
         if isinstance(inner, Model):
             inner = inner.to("cpu")
+        self._inner = inner
         self.engine: Model | None = inner if isinstance(inner, Model) else None
         classes = getattr(model, "classes_", getattr(model, "classes", None))
         self.kind = getattr(model, "kind", None) or (
@@ -86,6 +87,18 @@ class ReportModel:
         self.is_whole = True  # until `check_whole` finds that trees are a part of the model
         self._is_likeliest = False  # until the first predictions show it
         self.timings: dict[str, float] = {}
+
+    @property
+    def history(self) -> Mapping[str, Any]:
+        """History of the fit, as `arboost.model.history.record` describes it; empty if unknown."""
+        provenance: Mapping[str, Any] = getattr(self._inner, "provenance", {})
+        history: Mapping[str, Any] = provenance.get("history", {})
+        return history
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds; 0 for a model that has none."""
+        return int(getattr(self._inner, "n_rounds", 0))
 
     @property
     def task(self) -> str:
@@ -175,8 +188,17 @@ class ReportModel:
     def stages(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the trees after each round."""
         assert self.engine is not None
-        n_threads = threads(getattr(self.model, "n_jobs", self._n_jobs))
-        return staged_raw_scores(self.engine, X, n_threads=n_threads)
+        return staged_raw_scores(self.engine, X, n_threads=threads(self._inner_jobs))
+
+    def raw(self, X: Any) -> Floats:
+        """Return the raw scores of a model with rounds, before its link."""
+        scores: Floats = self._inner.predict_raw(X, n_jobs=self._inner_jobs)
+        return scores
+
+    @property
+    def _inner_jobs(self) -> int | None:
+        jobs: int | None = getattr(self.model, "n_jobs", self._n_jobs)
+        return jobs
 
     def call(self, method: str, X: Any, **options: Any) -> Any:
         """Return the result of a public method; estimators have a number of threads themselves."""

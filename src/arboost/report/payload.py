@@ -205,9 +205,10 @@ def _left_out(inputs: ReportInput, place: int) -> Iterator[str]:
             yield "ROC and precision-recall curves are left out: all rows are of one class."
     if model.engine is None:
         yield "Trees are left out: the model is an ensemble of other models."
-        yield "Learning curves are left out: the model has no rounds."
+        if not model.history.get("runs"):
+            yield "Learning curves are left out: the model has no rounds."
     elif not model.is_whole:
         yield "Scores by round are left out: predictions are not those of the trees alone."
     draws = model.combine == "mean" and getattr(model.model, "bootstrap", False) is True
-    if draws and (inputs.training is None or inputs.training.truth is None):
-        yield "The out-of-bag curve is left out: it needs X_train and y_train."
+    if draws and "out_of_bag" not in model.history:
+        yield "The out-of-bag curve is left out: it needs a fit with oob_score=True."

@@ -5,45 +5,36 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Self
-
-import numpy as np
 
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.dataset import Dataset
-from arboost.data.schema import Schema
 from arboost.data.table import Table
-from arboost.data.target import Task
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.losses.metrics import Metric, find_all
-from arboost.model.forest import Forest
-from arboost.model.model import Model, provenance_of
-from arboost.params.auto import RoundSearch, limit_reason
+from arboost.model.model import Model
+from arboost.params.auto import RoundSearch
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
-from arboost.predictor import Predictor
 from arboost.progress import Bar
 from arboost.training.checkpoint import Checkpoint
 from arboost.training.held_out import search_splits, split_rows
-from arboost.training.inputs import Rows, Source, SourceT
+from arboost.training.inputs import Rows, SourceT
 from arboost.training.loop import train_together
 from arboost.training.monitor import Monitor, Results, Round
-from arboost.training.out_of_bag import scores_of_all
 from arboost.training.resume import Keeper, fingerprint
-from arboost.training.rounds import Fitted, Rounds
+from arboost.training.rounds import FitResult, Fitted, Rounds, fit_result
 from arboost.training.sets import EvaluationSet, TrainingSet, bin_rows, build_sets, fold_sets
 from arboost.training.splits import Split
 
 __all__ = [
     "FitJob",
-    "FitResult",
     "FitSettings",
     "Search",
     "Watch",
     "find_metrics",
-    "fit_result",
     "run_fit",
     "watched_training",
 ]
@@ -139,55 +130,10 @@ class FitJob(Generic[SourceT]):
     callbacks: tuple[Callback, ...] = ()
     checkpoint: object = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class FitResult:
-    """Result of a fit: the learners, and the history of their training.
-
-    Attributes
-    ----------
-    fitted : Fitted
-        Learners of all rounds, those of a continued model first.
-    best_index : int or None
-        Best round on the validation rows, from 0.
-    best_score : float or None
-        First metric in that round.
-    history : dict of str to dict of str to list of float
-        Metrics of all rounds, by evaluation set and name.
-    stop_reason : str
-    provenance : dict
-        Metadata of the model file.
-    """
-
-    fitted: Fitted
-    best_index: int | None = None
-    best_score: float | None = None
-    history: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    stop_reason: str | None = None
-    provenance: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of_one_class(cls) -> Self:
-        """Return the result for a single class: the softmax of one score is exactly 1."""
-        fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
-        return cls(fitted=fitted, stop_reason="one class")
-
-    def limited_by(self, preset: str) -> Self:
-        """Return the result with the preset as the reason of an end after the last round."""
-        if self.stop_reason != "n_estimators":
-            return self
-        return replace(self, stop_reason=limit_reason(preset))
-
-    def predictor(self, schema: Schema, task: Task, recorded: dict[str, Any]) -> Predictor:
-        """Return the model of the trees, whose file keeps the recorded parameters."""
-        return Predictor(
-            schema=schema,
-            classes=task.classes,
-            params=recorded,
-            kind=task.kind,
-            provenance=self.provenance,
-            **self.fitted.model_fields,
-        )
+    @property
+    def n_before(self) -> int:
+        """Number of rounds of the model whose training is continued; 0 without one."""
+        return 0 if self.old is None else self.old.n_rounds
 
 
 EngineJob = FitJob[Table | Dataset]
@@ -207,7 +153,7 @@ def run_fit(job: EngineJob) -> FitResult:
     sets = [build_sets(train, validation, binned, settings.n_threads)]
     watch = Watch(job.n_rounds, settings.stopping, job.callbacks, started)
     fitted, monitor = _train(job, sets, watch, checkpoint)
-    return fit_result(fitted, monitor, train, job.old)
+    return fit_result(fitted, monitor, train, n_before=job.n_before)
 
 
 def _search_and_fit(
@@ -231,11 +177,7 @@ def _search_and_fit(
     kept = _search_checkpoint(job)
     if kept is not None:
         kept.remove()
-    result = fit_result(fitted, found, job.train, job.old)
-    if result.best_index is not None:  # counted in rounds of the model, not of the search
-        first = 0 if job.old is None else job.old.n_rounds
-        result = replace(result, best_index=first + n_rounds - 1)
-    return replace(result, history={**final.history, **found.history})
+    return fit_result(fitted, final, job.train, n_before=job.n_before, search=found)
 
 
 def _search_rounds(
@@ -276,14 +218,16 @@ def _train(
     *,
     keeps: bool = False,
 ) -> tuple[Fitted, Monitor]:
-    """Run the training loop, of one fit or of folds in step; return the first fit."""
+    """Run the training loop, of one fit or of folds in step; return the first fit.
+
+    The trees of a continued model come before its own.
+    """
     settings = job.settings
     metrics: tuple[Metric, ...] = ()
     if sets[0][1]:
         metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
     if job.old is not None:
-        first_round = job.old.n_rounds
-        sets = [(replace(data, first_round=first_round), others) for data, others in sets]
+        sets = [(replace(data, first_round=job.n_before), others) for data, others in sets]
     workspace = core.Workspace() if len(sets) > 1 else None
     trainings = [
         job.start(*one, n_threads=settings.n_threads, seed=settings.seed, workspace=workspace)
@@ -293,7 +237,7 @@ def _train(
     keeper = Keeper(checkpoint, describe, stays=keeps)
     watch = _with_shared_clock(watch, sets[0][0].binned)
     fitted, monitor, _ = watched_training(trainings, watch, metrics, keeper)
-    return fitted[0], monitor
+    return fitted[0] if job.old is None else fitted[0].after(job.old), monitor
 
 
 def _with_shared_clock(watch: Watch, binned: Binned) -> Watch:
@@ -375,24 +319,3 @@ def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, .
             "the validation rows. Give it one, or name an eval_metric."
         )
     return find_all(metrics, loss, n_threads=n_threads)
-
-
-def fit_result(
-    fitted: Fitted, monitor: Monitor, train: Rows[Source], old: Model | None = None
-) -> FitResult:
-    """Return the result of a fit; the engine trees of a continued model come first."""
-    best = monitor.best_index
-    if old is not None:
-        fitted = fitted.after(old)
-        best = None if best is None else old.n_rounds + best
-    if fitted.oob_scores is not None:
-        scores = scores_of_all(fitted.oob_scores, train.index, train.source.n_rows)
-        fitted = replace(fitted, oob_scores=scores)
-    return FitResult(
-        fitted=fitted,
-        best_index=best,
-        best_score=monitor.best_score,
-        history=monitor.history,
-        stop_reason=monitor.stop_reason,
-        provenance=provenance_of(len(train.y), monitor.chosen_by, monitor.best_score),
-    )

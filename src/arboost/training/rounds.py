@@ -1,21 +1,37 @@
-"""A training between two rounds: the protocol of the loop, and the result."""
+"""A training between two rounds: protocol of the loop, learners, and the result of a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.schema import Schema
+from arboost.data.target import Task
 from arboost.losses import Target
 from arboost.losses.metrics import Metric
-from arboost.model.model import Model
-from arboost.training.monitor import Results
+from arboost.model.forest import Forest
+from arboost.model.history.record import history_of, run_history
+from arboost.model.model import Model, provenance_of
+from arboost.params.auto import limit_reason
+from arboost.predictor import Predictor
+from arboost.training.inputs import Rows, Source
+from arboost.training.monitor import Monitor, Results
+from arboost.training.out_of_bag import scores_of_all
 from arboost.training.resume import Resumable
 
-__all__ = ["Fitted", "Measured", "Rounds", "Scores", "validation_results"]
+__all__ = [
+    "FitResult",
+    "Fitted",
+    "Measured",
+    "Rounds",
+    "Scores",
+    "fit_result",
+    "validation_results",
+]
 
 Scores = NDArray[np.float64]
 
@@ -135,3 +151,97 @@ def validation_results(
         y, weight = rows.target.y, rows.target.weight
         results[rows.name] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
     return results
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult:
+    """Result of a fit: the learners, and the history of their training.
+
+    Attributes
+    ----------
+    fitted : Fitted
+        Learners of all rounds, those of a continued model first.
+    best_index : int or None
+        Best round on the validation rows, from 0.
+    best_score : float or None
+        First metric in that round.
+    history : dict of str to dict of str to list of float
+        Metrics of all rounds, by evaluation set and name.
+    stop_reason : str
+    provenance : dict
+        Metadata of the model file.
+    """
+
+    fitted: Fitted
+    best_index: int | None = None
+    best_score: float | None = None
+    history: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    stop_reason: str | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_one_class(cls) -> Self:
+        """Return the result for a single class: the softmax of one score is exactly 1."""
+        fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
+        return cls(fitted=fitted, stop_reason="one class")
+
+    def limited_by(self, preset: str) -> Self:
+        """Return the result with the preset as the reason of an end after the last round."""
+        if self.stop_reason != "n_estimators":
+            return self
+        return replace(self, stop_reason=limit_reason(preset))
+
+    def predictor(self, schema: Schema, task: Task, recorded: dict[str, Any]) -> Predictor:
+        """Return the model of the trees, whose file keeps the recorded parameters."""
+        return Predictor(
+            schema=schema,
+            classes=task.classes,
+            params=recorded,
+            kind=task.kind,
+            provenance=self.provenance,
+            **self.fitted.model_fields,
+        )
+
+
+def fit_result(
+    fitted: Fitted,
+    monitor: Monitor,
+    train: Rows[Source],
+    *,
+    n_before: int = 0,
+    search: Monitor | None = None,
+) -> FitResult:
+    """Return the result of a fit.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    monitor : Monitor
+        Monitor of the rounds of this fit.
+    train : Rows
+        Training rows.
+    n_before : int
+        Number of rounds of the model whose training is continued.
+    search : Monitor, optional
+        Monitor of the search for the number of rounds, whose best round ends the fit.
+    """
+    if fitted.oob_scores is not None:
+        scores = scores_of_all(fitted.oob_scores, train.index, train.source.n_rows)
+        fitted = replace(fitted, oob_scores=scores)
+    runs = [run_history(monitor.history, monitor.best_index, n_before=n_before)]
+    chooser, best = monitor, monitor.best_index
+    if search is not None:
+        runs.append(run_history(search.history, search.best_index, kind="search"))
+        chooser = search
+        # Counted in rounds of the model, not of the search.
+        best = None if search.best_index is None else monitor.total - 1
+    return FitResult(
+        fitted=fitted,
+        best_index=None if best is None else n_before + best,
+        best_score=chooser.best_score,
+        history={**monitor.history, **chooser.history},
+        stop_reason=chooser.stop_reason,
+        provenance=provenance_of(
+            len(train.y), chooser.chosen_by, chooser.best_score, history_of(runs)
+        ),
+    )

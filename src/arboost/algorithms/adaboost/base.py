@@ -20,15 +20,16 @@ from arboost.data.target import Task, class_factors
 from arboost.errors import warns_first
 from arboost.explain.importances import tree_importances
 from arboost.losses import Loss
+from arboost.model.history.record import without_history
 from arboost.model.predict import decision
 from arboost.names.arguments import known_arguments
 from arboost.params.adaboost import ENGINE_ONLY
 from arboost.predictor import Predictor
-from arboost.training.fit import FitJob, FitResult, FitSettings
+from arboost.training.fit import FitJob, FitSettings
 from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import Floats, Rows, loss_rows, warn_one_class
 from arboost.training.monitor import Round, checked_callbacks
-from arboost.training.rounds import Rounds
+from arboost.training.rounds import FitResult, Rounds
 from arboost.training.streams import StreamOptions
 
 __all__ = ["AdaBoost"]
@@ -359,5 +360,10 @@ def _check_together(params: dict[str, Any]) -> None:
 def _one_tree(model: Predictor, tree: int) -> Predictor:
     weights = model.tree_weights[tree : tree + 1]
     return Predictor(
-        **model.fields() | {"forest": model.forest.only(tree), "tree_weights": weights}
+        **model.fields()
+        | {
+            "forest": model.forest.only(tree),
+            "tree_weights": weights,
+            "provenance": without_history(model.provenance),
+        }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from numpy.random import RandomState
@@ -14,9 +15,10 @@ from arboost.algorithms.estimator import BoostedClassifierMethods, store
 from arboost.data.target import codes_of, target
 from arboost.losses.margins import margins
 from arboost.losses.metrics import Metric
+from arboost.model.history.record import history_of, votes_history, with_history
 from arboost.params.adaboost import ADABOOST_CLASSIFIER
-from arboost.training.fit import FitResult
 from arboost.training.inputs import Floats
+from arboost.training.rounds import FitResult
 
 __all__ = ["AdaBoostClassifier"]
 
@@ -237,3 +239,11 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         self.edges_ = 0.5 - errors
         self.training_error_bound_ = scheme.error_bounds(errors, weights, self.exponential_loss_)
         self.edge_bound_ = scheme.edge_bounds(errors, weights)
+        votes = votes_history(
+            self.training_error_,
+            self.training_error_bound_,
+            self.edge_bound_,
+            float(self.vote_range_.sum()),
+        )
+        provenance = with_history(model.provenance, history_of(adaboost=votes))
+        self.model_ = replace(model, provenance=provenance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -118,6 +118,8 @@ class EstimatorModel:
         Parameters of the fit that can change the model.
     combine : {"sum", "median"}
         Whether raw scores are the sum of weighted votes, or the weighted median of predictions.
+    provenance : dict
+        Metadata of the fit, as `arboost.model.model.Model` has it.
     """
 
     members: Sequence[Any]
@@ -128,6 +130,7 @@ class EstimatorModel:
     link: str
     params: dict[str, Any]
     combine: str = "sum"
+    provenance: dict[str, Any] = field(default_factory=dict)
     targets: tuple[int, ...] = ()  # AdaBoost has one target
 
     @property

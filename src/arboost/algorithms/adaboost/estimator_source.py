@@ -31,15 +31,13 @@ from arboost.data.target import Task
 from arboost.losses.metrics import Metric
 from arboost.training.fit import (
     FitJob,
-    FitResult,
     Watch,
     find_metrics,
-    fit_result,
     watched_training,
 )
 from arboost.training.held_out import GivenSet, split_rows
 from arboost.training.inputs import Rows, table_rows
-from arboost.training.rounds import Rounds
+from arboost.training.rounds import FitResult, Rounds, fit_result
 
 __all__ = ["EstimatorRows", "EstimatorSource"]
 
@@ -99,10 +97,8 @@ class EstimatorSource(LearnerSource[MemberTable]):
         (fitted,), monitor, _ = watched_training([rounds], watch, metrics)
         covers = np.full(len(fitted.forest), cover_of(train.target))
         fitted = replace(fitted, facts={**fitted.facts, "cover": covers})
-        result = fit_result(fitted, monitor, train)
-        if self._old is not None and result.best_index is not None:
-            result = replace(result, best_index=self._old.n_rounds + result.best_index)
-        return result
+        n_before = 0 if self._old is None else self._old.n_rounds
+        return fit_result(fitted, monitor, train, n_before=n_before)
 
     def model(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
@@ -119,6 +115,7 @@ class EstimatorSource(LearnerSource[MemberTable]):
             link=fitted.link,
             params=recorded,
             combine=scheme.combine,
+            provenance=result.provenance,
         )
         return model if self._old is None else model.after(self._old)
 

@@ -128,7 +128,7 @@ class ClassScheme:
         if self.algorithm != "discrete":
             return np.full(len(errors), np.nan)
         # The error of a perfect learner is 0 here, not the smallest error of its weight.
-        factors = (1.0 - errors) * np.exp(-weights / 2) + errors * np.exp(weights / 2)
+        factors = (1.0 - errors) * core.exp(-weights / 2) + errors * core.exp(weights / 2)
         with np.errstate(over="ignore"):  # a bound may be infinite
             return np.cumprod(factors, dtype=np.float64)
 
@@ -143,7 +143,7 @@ class ClassScheme:
         full = np.array([-0.5 * _log_odds(error) for error in errors])
         rates = np.round(weights / full, 12)  # rounds may have had other learning rates
         edges = 0.5 - errors
-        factors = 1.0 - rates * (1.0 - np.exp(-2.0 * edges**2))
+        factors = 1.0 - rates * (1.0 - core.exp(-2.0 * edges**2))
         return np.cumprod(np.where(rates <= 1.0, factors, np.nan), dtype=np.float64)
 
     def vote_range(self, votes: Floats) -> float:

@@ -34,7 +34,7 @@ from arboost.losses.base import Floats, mean
 from arboost.model.predict import table_scores, tree_values
 from arboost.params.shared import LEVELS
 from arboost.predictor import Predictor
-from arboost.training.fit import FitJob, FitResult, run_fit
+from arboost.training.fit import FitJob, run_fit
 from arboost.training.held_out import GivenSet
 from arboost.training.inputs import (
     EngineRows,
@@ -43,7 +43,7 @@ from arboost.training.inputs import (
     target_encode_rows,
     training_rows,
 )
-from arboost.training.rounds import Rounds
+from arboost.training.rounds import FitResult, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
 from arboost.training.streams import TableReader
 from arboost.training.warm_start import previous_model

@@ -26,12 +26,13 @@ from arboost.data.schema import Schema
 from arboost.grow.bootstrap import RowDraws, draw_size
 from arboost.grow.pruning import mean_decreases, pruned
 from arboost.model.forest import Forest
+from arboost.model.history.record import history_of, out_of_bag_history, out_of_bag_trees
 from arboost.model.model import Model, provenance_of
 from arboost.params.records import BinParams
 from arboost.predictor import Predictor
 from arboost.progress import Bar
 from arboost.training.inputs import EngineRows, Rows, target_encode_rows
-from arboost.training.out_of_bag import OutOfBagSums
+from arboost.training.out_of_bag import OutOfBagCurve, OutOfBagSums, OutOfBagTruth
 from arboost.training.sets import bin_rows, build_sets
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "forest_model",
     "impurity_decreases",
     "keep_trees",
+    "out_of_bag_sums",
     "read_target",
     "row_use",
 ]
@@ -212,10 +214,34 @@ def row_use(params: Mapping[str, Any], target: ForestTarget, weight: Floats | No
     return RowUse(draws=draws, reweigh=balanced_by_sample(target.tasks) if by_sample else None)
 
 
+def out_of_bag_sums(
+    params: Mapping[str, Any], rows: EngineRows, target: ForestTarget
+) -> OutOfBagSums | None:
+    """Return the sums of out-of-bag predictions, with their curve; None without oob_score."""
+    if not params["oob_score"]:
+        return None
+    truths = [
+        OutOfBagTruth(task.y, width, task.n_classes)
+        for task, width in zip(target.tasks, target.widths, strict=True)
+    ]
+    curve = OutOfBagCurve(truths, rows.weight, out_of_bag_trees(params["n_estimators"]))
+    return OutOfBagSums(len(rows.y), target.n_outputs, curve)
+
+
 def forest_model(
-    forest: Forest, rows: EngineRows, target: ForestTarget, recorded: dict[str, Any]
+    forest: Forest,
+    rows: EngineRows,
+    target: ForestTarget,
+    recorded: dict[str, Any],
+    out_of_bag: OutOfBagSums | None = None,
 ) -> Predictor:
-    """Return the model of the trees, whose file keeps the recorded parameters."""
+    """Return the model of the trees, whose file keeps parameters and out-of-bag curve."""
+    history = {}
+    if out_of_bag is not None and out_of_bag.curve is not None:
+        trees, errors = out_of_bag.curve.points()
+        if trees:
+            curve = out_of_bag_history(trees, out_of_bag.curve.metric, errors)
+            history = history_of(out_of_bag=curve)
     return Predictor(
         forest=forest,
         schema=rows.schema,
@@ -224,7 +250,7 @@ def forest_model(
         params=recorded,
         kind=target.kind,
         combine="mean",
-        provenance=provenance_of(len(rows.y)),
+        provenance=provenance_of(len(rows.y), history=history),
         **target.model_fields,
     )
 

@@ -19,6 +19,7 @@ from arboost.algorithms.forests.fit_forest import (
     fit_forest,
     forest_model,
     keep_trees,
+    out_of_bag_sums,
     read_target,
     row_use,
 )
@@ -28,6 +29,7 @@ from arboost.data.table import Table
 from arboost.data.target import numbers_of
 from arboost.grow.bootstrap import Origin, RowDraws, others
 from arboost.model.forest import Forest
+from arboost.model.history.record import without_history
 from arboost.model.model import Model
 from arboost.model.predict import predictions, probabilities
 from arboost.model.quantiles import (
@@ -107,7 +109,7 @@ class ForestEstimator(EngineEstimator):
         rows = encode_levels(rows, target, None if old is None else old.schema, params)
         use = row_use(params, target, rows.weight)
         n_trees, n_kept, origins = params["n_estimators"], 0, []
-        out_of_bag = OutOfBagSums(len(rows.y), target.n_outputs) if params["oob_score"] else None
+        out_of_bag = out_of_bag_sums(params, rows, target)
         n_threads = threads(params["n_jobs"])
         if old is not None:
             n_kept, origins = old.n_trees, self._kept_origins()
@@ -133,7 +135,7 @@ class ForestEstimator(EngineEstimator):
             if prunes and out_of_bag is not None:
                 _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
             forest = new if old is None else forest.joined(new)
-        model = forest_model(forest, rows, target, self._recorded_params(params))
+        model = forest_model(forest, rows, target, self._recorded_params(params), out_of_bag)
         if params.get("quantiles", False):
             model = replace(model, distributions=_distributions(model, rows, n_threads))
         # A score that fails leaves the estimator unchanged.
@@ -229,7 +231,12 @@ class ForestEstimator(EngineEstimator):
             known.pop(name, None)
         one.__dict__.update(known)
         one.model_ = Predictor(
-            **model.fields() | {"forest": model.forest.only(tree), "distributions": None}
+            **model.fields()
+            | {
+                "forest": model.forest.only(tree),
+                "distributions": None,
+                "provenance": without_history(model.provenance),
+            }
         )
         return one
 

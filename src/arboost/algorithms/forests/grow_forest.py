@@ -156,12 +156,16 @@ def _add_own_out_of_bag(
     places = {number: (worker, i) for worker in workers for i, number in enumerate(worker.numbers)}
     parts = spread(n_rows, cluster.size)
     own = parts[cluster.rank]
+    if sums.curve is not None:
+        sums.curve.part = slice(own.start, own.stop)
     for number in numbers:
         worker, tree = places[number]
         worker.add_out_of_bag(number, tree, own)
     found = pickle.dumps(sums.rows(slice(own.start, own.stop)))
     for part, packed in zip(parts, cluster.gather(found), strict=True):
         sums.put(slice(part.start, part.stop), pickle.loads(packed))
+    if sums.curve is not None:
+        sums.curve.add_up(numbers.start, cluster.sum)
 
 
 def _most_workers(recipe: ForestRecipe, data: TrainingSet) -> int:

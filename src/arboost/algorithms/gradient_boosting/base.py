@@ -26,7 +26,7 @@ from arboost.names.arguments import known_arguments
 from arboost.params import auto
 from arboost.params.auto import AUTO, TableSize
 from arboost.predictor import Predictor
-from arboost.training.fit import FitJob, FitResult, FitSettings, Search, run_fit
+from arboost.training.fit import FitJob, FitSettings, Search, run_fit
 from arboost.training.held_out import GivenSet, check_validation, given_sets
 from arboost.training.inputs import (
     EngineRows,
@@ -37,7 +37,7 @@ from arboost.training.inputs import (
     warn_one_class,
 )
 from arboost.training.monitor import Round, checked_callbacks
-from arboost.training.rounds import Rounds
+from arboost.training.rounds import FitResult, Rounds
 from arboost.training.streams import StreamOptions, TableReader
 from arboost.training.warm_start import (
     check_continues,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,50 +21,58 @@ __all__ = ["forest_section", "learning_section", "theory_section"]
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_MOST_POINTS = 200  # of a recorded curve
 _STAGES = 50  # of a curve that is computed here
 _STAGED_ROWS = 3000
 _STAGED_WORK = 3e6  # rows x trees, at most
 _FEWEST_ROWS = 100
 _MOST_MARGINS = 200
 _TWO = 2
+_OUT_OF_BAG = {"error": "error rate", "rmse": "RMSE"}
 
 
 def learning_section(inputs: ReportInput, place: int) -> dict[str, Any] | None:
     """Return the learning curves of a fit; of a model without any, scores after each round."""
     model = inputs.models[place]
-    history = getattr(model.model, "evals_result_", None)
-    if history:
-        return _recorded(model.model, history)
-    return _staged(inputs, place)
+    runs = model.history.get("runs")
+    return _recorded(model, runs) if runs else _staged(inputs, place)
 
 
-def _recorded(estimator: Any, history: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _recorded(model: ReportModel, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the metrics that a fit has recorded, by evaluation set."""
-    metric = next(iter(next(iter(history.values()))))
-    series = []
-    n_rounds = 0
-    for name, of in history.items():
-        values = np.asarray(of.get(metric, ()), np.float64)
-        if not len(values):
-            continue
-        n_rounds = max(n_rounds, len(values))
-        kept = _thinned(len(values), _MOST_POINTS)
-        series.append({"name": str(name), "x": (kept + 1).tolist(), "y": rounded(values[kept])})
-    # Curves of a search for rounds, or of continued training, count other rounds than the model.
-    watched = np.asarray(next(iter(list(history.values())[-1].values())), np.float64)
-    best = np.flatnonzero(watched == getattr(estimator, "best_score_", np.nan))
-    kept_rounds = getattr(estimator, "n_iter_", None)
-    note = "Recorded during the fit."
-    if kept_rounds is not None and len(best) and kept_rounds != best[0] + 1:
-        note = f"Recorded during the fit; the model has {kept_rounds:,} rounds."
+    metric = runs[0]["curves"][0]["metric"]
+    series: list[dict[str, Any]] = []
+    for run in runs:
+        for curve in run["curves"]:
+            if curve["metric"] != metric:
+                continue
+            y = rounded(_numbers(curve["values"]))
+            series.append({"name": curve["set"], "x": run["rounds"], "y": y})
     return {
         "x": "rounds",
-        "y": str(metric),
+        "y": metric,
         "series": series,
-        "best": int(best[0]) + 1 if len(best) else None,
-        "note": note,
+        "best": runs[-1]["best"],
+        "note": _recorded_note(model, runs),
     }
+
+
+def _recorded_note(model: ReportModel, runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence on recorded curves, whose rounds may be others than those of the model.
+
+    A search for rounds counts its own, and continued training records those that it adds.
+    """
+    first, best = runs[0]["rounds"][0], runs[-1]["best"]
+    note = "Recorded during the fit"
+    if first > 1:
+        note += f", which continued the training of {first - 1:,} rounds"
+    if best is not None and best != model.n_rounds:
+        note += f"; the model has {model.n_rounds:,} rounds"
+    return f"{note}."
+
+
+def _numbers(values: Sequence[float | None]) -> Floats:
+    """Return numbers of a history as an array, with NaN for None."""
+    return np.array(values, np.float64)
 
 
 def _staged(inputs: ReportInput, place: int) -> dict[str, Any] | None:
@@ -121,25 +130,25 @@ def _thinned(length: int, most: int) -> Index:
 def theory_section(inputs: ReportInput, place: int) -> dict[str, Any] | None:
     """Return AdaBoost's training error with its bounds, and the margins of the rows."""
     model = inputs.models[place]
-    estimator = model.model
-    bound = getattr(estimator, "training_error_bound_", None)
-    if bound is None or not len(estimator.vote_range_):
+    votes = model.history.get("adaboost")
+    if votes is None or votes["rounds"][-1] != model.n_rounds:  # or some of the rounds are left out
         return None
-    errors = np.asarray(estimator.training_error_, np.float64)
-    kept = _thinned(len(errors), _MOST_POINTS)
     rows = sample_rows(inputs.n_rows, _STAGED_ROWS)
-    table = model.table(inputs.tables[place].sample(rows))
-    scores = np.asarray(estimator.decision_function(table), np.float64)
-    total = float(np.sum(estimator.vote_range_))
-    values = margins(scores.reshape(len(scores), -1), inputs.truth[rows], total)
+    scores = model.raw(model.table(inputs.tables[place].sample(rows)))
+    values = margins(scores, inputs.truth[rows], votes["vote_range"])
     margin, share = margin_distribution(values)
     some = _thinned(len(margin), _MOST_MARGINS)
+    unknown = [None] * len(votes["rounds"])
+    series = {
+        name: rounded(_numbers(votes[name] or unknown))
+        for name in ("training_error", "bound", "edge_bound")
+    }
     return {
         "kind": "adaboost",
-        "rounds": (kept + 1).tolist(),
-        "train_error": rounded(errors[kept]),
-        "bound": rounded(np.asarray(bound, np.float64)[kept]),
-        "edge_bound": rounded(np.asarray(estimator.edge_bound_, np.float64)[kept]),
+        "rounds": votes["rounds"],
+        "train_error": series["training_error"],
+        "bound": series["bound"],
+        "edge_bound": series["edge_bound"],
         "margins": {"x": rounded(margin[some]), "cumulative": rounded(share[some])},
         "note": "The bound is that of Freund and Schapire on the training error. The margin of a "
         "row is the share of the votes for its class less that for the strongest other class; "
@@ -148,64 +157,20 @@ def theory_section(inputs: ReportInput, place: int) -> dict[str, Any] | None:
 
 
 def forest_section(inputs: ReportInput, place: int) -> dict[str, Any] | None:
-    """Return the out-of-bag score of a forest by its number of trees.
-
-    It needs the training rows with their target, and the estimator itself, which knows the rows of
-    each tree.
-    """
-    model, training = inputs.models[place], inputs.training
-    engine = model.engine
-    if engine is None or engine.combine != "mean" or engine.n_trees < _TWO:
+    """Return the out-of-bag error of a forest by its number of trees."""
+    model = inputs.models[place]
+    curve = model.history.get("out_of_bag")
+    if curve is None or model.target_index >= len(curve["values"]):
         return None
-    bootstrap = getattr(model.model, "bootstrap", False) is True
-    if not bootstrap or not model.is_estimator or training is None or training.truth is None:
+    # A model of the first trees has the first part of the curve.
+    n_points = sum(trees <= model.n_rounds for trees in curve["trees"])
+    if n_points < _TWO:
         return None
-    found = _out_of_bag(inputs, place)
-    if found is None:
-        return None
-    x, y, n_rows = found
-    name = "log loss" if model.classes is not None else "RMSE"
     return {
-        "oob": {"x": x.tolist(), "y": rounded(y), "metric": name},
-        "note": f"Each of {n_rows:,} training rows is predicted by the trees that have not drawn "
-        "it.",
+        "oob": {
+            "x": curve["trees"][:n_points],
+            "y": rounded(_numbers(curve["values"][model.target_index][:n_points])),
+            "metric": _OUT_OF_BAG[curve["metric"]],
+        },
+        "note": "Each training row is predicted by the trees that have not drawn it.",
     }
-
-
-def _out_of_bag(inputs: ReportInput, place: int) -> tuple[Index, Floats, int] | None:
-    """Return numbers of trees, the score of each, and the number of rows; None if unknown."""
-    model, training = inputs.models[place], inputs.training
-    engine = model.engine
-    assert engine is not None
-    assert training is not None
-    assert training.truth is not None
-    table = training.table
-    try:
-        samples = model.model.estimators_samples_
-    except ValueError:  # a loaded forest does not know the rows of its trees
-        return None
-    n_drawn = engine.provenance.get("rows")
-    if table.rows is not None or n_drawn != table.n_rows:  # other rows than those of the fit
-        return None
-    most = int(np.clip(_STAGED_WORK / engine.n_trees, _FEWEST_ROWS, _STAGED_ROWS))
-    rows = sample_rows(table.n_rows, most)
-    leaves = model.call("apply", model.table(table.sample(rows)))
-    rate, _ = _rating(model, training.truth[rows], None)
-    total = np.zeros((len(rows), engine.n_outputs))
-    count = np.zeros(len(rows))
-    wanted = set((_thinned(engine.n_trees, _STAGES) + 1).tolist())
-    x, y = [], []
-    is_drawn = np.zeros(table.n_rows, np.bool_)
-    for tree, drawn in enumerate(samples):
-        is_drawn[:] = False
-        is_drawn[drawn] = True
-        out = ~is_drawn[rows]
-        node = engine.forest.tree_start[tree] + leaves[out, tree]
-        total[out] += engine.forest.value[node]
-        count += out
-        if tree + 1 in wanted and count.all():
-            x.append(tree + 1)
-            y.append(rate(total / count[:, np.newaxis] + engine.base_score))
-    if not x:
-        return None
-    return np.array(x), np.array(y), len(rows)

@@ -1,0 +1,1 @@
+"""History of a fit in model files: its record, and its checks."""
