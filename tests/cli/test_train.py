@@ -242,6 +242,31 @@ class TestRows:
         result = run("train", "rows.csv", "-t", "label", *COLUMNS, *args)
         assert "out of bag" in result.out
 
+    def test_forests_measure_out_of_bag_rows_by_default(self, here):
+        args = ("train", "rows.csv", "-t", "label", *COLUMNS, "-q")
+        for model, options, measures in (
+            ("random_forest", [], True),
+            ("random_forest", ["--no-oob-score"], False),
+            ("random_forest", ["--n-estimators", "10"], False),
+            ("random_forest", ["--no-bootstrap"], False),
+            ("random_forest", ["--ccp-alpha", "0.01"], False),
+            ("extra_trees", [], False),
+            ("extra_trees", ["--bootstrap"], True),
+            ("decision_tree", [], False),
+        ):
+            found = _json(*args, "-m", model, *options)
+            assert (found["oob_score"] is not None) == measures, (model, options)
+            history = arboost.load(found["model_file"]).provenance.get("history", {})
+            assert ("out_of_bag" in history) == measures
+            assert "oob_score" not in found["parameters"] or options == ["--no-oob-score"]
+
+    def test_forests_in_batches_are_those_in_memory(self, here):
+        args = ("-t", "label", *COLUMNS, "-m", "random_forest", "-q")
+        run("train", "rows.csv", *args, "--memory-limit", "500MB", "-o", "batches.arb")
+        run("train", "rows.csv", *args, "--holdout", "0", "-o", "whole.arb")
+        assert (here / "batches.arb").read_bytes() == (here / "whole.arb").read_bytes()
+        assert "out_of_bag" in arboost.load("whole.arb").provenance["history"]
+
 
 @pytest.mark.parametrize("model", ["gradient_boosting", "random_forest"])
 def test_jobs_do_not_change_the_model(model, here):
