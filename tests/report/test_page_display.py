@@ -95,6 +95,53 @@ def test_print_draws_everything_in_light_colours(visit):
     assert opened.page.pdf().startswith(b"%PDF")
 
 
+CHART_WIDTHS = """
+all => all.map(one => Number(one.querySelector('.plot-box svg').getAttribute('width')))
+"""
+
+
+def test_print_draws_charts_for_paper_and_the_screen_again(visit):
+    """On A4 less margins, 186 mm are 703 pixels: text in a chart keeps the size that it has."""
+    opened = visit("binary")
+    opened.draw_all()
+    charts = opened.page.locator("figure.chart.wide:not(#trees figure)")
+    on_screen = charts.evaluate_all(CHART_WIDTHS)
+    opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    on_paper = charts.evaluate_all(CHART_WIDTHS)
+    assert min(on_screen) > 703 > max(on_paper) >= min(on_paper) > 600
+    styles = "[...document.styleSheets].flatMap(one => [...one.cssRules]).filter(one => one.media)"
+    media = opened.page.evaluate(f"{styles}.map(one => one.media.mediaText)")
+    assert "print" in media
+    assert "all" not in media
+    opened.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert charts.evaluate_all(CHART_WIDTHS) == on_screen
+
+
+def test_print_has_no_controls_and_no_hints_at_them(visit):
+    opened = visit("binary")
+    opened.page.emulate_media(media="print")
+    shown = "all => all.filter(one => one.checkVisibility()).length"
+    assert opened.page.locator("button, input, summary, nav").evaluate_all(shown) == 0
+    text = opened.page.inner_text("main")
+    assert [word for word in ("Click", "Move it", "Choose a dot") if word in text] == []
+
+
+def test_axes_have_room_for_large_numbers(browser, tmp_path):
+    payload = binary()
+    series = payload["models"][0]["learning"]["series"]
+    for one in series:
+        one["y"] = [None if value is None else value * 1e10 for value in one["y"]]
+    path = tmp_path / "page.html"
+    path.write_text(assemble(payload), encoding="utf-8")
+    opened = Visit(browser, path)
+    opened.draw_all()
+    chart = opened.page.locator("#learning svg.plot").first
+    left = chart.evaluate("one => one.getBoundingClientRect().left")
+    texts = "all => all.map(one => one.getBoundingClientRect().left)"
+    assert min(chart.locator("text").evaluate_all(texts)) >= left
+    opened.close()
+
+
 @pytest.mark.parametrize("name", ["binary", "two"])
 def test_headings_do_not_skip_a_level(drawn, name):
     levels = drawn(name).page.eval_on_selector_all(

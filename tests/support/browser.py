@@ -68,8 +68,9 @@ class Visit:
         dialog.dismiss()
 
     def draw_all(self):
-        """Draw the charts that are out of view, as print does."""
-        self.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        """Draw the charts that are out of view, as print does, and leave print again."""
+        for event in ("beforeprint", "afterprint"):
+            self.page.evaluate(f"window.dispatchEvent(new Event('{event}'))")
 
     def text(self, selector):
         """Return the text of the first element of a selector, as a reader sees it."""

@@ -98,7 +98,11 @@
     lede: "Commands and code that give the same numbers again.",
     build(body, model) {
       for (const [label, text] of model.repeat || []) {
-        const code = h("pre", { tabindex: "0" }, h("code", {}, text));
+        const code = h(
+          "pre",
+          { tabindex: "0", role: "region", "aria-label": label },
+          h("code", {}, text),
+        );
         body.append(
           h(
             "div",

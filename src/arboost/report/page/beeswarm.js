@@ -178,8 +178,8 @@
     title: "SHAP summary",
     perModel: true,
     applies: () => Boolean(report.payload.rows) && report.models.some((model) => model.shap),
-    lede: () =>
-      `One dot for each row of a sample: how far the feature moved its prediction.${report.shows("rows") ? " Choose a dot to open its row in the row explorer." : ""}`,
+    lede: "One dot for each row of a sample: how far the feature moved its prediction.",
+    hint: () => report.shows("rows") && "Choose a dot to open its row in the row explorer.",
     build(body, model) {
       if (!model.shap) return;
       const { features, values, outputs } = model.shap;

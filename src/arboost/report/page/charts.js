@@ -1,4 +1,5 @@
-/* Figures: drawn when they come into view, all of them for print, again when their width changes. */
+/* Figures: drawn when they come into view, all of them for print, at the width that they have on
+   paper, and again when their width changes. */
 ((report) => {
   "use strict";
 
@@ -15,7 +16,10 @@
     { rootMargin: "240px 0px" },
   );
 
+  let printing = false; // figures keep the width of the paper until the screen has them again
+
   const sized = new ResizeObserver((entries) => {
+    if (printing) return;
     for (const entry of entries) {
       const width = Math.floor(entry.contentRect.width);
       const figure = drawn.get(entry.target);
@@ -31,7 +35,30 @@
       else waiting.delete(figure); // replaced before it came into view
     }
   }
-  window.addEventListener("beforeprint", drawAll);
+
+  const PAPER = "186mm"; // A4 less the margins in media.css
+
+  /** Draw all figures as wide as they are on paper: a browser lays it out after this event. */
+  function drawForPaper() {
+    const rules = Array.from(document.styleSheets)
+      .flatMap((sheet) => Array.from(sheet.cssRules))
+      .filter((rule) => rule.media && rule.media.mediaText === "print");
+    const { style } = document.body;
+    printing = true;
+    rules.forEach((rule) => (rule.media.mediaText = "all"));
+    style.width = PAPER;
+    document.querySelectorAll("figure.chart").forEach((figure) => figure.draw());
+    style.removeProperty("width");
+    rules.forEach((rule) => (rule.media.mediaText = "print"));
+  }
+
+  function drawForScreen() {
+    printing = false;
+    document.querySelectorAll("figure.chart").forEach((figure) => figure.redraw());
+  }
+
+  window.addEventListener("beforeprint", drawForPaper);
+  window.addEventListener("afterprint", drawForScreen);
   window.matchMedia("print").addEventListener("change", (event) => event.matches && drawAll());
 
   const legend = (items) =>
@@ -149,6 +176,10 @@
       ...options,
     });
 
+  /** A number at an axis: short, so that it has room beside the chart. */
+  const tick = (value) =>
+    Math.abs(value) >= 1e4 ? d3.format("~s")(value) : report.format.number(value);
+
   /** Pairs of two columns as objects { x, y }. */
   const points = (x, y) => Array.from(x, (value, index) => ({ x: value, y: y[index] }));
 
@@ -162,5 +193,5 @@
       width * 0.42,
     );
 
-  report.charts = { chart, plot, grid, tip, points, labelRoom, square, legend, drawAll };
+  report.charts = { chart, plot, grid, tip, points, labelRoom, square, legend, tick, drawAll };
 })(window.arboostReport);

@@ -43,7 +43,12 @@
           h(
             "span",
             { class: "summary" },
-            report.name((c.summary || format.DASH).replaceAll(" %", "\u00a0%"), 64),
+            report.name(
+              (c.summary || format.DASH)
+                .replaceAll(" %", "\u00a0%")
+                .replace(/(?<=^|\s)-(?=\d)/g, "\u2212"),
+              64,
+            ),
           ),
       },
       {

@@ -47,7 +47,7 @@
       marginBottom: part.bins ? 8 : 24,
       marginTop: 10,
       x: { ...x, label: null, axis: part.bins ? null : "bottom" },
-      y: { label: null, ticks: 4, domain, nice: true, tickFormat: format.number },
+      y: { label: null, ticks: 4, domain, nice: true, tickFormat: charts.tick },
       marks: [
         charts.grid("y", { ticks: 4 }),
         outputs.length === 1 && part.low
@@ -131,6 +131,8 @@
       tickSize: 0,
       tickFormat: (text) => format.short(text, letters),
     };
+    // In a narrow chart, as on paper, there is room for the two ends of the axis.
+    const ticks = width < 230 ? d3.scaleLinear().domain(domain).nice().domain() : 3;
     const plot = charts.plot(width, {
       height,
       marginLeft: charts.labelRoom(
@@ -140,10 +142,10 @@
       marginTop: 10,
       marginBottom: 22,
       marginRight: bars + 20,
-      x: { label: null, domain, nice: true, ticks: 3, tickFormat: format.number },
+      x: { label: null, domain, nice: true, ticks, tickFormat: charts.tick },
       y: { ...y, type: "point", padding: 0.6 },
       marks: [
-        charts.grid("x", { ticks: 3 }),
+        charts.grid("x", { ticks }),
         outputs.length === 1 && part.low
           ? Plot.ruleY(rows, {
               y: "level",

@@ -37,8 +37,9 @@
   const s = (tag, attributes, ...children) =>
     fill(document.createElementNS(SVG, tag), attributes, children);
 
-  // Where a long name may be broken: before a capital letter inside a word, after _ . / and -.
-  const BREAKS = /(?<=[a-z0-9])(?=[A-Z])|(?<=[_./-])/u;
+  // Where a long name may be broken: before a capital letter inside a word, after _ . / and -, but
+  // not inside a number.
+  const BREAKS = /(?<=[a-z0-9])(?=[A-Z])|(?<=[_/])|(?<=[.-])(?!\d)/u;
 
   /** A name from the data: shortened, the whole of it in the title, isolated from the text around. */
   const name = (text, limit = 32) => {

@@ -71,7 +71,7 @@
               height: 300,
               marginLeft: 56,
               x: { label: first.x },
-              y: { label: first.y, nice: true, domain },
+              y: { label: first.y, nice: true, domain, tickFormat: charts.tick },
               marks: [
                 charts.grid("y"),
                 marks.map((mark) =>

@@ -55,7 +55,8 @@
     const several = section.perModel && models.length > 1;
     const build = () => {
       const text = typeof section.lede === "function" ? section.lede(report.model()) : section.lede;
-      lede.textContent = text || "";
+      const hint = text && section.hint && section.hint();
+      report.replace(lede, text || "", hint && h("span", { class: "print-hide" }, ` ${hint}`));
       lede.hidden = !text;
       report.replace(body);
       try {
@@ -66,7 +67,9 @@
         report.replace(body, h("p", { class: "note" }, "This section could not be drawn."));
       }
       if (!body.hasChildNodes())
-        body.append(h("p", { class: "note" }, "This model has no such section."));
+        body.append(
+          h("p", { class: "note" }, `${format.short(report.model().name, 48)} has no such section.`),
+        );
     };
     build();
     if (several) report.state.watch("model", build);

@@ -8,7 +8,7 @@
   /** Ticks of long numbers take less room. */
   const axis = (label) => ({
     label,
-    tickFormat: (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : format.number(value)),
+    tickFormat: charts.tick,
     ticks: 5,
   });
 

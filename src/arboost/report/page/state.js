@@ -23,7 +23,7 @@
 
   const known = new Map();
   report.sections = {
-    /** Register a section: { id, title, applies(), lede, perModel, build(body, model) }. */
+    /** Register a section: { id, title, applies(), lede, hint(), perModel, build(body, model) }. */
     add: (section) => known.set(section.id, section),
     get: (id) => known.get(id),
   };

@@ -134,7 +134,10 @@
     ];
     const figure = charts.chart({
       title: "Rates by threshold",
-      note: "Cost is relative to its highest value. Click in the chart to move the threshold.",
+      note: [
+        "Cost is relative to its highest value.",
+        h("span", { class: "print-hide" }, " Click in the chart to move the threshold."),
+      ],
       label: () =>
         `Precision, recall, F1 and relative cost by threshold; highest F1 at threshold ${format.number(table.t[best("f1", 1)])}`,
       height: 280,
@@ -279,7 +282,8 @@
     perModel: true,
     applies: () => report.models.some((model) => model.binary && model.binary.thresholds),
     lede: () =>
-      `Rows whose probability reaches the threshold are answered ${format.short(report.payload.classes[1], 40)}. Move it to weigh false alarms against missed positives.`,
+      `Rows whose probability reaches the threshold are answered ${format.short(report.payload.classes[1], 40)}.`,
+    hint: () => "Move it to weigh false alarms against missed positives.",
     build(body, model) {
       if (model.binary && model.binary.thresholds) body.append(explorer(model));
     },
