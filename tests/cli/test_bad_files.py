@@ -42,6 +42,73 @@ DATA = {
         lambda path: path.write_bytes(b"a;b|y\n" + b"1;2|3\n" * 9),
         "--delimiter names the character",
     ),
+    "spreadsheet.csv": (
+        lambda path: path.write_bytes(b"sep=;\na;b;y\n" + b"1;2;3\n" * 9),
+        "Delete its first line",
+    ),
+    "title.csv": (
+        lambda path: path.write_bytes(b"Sales of 2024\n\n" + GOOD),
+        "line 3: it has 3 values, but the header has 1 column",
+    ),
+    "comment.csv": (
+        lambda path: path.write_bytes(b"# exported\n" + GOOD),
+        "The first line must hold the names of all columns",
+    ),
+    "no_names.csv": (lambda path: path.write_bytes(GOOD[6:]), "have the name '0'"),
+    "spaces.csv": (lambda path: path.write_bytes(GOOD.replace(b",y", b", y", 1)), "' y'"),
+    "page.csv": (lambda path: path.write_bytes(b"\n<!DOCTYPE html><html>404"), "an HTML page"),
+    "page.jsonl": (lambda path: path.write_bytes(b"<html>404</html>"), "an HTML page"),
+    "sheet.csv": (lambda path: path.write_bytes(b"PK\x03\x04..."), "save it as CSV"),
+    "array.csv": (lambda path: path.write_bytes(b'[{"a": 1, "y": 0}]'), "array.csv"),
+    "names_latin1.csv": (
+        lambda path: path.write_bytes(GOOD.replace(b"b", b"gr\xf6\xdfe", 1)),
+        "not UTF-8 in line 1, column 2",
+    ),
+    "names_missing.csv": (
+        lambda path: path.write_bytes(GOOD.replace(b"a,b", b",", 1)),
+        "have the name ''",
+    ),
+    "comma_at_end.csv": (
+        lambda path: path.write_bytes(GOOD.replace(b"y\n", b"y,\n", 1)),
+        "line 2: it has 3 values, but the header has 4 columns",
+    ),
+    "dates.csv": (
+        lambda path: path.write_bytes(b"a,y\n1,2024-01-01\n2,2024-01-02\n"),
+        "of type date32",
+    ),
+    "dangling.csv": (lambda path: path.symlink_to("nowhere.csv"), "There is no file"),
+    "loop.csv": (lambda path: path.symlink_to(path), "There is no file"),
+    "more.csv.gz": (lambda path: path.write_bytes(gzip.compress(GOOD) + b"more"), "more.csv.gz"),
+    "nothing.csv.gz": (lambda path: path.write_bytes(gzip.compress(b"")), "nothing.csv.gz"),
+    "bad.jsonl.gz": (
+        lambda path: path.write_bytes(gzip.compress(b'{"a": 1, "y": 0}\n{"a": \n')),
+        "line 2",
+    ),
+    "twice.jsonl": (
+        lambda path: path.write_bytes(b'{"a": 1, "a": 2, "y": 0}\n' * 9),
+        "specified twice",
+    ),
+    "nested.jsonl": (
+        lambda path: path.write_bytes(b'{"a": {"b": 1}, "y": 0}\n{"a": {"b": 2}, "y": 1}\n' * 9),
+        "'a' (nested)",
+    ),
+    "target_of_lists.parquet": (
+        lambda path: _parquet(path, pa.table({"a": range(9), "y": [[1]] * 9})),
+        "is of type list",
+    ),
+    "target_of_nulls.parquet": (
+        lambda path: _parquet(path, pa.table({"a": range(9), "y": pa.nulls(9)})),
+        "has no value in any row",
+    ),
+    "beyond_int64.parquet": (
+        lambda path: _parquet(
+            path,
+            pa.table(
+                {"a": range(9), "y": pa.array([2**64 - 1 - i for i in range(9)], pa.uint64())}
+            ),
+        ),
+        "nearly every class has one row only",
+    ),
     "quote.csv": (lambda path: path.write_bytes(GOOD + b'"1,2,3\n'), "quote.csv"),
     "junk.csv": (lambda path: path.write_bytes(os.urandom(4096)), "junk.csv"),
     "nul.csv": (lambda path: path.write_bytes(GOOD + b"1,\0,1\n"), "NUL byte in line 62"),
@@ -156,7 +223,7 @@ def test_enough_of_them():
 
 
 def _content(folder):
-    return sorted((path, os.path.getsize(path)) for path in folder.rglob("*"))
+    return sorted((path, path.lstat().st_size) for path in folder.rglob("*"))
 
 
 def _damaged(path):

@@ -187,6 +187,7 @@ def _usage(error: click.ClickException) -> str:
     ctx: Any = getattr(error, "ctx", None)
     asked = f' "{ctx.command_path} --help" lists the options.' if ctx is not None else ""
     text = error.format_message()
+    text = text if text.endswith((".", "?")) else f"{text}."
     return text if "--help" in text else f"{text}{asked}"
 
 
@@ -197,7 +198,9 @@ _ADVICE = {
     ),
     ", or pass a pyarrow.dataset.Dataset with types of your own": "",
     ", or pass a pyarrow.dataset.Dataset": ", or use --format",
-    "pass a pyarrow.dataset.Dataset, which reads from file systems of other machines": "copy them",
+    "Pass a pyarrow.dataset.Dataset, which reads from file systems of other machines": (
+        "Download it first"
+    ),
     ", a function of (y, score, weight), or an arboost.Metric": "",
     ", or name the columns that all have in `columns`": "",
     ", or name the columns to read in `columns`": "",

@@ -33,6 +33,8 @@ def load_model(path: str, device: str | None = None) -> Any:
     with reading_model():
         if os.path.isdir(path):
             raise IsADirectoryError(f"{path!r} is a folder. Give the path of a model file.")
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"There is no model file {path!r}. Check the path.")
         model = arboost.load(path)
     if device is None:
         return model
@@ -65,6 +67,11 @@ def read_rows(
     Text is read with the types of the training, labels as strings where the model has strings.
     """
     target = others[0] if others else None
+    if target in others[1:]:
+        raise UsageFailure(f"--weight {target} is also the target. Use another column.")
+    if target is not None and target in (model.schema.names or ()):
+        known = "" if model.schema.target is None else f" Its target is {model.schema.target!r}."
+        raise UsageFailure(f"--target {target} is a feature of the model.{known}")
 
     def columns(names: list[str]) -> list[str]:
         if target is not None and target not in names:

@@ -13,6 +13,7 @@ from arboost.cli.models import MODELS, TASKS
 
 __all__ = [
     "FORMATS",
+    "checked_share",
     "input_options",
     "jobs_option",
     "json_option",
@@ -31,6 +32,15 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+
+
+def checked_share(
+    _ctx: click.Context, _param: click.Parameter, value: float | None
+) -> float | None:
+    """Return a share of the rows; raise for numbers out of range, NaN among them."""
+    if value is not None and not 0 <= value < 1:
+        raise click.BadParameter(f"{value:g} is no share. Use a number from 0 to below 1.")
+    return value
 
 
 def table_arguments(function: F) -> F:
@@ -174,8 +184,23 @@ def row_options(groups: str) -> Callable[[F], F]:
 def jobs_option(function: F) -> F:
     """Add --jobs."""
     return click.option(
-        "--jobs", "-j", type=int, metavar="N", help="Number of threads; all by default."
+        "--jobs",
+        "-j",
+        type=int,
+        metavar="N",
+        callback=_checked_jobs,
+        help="Number of threads; all by default.",
     )(function)
+
+
+def _checked_jobs(_ctx: click.Context, _param: click.Parameter, value: int | None) -> int | None:
+    if value is not None:
+        from arboost.backend import checked_threads
+        from arboost.cli.errors import using_parameters
+
+        with using_parameters():
+            checked_threads(value)
+    return value
 
 
 def run_options(function: F) -> F:

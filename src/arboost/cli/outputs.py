@@ -9,7 +9,14 @@ from typing import Any
 
 from arboost.cli.errors import OutputFailure, UsageFailure, writing_output
 
-__all__ = ["ENSEMBLES", "check_model_output", "check_output", "default_model_path", "save_model"]
+__all__ = [
+    "ENSEMBLES",
+    "check_model_output",
+    "check_output",
+    "check_table_output",
+    "default_model_path",
+    "save_model",
+]
 
 ENSEMBLES = ("bagging", "stacking", "voting")  # of whole models
 
@@ -40,8 +47,30 @@ def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
         raise OutputFailure(
             f"cannot write {path!r}: the folder {folder!r} does not exist. Make it first."
         )
-    with writing_output(path), tempfile.TemporaryFile(dir=folder):
-        pass
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputFailure(
+            f"cannot write {path!r}: the folder {folder!r} takes no file ({error.strerror}). "
+            "Choose another folder."
+        ) from error
+
+
+def check_table_output(path: str, kind: str | None = None) -> None:
+    """Raise OutputFailure or UsageFailure where a table cannot be written; see `check_output`.
+
+    Without a kind, the name must tell it.
+    """
+    if kind is None:
+        from arboost.sources.paths import file_kind
+
+        try:
+            file_kind(path)
+        except ValueError as error:
+            text = str(error).partition(" Rename the file")[0]
+            raise UsageFailure(f"{text} Use another name.") from error
+    check_output(path)
 
 
 def check_model_output(path: str, model: str) -> None:

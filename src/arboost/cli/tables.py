@@ -288,7 +288,9 @@ def require_columns(given: Sequence[str], names: Sequence[str], option: str) -> 
         if name not in names:
             same = [one for one in names if one.lower() == name.lower()]
             meant = f" Did you mean {same[0]!r}?" if same else near_names(name, names)
-            columns = ", ".join(names[:_MOST_NAMES])
+            columns = ", ".join(
+                one if one.strip() == one else repr(one) for one in names[:_MOST_NAMES]
+            )
             more = " and so on" if len(names) > _MOST_NAMES else ""
             if len(names) == 1 and not columns.isidentifier():
                 meant = " It has one column only: --delimiter names the character between columns."

@@ -34,6 +34,10 @@ def naming_file(path: str, advice: str) -> Iterator[None]:
         yield
     except MemoryError:
         raise
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"The file {path!r} cannot be read: invalid UTF8 data. Save it as UTF-8."
+        ) from error
     except (pyarrow.ArrowException, OSError, EOFError) as error:
         cause = str(error).partition("\n")[0].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:

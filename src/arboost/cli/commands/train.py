@@ -8,6 +8,7 @@ import click
 
 from arboost.cli.completion import complete_columns, complete_parameters
 from arboost.cli.options import (
+    checked_share,
     input_options,
     json_option,
     model_option,
@@ -51,7 +52,8 @@ or --set learning_rate=0.05; --help-params lists them.
 @help_params_option
 @click.option(
     "--holdout",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=float,
+    callback=checked_share,
     metavar="SHARE",
     help="Share of the rows to score the model on, 0 for none.  [default: 0.2]",
 )

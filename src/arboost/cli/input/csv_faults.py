@@ -16,26 +16,27 @@ __all__ = ["check_text", "csv_fault", "not_utf8"]
 _HEAD_BYTES = 1 << 16
 _LONGEST = 40  # characters of a value in a message
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# First bytes of files that are no text, whatever their names.
+_RENAME = "Rename it so that its name tells its kind, or use --format."
+# First bytes of files that are no text, whatever their names -> kind and advice.
 _MAGIC = {
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"\x1f\x8b": "a gzip file",
-    b"\x28\xb5\x2f\xfd": "a zstd file",
-    b"PK\x03\x04": "a zip or Excel file",
-    b"\x91AR": "a model file",
+    b"PAR1": ("a Parquet file", _RENAME),
+    b"ARROW1": ("an Arrow file", _RENAME),
+    b"\x1f\x8b": ("a gzip file", "Rename it so that its name ends in .gz."),
+    b"\x28\xb5\x2f\xfd": ("a zstd file", "Rename it so that its name ends in .zst."),
+    b"PK\x03\x04": ("a zip or Excel file", "Unpack it, or save it as CSV."),
+    b"\x91AR": ("a model file", "Give the path of a table."),
 }
+_PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
 
 
 def check_text(file: Any, path: str) -> None:
     """Raise ValueError for a file whose first bytes are those of no text."""
     head = file.read(_HEAD_BYTES)
-    for magic, kind in _MAGIC.items():
+    for magic, (kind, advice) in _MAGIC.items():
         if head.startswith(magic):
-            raise ValueError(
-                f"The file {path!r} is {kind}, not text. Rename it so that its name tells its "
-                "kind, or use --format."
-            )
+            raise ValueError(f"The file {path!r} is {kind}, not text. {advice}")
+    if _PAGE.match(head):
+        raise ValueError(f"The file {path!r} is an HTML page, not a table. Download it again.")
     if head.startswith(_UTF16):
         raise ValueError(f"The file {path!r} is in UTF-16. Save it as UTF-8.")
     place = head.find(b"\0")
@@ -68,6 +69,11 @@ def csv_fault(
     try:
         found = _found(again, path, dialect, cause, types)
     except csv.Error as error:
+        if "field limit" in str(error):  # PyArrow refuses lines longer than a block
+            return (
+                f"The file {path!r} has a line too long to be read in batches. Convert the "
+                "file to Parquet, or leave --memory-limit out."
+            )
         return f"The file {path!r} is malformed: {error}. Write it again."
     except (OSError, EOFError, ValueError) as error:
         return f"The file {path!r} cannot be read: {_first(str(error))}. It may be incomplete."
@@ -162,9 +168,12 @@ def _ragged(path: str, line: int, row: list[str], header: list[str], dialect: Cs
     advice = "Add or remove a delimiter, or quote the value that contains one."
     if n_columns == 1:
         advice = (
-            f"It was read with {delimiter_text(dialect.delimiter)} between the columns: "
-            "--delimiter names another character."
+            "The first line must hold the names of all columns, here with "
+            f"{delimiter_text(dialect.delimiter)} between them; --delimiter names another "
+            "character."
         )
+    if header[0].lower() == "sep=":
+        advice = "Delete its first line, which is for spreadsheets only."
     return (
         f"The file {path!r} is malformed in line {line}: it has {n_fields} "
         f"{'value' if n_fields == 1 else 'values'}, but the header has {n_columns} "

@@ -18,7 +18,8 @@ from arboost.cli.scores import (
     score_json,
     score_tables,
 )
-from arboost.cli.tables import Loaded, require_columns
+from arboost.cli.tables import Loaded
+from arboost.cli.training.rows import check_weights
 
 __all__ = ["evaluate"]
 
@@ -36,11 +37,11 @@ def evaluate(
     rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
     weight = None
     if options["weight"] is not None:
-        require_columns([options["weight"]], rows.table.column_names, "--weight")
+        check_weights(rows.table.column(options["weight"]), options["weight"])
         weight = rows.table.column(options["weight"]).to_numpy()
-        rows = Loaded(
-            rows.table.drop_columns([options["weight"]]), rows.label, rows.seconds, rows.paths
-        )
+        if options["weight"] not in loaded.feature_names:
+            table = rows.table.drop_columns([options["weight"]])
+            rows = Loaded(table, rows.label, rows.seconds, rows.paths)
     with console.phase(f"scoring {rows.table.num_rows:,} rows") as phase, reading_data():
         found = evaluate_rows(loaded, rows.table, name, weight=weight, n_jobs=options["jobs"])
         for note in found.inputs.notes:

@@ -19,7 +19,7 @@ from arboost.cli.errors import (
     writing_output,
 )
 from arboost.cli.model_files import load_model, needed_columns, read_rows
-from arboost.cli.outputs import check_output
+from arboost.cli.outputs import check_table_output
 from arboost.cli.tables import input_label, open_rows, refuse_input
 
 __all__ = ["explain"]
@@ -45,7 +45,7 @@ def explain(console: Console, *, model: str, data: Sequence[str], **options: Any
     if row is not None and output is not None:
         raise UsageFailure("--row and -o are two results: use one of them.")
     if output is not None:
-        _check_output(output)
+        check_table_output(output)
     loaded = load_model(model, options["device"])
     if output is not None:
         _write_values(console, loaded, data, output, options)
@@ -252,15 +252,6 @@ def _plain(value: Any) -> str:
 
 
 # ---- all rows ----
-
-
-def _check_output(output: str) -> None:
-    from arboost.cli.errors import using_parameters
-    from arboost.sources.paths import file_kind
-
-    with using_parameters():
-        file_kind(output)
-    check_output(output)
 
 
 def _write_values(

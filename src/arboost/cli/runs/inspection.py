@@ -31,7 +31,11 @@ def inspect(
     """Show a model file, or a table."""
     if depth is not None and tree is None:
         raise UsageFailure("--depth is for --tree. Add --tree N.")
-    if form == BY_NAME and len(data) == 1 and _is_model(data[0]):
+    if form.kind is None and len(data) == 1 and _is_model(data[0]):
+        if form != BY_NAME:
+            raise UsageFailure(
+                f"--delimiter and --decimal are for tables, but {data[0]!r} is a model file."
+            )
         _show_model(console, data[0], tree, depth, all_params=params)
         return
     for option, given in (("--tree", tree is not None), ("--params", params)):

@@ -17,7 +17,7 @@ from arboost.cli.errors import (
     writing_output,
 )
 from arboost.cli.model_files import load_model, needed_columns
-from arboost.cli.outputs import check_output
+from arboost.cli.outputs import check_table_output
 from arboost.cli.tables import MOST_ROWS, input_label, open_rows, refuse_input, resolve_names
 
 __all__ = ["predict"]
@@ -30,8 +30,7 @@ def predict(
     method = _method(proba=options["proba"], raw=options["raw"])
     to_stdout = output == "-"
     if not to_stdout:
-        _check_kind(output, options["output_format"])
-        check_output(output)
+        check_table_output(output, options["output_format"])
     elif console.as_json:
         raise UsageFailure("--json and -o - would both write to the standard output.")
     loaded = load_model(model, options["device"])
@@ -106,17 +105,6 @@ def _write(
     except DataFailure as error:
         label = repr(input_label(data))
         raise DataFailure(str(error).replace("'the RecordBatchReader'", label)) from error
-
-
-def _check_kind(output: str, kind: str | None) -> None:
-    if kind is None:
-        from arboost.sources.paths import file_kind
-
-        try:
-            file_kind(output)
-        except ValueError as error:
-            text = str(error).partition(" Rename the file")[0]
-            raise UsageFailure(f"{text} Use another name, or --output-format.") from error
 
 
 class _Output:

@@ -6,19 +6,18 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from arboost.backend import checked_threads
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import (
     ModelFailure,
     UsageFailure,
     reading_data,
-    using_parameters,
     writing_output,
 )
 from arboost.cli.model_files import find_target, load_model, read_rows
 from arboost.cli.options import split_names
 from arboost.cli.outputs import check_output
-from arboost.cli.tables import refuse_input, require_columns
+from arboost.cli.tables import refuse_input
+from arboost.cli.training.rows import check_weights
 
 __all__ = ["report"]
 
@@ -30,10 +29,8 @@ def report(
     console: Console, *, model: str, data: Sequence[str], target: str | None, **options: Any
 ) -> None:
     """Write the page; options are those of the command."""
-    output = options["output"] or _OUTPUT
+    output = _OUTPUT if options["output"] is None else options["output"]
     check_output(output, _SUFFIXES)
-    with using_parameters():
-        checked_threads(options["jobs"])
     loaded = _load(model)
     other = None if options["compare"] is None else _load(options["compare"])
     name = find_target(loaded, target)
@@ -41,10 +38,9 @@ def report(
     _check_segments(loaded, segments)
     rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
     refuse_input(output, rows.paths)
-    require_columns([name], rows.table.column_names, "--target")
     table, weight = rows.table, None
     if options["weight"] is not None:
-        require_columns([options["weight"]], table.column_names, "--weight")
+        check_weights(table.column(options["weight"]), options["weight"])
         weight = table.column(options["weight"]).to_numpy()
         if options["weight"] not in loaded.feature_names:
             table = table.drop_columns([options["weight"]])

@@ -94,7 +94,7 @@ def read_selected(console: Console, options: RowOptions) -> SelectedRows:
     if options.drop_missing_target:
         table = with_target(console, table, options.target)
     if options.time_column is not None:
-        table = in_time_order(table, options.time_column)
+        table = in_time_order(console, table, options.time_column)
     kept = [name for name in names if name not in left_out]
     if len(kept) == 1:
         raise DataFailure(f"{loaded.label} has no column but the target. Add features.")

@@ -67,7 +67,7 @@ class TuneOptions:
     @classmethod
     def of(cls, data: tuple[str, ...], output: str | None, **options: Any) -> TuneOptions:
         """Return the options of a command line, checked."""
-        found = cls(output=output or default_model_path(data), **options)
+        found = cls(output=default_model_path(data) if output is None else output, **options)
         found.check()
         return found
 
@@ -98,7 +98,7 @@ def _searched(console: Console, selected: SelectedRows, options: TuneOptions) ->
 
     params = check_parameters(options.model, options.parameters, (selected.task.name,))
     known = {"random_state": options.seed} if options.model not in ("voting", "stacking") else {}
-    names = {"seconds", "trials", "folds", "metric", "n_jobs", *params}
+    names = {"seconds", "trials", "folds", "metric", "eval_metric", "random_state", *params}
     with (
         console.phase("tuning") as phase,
         as_failures(dict.fromkeys(names)),

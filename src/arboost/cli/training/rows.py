@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure
 
 __all__ = ["Split", "check_weights", "divide", "folds_of", "in_time_order"]
@@ -26,11 +27,16 @@ class Split:
     text: str
 
 
-def in_time_order(table: Any, column: str) -> Any:
+def in_time_order(console: Console, table: Any, column: str) -> Any:
     """Return the table sorted by a column of times; equal times keep their order."""
     import pyarrow.compute as pc
 
     times = table.column(column)
+    if times.type == "string":
+        console.warn(
+            f"--time-column {column} holds strings, such as {times[0].as_py()!r}: rows are in "
+            "alphabetical order."
+        )
     n_missing = pc.sum(pc.is_null(times, nan_is_null=True)).as_py() or 0
     if n_missing:
         raise DataFailure(

@@ -75,7 +75,9 @@ class TrainOptions:
                     f"--{option} {value} and {name}={given[name]} contradict. Keep one."
                 )
             given[name] = value
-        output = options.pop("output") or default_model_path(options["data"])
+        output = options.pop("output")
+        if output is None:
+            output = default_model_path(options["data"])
         found = cls(output=output, parameters=given, **options)
         found.check()
         return found
@@ -193,7 +195,7 @@ def _prepared(console: Console, options: TrainOptions, loaded: Loaded) -> _Run:
     if options.drop_missing_target:
         table = with_target(console, table, options.target)
     if options.time_column is not None:
-        table = in_time_order(table, options.time_column)
+        table = in_time_order(console, table, options.time_column)
         dropped.add(options.time_column)
     loaded = Loaded(table, loaded.label, loaded.seconds, loaded.paths)
     if options.weight is not None:

@@ -58,6 +58,10 @@ def find_task(column: Any, name: str, given: str | None, asked_by: str = "--task
     from pyarrow import types
 
     _check_missing(column, name)
+    if types.is_nested(column.type):
+        raise DataFailure(
+            f"the target {name!r} is of type {column.type}. Convert it to numbers or strings."
+        )
     values = pc.unique(column)
     n_distinct = len(values)
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
@@ -91,7 +95,7 @@ def _of_numbers(column: Any, name: str, distinct: str) -> Task:
 
     from arboost.model_selection.task import kind_of
 
-    values = np.asarray(column.cast("float64") if column.type != "int64" else column)
+    values = np.asarray(column.cast("float64", safe=False) if column.type != "int64" else column)
     if not np.array_equal(values, np.floor(values)):
         return Task("regression", f"{name} holds decimal numbers")
     if kind_of(values) == "classifier":

@@ -69,6 +69,7 @@ class CsvFile(DataFile):
         with naming_file(path, DAMAGED), pyarrow.OSFile(path) as raw:
             dialect = find_dialect(path, kind, delimiter, decimal)
             with _stream(raw, path, dialect) as reader:
+                reader.schema.names  # noqa: B018  # raises where names are not UTF-8
                 for block in reader:
                     check_decimals(block, dialect, path)
                     break
