@@ -86,3 +86,15 @@ def test_interrupt_while_packages_are_imported(monkeypatch, capsys):
     monkeypatch.setattr(builtins, "__import__", interrupted)
     assert main(["--help"]) == 130
     assert capsys.readouterr().err == "arboost: interrupted. Nothing was written.\n"
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "evaluate", "compare", "tune", "report"])
+def test_help_begins_with_the_options_of_the_command(command):
+    text = run(command, "--help").out
+    first, second = text.index("\nOptions:"), text.index("\nInput:")
+    run_options = text[text.index("\nRun:") :]
+    assert first < second < text.index("\nRun:")
+    assert "--help" in run_options
+    assert "--quiet" in run_options
+    assert "--delimiter" in text[second:]
+    assert text.count("--delimiter") == 1

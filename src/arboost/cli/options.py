@@ -13,6 +13,7 @@ from arboost.cli.models import MODELS, TASKS
 
 __all__ = [
     "FORMATS",
+    "SectionedCommand",
     "checked_share",
     "input_options",
     "jobs_option",
@@ -32,6 +33,34 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+
+
+# Section of the help -> options of all commands in it; others are the first section.
+_SECTIONS = {
+    "Rows and columns": (
+        "holdout folds refit time_column groups weight ignore drop_missing_target memory_limit"
+    ),
+    "Input": "kind delimiter decimal",
+    "Run": "seed device jobs as_json quiet debug help",
+}
+
+
+class SectionedCommand(click.Command):
+    """A command whose help shows its own options first, and common ones in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of each section."""
+        section_of = {name: title for title, names in _SECTIONS.items() for name in names.split()}
+        found: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_SECTIONS)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                name = "help" if "--help" in param.opts else param.name or ""
+                found[section_of.get(name, "Options")].append(record)
+        for title, records in found.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 def checked_share(

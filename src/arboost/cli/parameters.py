@@ -17,6 +17,7 @@ import click
 
 from arboost.cli.errors import UsageFailure
 from arboost.cli.models import MODELS, all_declarations, declarations
+from arboost.cli.options import SectionedCommand
 
 __all__ = [
     "ParameterCommand",
@@ -43,7 +44,7 @@ _UNUSED = {
 }
 
 
-class ParameterCommand(click.Command):
+class ParameterCommand(SectionedCommand):
     """A command whose unknown options are parameters of the estimator.
 
     They are collected in the context; `given_parameters` returns them. Declarations are imported

@@ -8,6 +8,7 @@ import click
 
 from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
+    SectionedCommand,
     input_options,
     jobs_option,
     json_option,
@@ -27,7 +28,7 @@ one.
 """
 
 
-@click.command(help=_HELP)
+@click.command(cls=SectionedCommand, help=_HELP)
 @table_arguments
 @target_option(required=True)
 @click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from arboost.cli.options import model_argument, quiet_option
+from arboost.cli.options import SectionedCommand, model_argument, quiet_option
 
 __all__ = ["command"]
 
@@ -12,9 +12,10 @@ _KINDS = {".arb": "arboost", ".json": "readable JSON", ".h": "C header", ".onnx"
 
 
 @click.command(
+    cls=SectionedCommand,
     help="Write a model as another kind of file, by its suffix: "
     + ", ".join(f"{suffix} ({kind})" for suffix, kind in _KINDS.items())
-    + "."
+    + ".",
 )
 @model_argument
 @click.argument("output", type=click.Path(), metavar="OUTPUT")

@@ -8,6 +8,7 @@ import click
 
 from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
+    SectionedCommand,
     input_options,
     json_option,
     model_argument,
@@ -20,7 +21,10 @@ from arboost.cli.options import (
 __all__ = ["command"]
 
 
-@click.command(help="Score a model on a table with known targets, next to a constant baseline.")
+@click.command(
+    cls=SectionedCommand,
+    help="Score a model on a table with known targets, next to a constant baseline.",
+)
 @model_argument
 @table_arguments
 @target_option(required=False)

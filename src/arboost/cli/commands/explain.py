@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from arboost.cli.options import (
+    SectionedCommand,
     input_options,
     json_option,
     model_argument,
@@ -20,8 +21,9 @@ __all__ = ["command"]
 
 
 @click.command(
+    cls=SectionedCommand,
     help="Importances of the features of a model: by gain alone; with a table also by SHAP "
-    "values, and with its target by permutation."
+    "values, and with its target by permutation.",
 )
 @model_argument
 @click.argument("data", nargs=-1, metavar="[DATA]...", type=click.Path())

@@ -6,14 +6,21 @@ from typing import Any
 
 import click
 
-from arboost.cli.options import input_options, json_option, quiet_option, table_arguments
+from arboost.cli.options import (
+    SectionedCommand,
+    input_options,
+    json_option,
+    quiet_option,
+    table_arguments,
+)
 
 __all__ = ["command"]
 
 
 @click.command(
+    cls=SectionedCommand,
     help="Show the content of a model file (.arb, .json), or the columns of a table as a fit "
-    "would use them."
+    "would use them.",
 )
 @table_arguments
 @click.option("--tree", type=int, metavar="N", help="Show tree N, from 0.")

@@ -9,6 +9,7 @@ import click
 from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
     FORMATS,
+    SectionedCommand,
     input_options,
     json_option,
     model_argument,
@@ -21,7 +22,7 @@ from arboost.cli.options import (
 __all__ = ["command"]
 
 
-@click.command(help="Write the predictions of a model for a table.")
+@click.command(cls=SectionedCommand, help="Write the predictions of a model for a table.")
 @model_argument
 @table_arguments
 @output_option("File of predictions, by its suffix; - for the standard output.", required=True)

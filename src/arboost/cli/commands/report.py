@@ -8,6 +8,7 @@ import click
 
 from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
+    SectionedCommand,
     input_options,
     jobs_option,
     json_option,
@@ -22,8 +23,9 @@ __all__ = ["command"]
 
 
 @click.command(
+    cls=SectionedCommand,
     help="Write one page about a model: its data, scores, errors, explanations, rows and trees. "
-    "The page is a single file that needs no network."
+    "The page is a single file that needs no network.",
 )
 @model_argument
 @table_arguments
