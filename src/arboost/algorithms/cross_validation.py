@@ -180,7 +180,7 @@ def cv(
     models = None
     if return_models:
         models = tuple(
-            _model(plan, part, monitor, scores, fold, n_rows=len(splits[fold][0]))
+            _model(plan, part, monitor, found[0], scores, fold, n_rows=len(splits[fold][0]))
             for fold, part in enumerate(fitted)
         )
     assert monitor.best_index is not None
@@ -303,6 +303,7 @@ def _model(
     plan: _Plan,
     fitted: Fitted,
     monitor: Monitor,
+    metric: Metric,
     scores: dict[str, NDArray[np.float64]],
     fold: int,
     n_rows: int,
@@ -311,7 +312,11 @@ def _model(
     model: GradientBoosting | AdaBoost = clone(plan.estimator)
     assert monitor.best_index is not None
     curves: dict[str, list[float]] = {name: of[fold].tolist() for name, of in scores.items()}
-    best_score = next(iter(curves.values()))[monitor.best_index]
+    watched = curves[metric.name]
+    best_score = watched[monitor.best_index]
+    # Folds stop together; where nothing stops them, each has a best round of its own.
+    own_best = max(watched) if metric.greater_is_better else min(watched)
+    best_index = monitor.best_index if monitor.cuts_to_best else watched.index(own_best)
     history = {VALIDATION: curves}
     result = FitResult(
         fitted=fitted,
@@ -323,7 +328,7 @@ def _model(
             n_rows,
             monitor.chosen_by,
             best_score,
-            history_of([run_history(history, monitor.best_index)]),
+            history_of([run_history(history, best_index)]),
         ),
     )
     model._keep(result, plan.rows.schema, plan.task, model._recorded_params(plan.params))
