@@ -29,6 +29,8 @@ def compare_models(
     from arboost.progress import steps_reported
 
     chosen = split_names(models) or None
+    if models and chosen is None:
+        raise UsageFailure("--models names no model: give names, or leave it out for all models")
     given = {"folds": folds, "metric": metric, "n_jobs": jobs, "random_state": seed}
     try:  # a misspelt name is answered before the table is read
         find_models(chosen, ModelSettings("classifier"))
