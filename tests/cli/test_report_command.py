@@ -3,6 +3,8 @@
 import json
 import webbrowser
 
+import pytest
+
 from support.command_line import run, run_quietly
 
 
@@ -34,6 +36,22 @@ def test_two_models(here):
     assert result.code == 0, result.err
     assert result.err == ""
     assert '"comparison":{"names"' in (here / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        ("gradient_boosting", '"note":"Recorded during the fit'),
+        ("adaboost", '"theory":{"kind":"adaboost"'),
+        ("random_forest", '"forest":{"oob":{"x":[1,'),
+    ],
+)
+def test_page_shows_the_history_of_the_fit(model, shown, here):
+    columns = ("--ignore", "id,when,w,price")
+    result = run("train", "rows.csv", "-t", "label", "-m", model, *columns, "-q", "-o", "model.arb")
+    assert result.code == 0, result.err
+    assert run("report", "model.arb", "rows.csv", "-q").code == 0
+    assert shown in (here / "report.html").read_text()
 
 
 def test_page_is_opened(here, monkeypatch):
