@@ -269,20 +269,32 @@ def test_rows_that_walk_together_reach_the_leaves_of_single_rows(instruction_set
         import numpy as np
         from support.leveled import core_params, grow, random_problem, table_of
         from support.reference import Settings
-        n, n_levels = 4 * 512 + 100, [0, 200, 0, 7]
-        matrix, g, h = random_problem(np.random.default_rng(0), n, n_levels, missing=0.2)
+        rng = np.random.default_rng(0)
+        n, n_levels = 12 * 512 + 100, [0, 200, 0, 7]
+        matrix, g, h = random_problem(rng, n, n_levels, missing=0.2)
         codes = table_of(matrix, n_levels)
         assert codes.width == 1
         rows = np.arange(n, dtype=np.uint32)
+        some = {
+            "all": rows,
+            "half": rows[rng.random(n) < 0.5],
+            "ends": rows[(rows < 1500) | (rows > n - 1500)],  # a gap of more than a block
+            "few": rows[rng.random(n) < 0.1],  # each row walks alone
+        }
         for depth, leaves in ((0, np.inf), (3, np.inf), (6, np.inf), (8, np.inf), (20, 256)):
             rules = Settings(
                 max_depth=depth, max_leaves=leaves, best_first=leaves < n, min_child_weight=0.1
             )
             grower, _ = grow(codes, g, h, core_params(rules))
-            together, single = np.zeros((2, n, 1))
+            together, alone = np.zeros((2, n, 1))
             grower.add_tree(0, 1.0, codes, None, together, 0, 1)
-            grower.add_tree(0, 1.0, codes, rows, single, 0, 1)
-            assert (together == single).all(), depth
+            for part in np.array_split(rows, 20):  # too few to walk together
+                grower.add_tree(0, 1.0, codes, part, alone[part[0] : part[-1] + 1], 0, 1)
+            assert (together == alone).all(), depth
+            for name, wanted in some.items():
+                found = np.zeros((len(wanted), 1))
+                grower.add_tree(0, 1.0, codes, wanted, found, 0, 1)
+                assert (found == alone[wanted]).all(), (depth, name)
             trees = grower.trees()
             print((trees["left"] == 0).sum(), hashlib.sha256(together.tobytes()).hexdigest())
     """
