@@ -24,7 +24,7 @@ def table(rows: int, features: int = 28) -> tuple[np.ndarray, np.ndarray]:
     return higgs_like(rows, features)
 
 
-def booster(rows: int, rounds: int = 30, **params: Any) -> Callable[[], Any]:
+def booster(rows: int, rounds: int | str = 30, **params: Any) -> Callable[[], Any]:
     """Return a fit of gradient boosting."""
     from arboost import GradientBoostingClassifier
 
@@ -68,6 +68,7 @@ WORK: dict[str, Callable[[], Callable[[], Any]]] = {
         1_000_000, max_leaves=255, max_depth=None, grow_policy="leafwise"
     ),
     "boosting, 1M x 28, depth 8": lambda: booster(1_000_000, max_depth=8),
+    "boosting, 20k x 28, rounds found on held-out rows": lambda: booster(20_000, "auto"),
     "boosting, 1,000 x 10, 100 rounds, 20 fits": lambda: repeated(booster(1_000, 100), 20),
     "boosting, 150 x 10, 100 rounds, 50 fits": lambda: repeated(booster(150, 100), 50),
     "AdaBoost, 100k x 28, 200 stumps": lambda: estimator(
@@ -84,6 +85,13 @@ WORK: dict[str, Callable[[], Callable[[], Any]]] = {
     ),
     "random forest, 40k x 28, 50 trees, out of bag": lambda: estimator(
         "RandomForestClassifier", 40_000, n_estimators=50, oob_score=True
+    ),
+    "random forest by entropy, 40k x 28, 20 trees, max_features=0.8": lambda: estimator(
+        "RandomForestClassifier",
+        40_000,
+        n_estimators=20,
+        criterion="entropy",
+        max_features=0.8,
     ),
     "random forest regression, 40k x 28, 20 trees": lambda: estimator(
         "RandomForestRegressor", 40_000, n_estimators=20

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "bindings/criterion_names.h"
 #include "bindings/tree_grower.h"
 #include "grow/device/device_rows.h"
 #include "grow/means.h"
@@ -100,15 +101,6 @@ void drop_last(TreeGrower& self) {
   self.has_leaves = false;
 }
 
-constexpr const char* criteria[] = {"quadratic", "entropy", "poisson", "absolute_error"};
-
-Criterion criterion_of(const std::string& name) {
-  for (std::size_t i = 0; i < std::size(criteria); ++i)
-    if (name == criteria[i]) return static_cast<Criterion>(i);
-  throw std::invalid_argument("criterion is \"" + name + "\", but must be one of \"quadratic\", " +
-                              "\"entropy\", \"poisson\" and \"absolute_error\"");
-}
-
 using Groups = std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>>;
 
 void set_groups(TreeParams& p, const std::map<std::uint32_t, Groups>& groups) {
@@ -148,8 +140,7 @@ void bind_params(nb::module_& m) {
       .def_rw("min_gain_share", &TreeParams::min_gain_share)
       .def_rw("allow_zero_gain", &TreeParams::allow_zero_gain)
       .def_prop_rw(
-          "criterion",
-          [](const TreeParams& p) { return criteria[static_cast<std::size_t>(p.criterion)]; },
+          "criterion", [](const TreeParams& p) { return name_of(p.criterion); },
           [](TreeParams& p, const std::string& name) { p.criterion = criterion_of(name); })
       .def_rw("random_cuts", &TreeParams::random_cuts)
       .def_rw("reg_lambda", &TreeParams::reg_lambda)

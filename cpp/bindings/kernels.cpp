@@ -1,13 +1,16 @@
 // Bindings of single kernels on prepared arrays, for tests and benchmarks.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 
 #include "bindings/common.h"
+#include "bindings/criterion_names.h"
 #include "grow/kernels/grow_kernels.h"
 #include "grow/rows/histograms.h"
 
@@ -72,28 +75,33 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
                                   rule, elements.data(), n, out.data(), out.data() + n);
 }
 
-std::tuple<double, std::uint32_t, bool> find_split(const Array<std::int64_t, nb::ndim<2>>& hist,
-                                                   bool has_missing,
-                                                   const Vector<std::int64_t>& totals,
-                                                   double reg_lambda, std::int32_t min_h,
-                                                   std::int64_t min_count) {
+std::tuple<double, std::uint32_t, bool> find_split(
+    const Array<std::int64_t, nb::ndim<2>>& hist, bool has_missing,
+    const Vector<std::int64_t>& totals, double reg_lambda, std::int32_t min_h,
+    std::int64_t min_count, const std::string& criterion_name, double h_per_g, double floor) {
   const std::size_t n_missing = has_missing ? 1 : 0, channels = hist.shape(1);
   const std::size_t n_counts = min_count > 1 ? 1 : 0;
   if (hist.shape(0) < 1 + n_missing || channels < 1 + n_counts || totals.shape(0) != channels)
     throw std::invalid_argument("the histogram has no bin or no output, or others than the totals");
   require(reg_lambda >= 0 && min_h >= 0, "a penalty or weight is below 0");
+  const Criterion criterion = criterion_of(criterion_name);
+  require(criterion != Criterion::absolute_error, "absolute errors have no histograms");
   const std::size_t n_bins = hist.shape(0) - n_missing;
-  const GainParams params{.reg_lambda = reg_lambda,
-                          .reg_alpha = 0,
-                          .max_delta_step = 0,
-                          .min_h = min_h,
-                          .min_count = min_count,
-                          .outputs = static_cast<int>(channels - n_counts),
-                          .channels = static_cast<int>(channels)};
+  const GainParams params{
+      .reg_lambda = reg_lambda,
+      .reg_alpha = 0,
+      .max_delta_step = 0,
+      .min_h = min_h,
+      .min_count = min_count,
+      .outputs = static_cast<int>(channels - n_counts),
+      .channels = static_cast<int>(channels),
+      .criterion = criterion,
+      .two_classes = criterion == Criterion::entropy && channels - n_counts == 1,
+      .h_per_g = h_per_g};
   SplitScratch scratch(n_bins, channels);
   const FeatureSplit split = grow_kernels().find_split(params, hist.data(), n_bins, has_missing,
-                                                       totals.data(), -1, scratch);
-  return {split.found ? split.score : -1, split.bin, split.missing_left};
+                                                       totals.data(), floor, scratch);
+  return {split.found ? split.score : floor, split.bin, split.missing_left};
 }
 
 }  // namespace
@@ -112,9 +120,10 @@ void bind_kernels(nb::module_& m) {
         "from the row-major codes.");
   m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"),
         nb::arg("totals"), nb::arg("reg_lambda"), nb::arg("min_h"), nb::arg("min_count") = 1,
+        nb::arg("criterion") = "quadratic", nb::arg("h_per_g") = 1.0, nb::arg("floor") = -1.0,
         "(score, bin, missing_left) of the best split of one feature, from its sums (n_codes, "
-        "channels), the missing rows' last; score -1 for none. The last channel counts the rows "
-        "if min_count is above 1.");
+        "channels), the missing rows' last; the score is `floor` if none is above it. The last "
+        "channel counts the rows if min_count is above 1.");
 }
 
 }  // namespace arboost::bindings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -169,6 +171,90 @@ def test_the_search_in_floats_finds_the_best_of_doubles(sums, lam, min_h, min_co
     assert find_split(hist, **limits) == first_best_split(g, h, counts, **limits)
 
 
+def kernel_log(x):
+    """Return log x by the arithmetic of `log_of` in cpp/loss/functions.h."""
+    m, k = math.frexp(x)
+    if m < math.sqrt(0.5):
+        m, k = 2 * m, k - 1
+    s = (m - 1.0) / (m + 1.0)
+    series = 0.0
+    for odd in range(21, 2, -2):
+        series = series * (s * s) + 1.0 / odd
+    log_m = 2.0 * s + 2.0 * s * (s * s * series)
+    return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + log_m)
+
+
+def log_score(g, h, h_per_g, *, two_classes):
+    """Return the score of a side by entropy or deviance, from the sums of one output."""
+    weight = h * h_per_g
+    parts = [(weight - g) / 2, (weight + g) / 2] if two_classes else [-g]
+    return sum(part * kernel_log(part / weight) if part > 0 else 0.0 for part in parts)
+
+
+def first_best_logarithm(g, h, *, has_missing, min_h, criterion, h_per_g):
+    """Return the node's score, and the best split of a search in doubles."""
+    n_bins, outputs = len(g) - has_missing, g.shape[1]
+    of = {"h_per_g": h_per_g, "two_classes": criterion == "entropy" and outputs == 1}
+
+    def side(sums):
+        return [log_score(float(a), float(b), **of) for a, b in zip(*sums, strict=True)]
+
+    node = sum(side((g.sum(axis=0), h.sum(axis=0))), 0.0)
+    best = (node, 0, False)
+    for missing_left in (False, True)[: 1 + has_missing]:
+        extra = slice(n_bins, None) if missing_left else slice(0, 0)
+        for cut in range(n_bins - (missing_left or not has_missing)):
+            left = [x[: cut + 1].sum(axis=0) + x[extra].sum(axis=0) for x in (g, h)]
+            right = [x.sum(axis=0) - one for x, one in zip((g, h), left, strict=True)]
+            if min(left[1].sum(), right[1].sum()) < min_h * outputs:
+                continue
+            if criterion == "poisson" and max(left[0].max(), right[0].max()) >= 0:
+                continue
+            score = sum((a + b for a, b in zip(side(left), side(right), strict=True)), 0.0)
+            if score > best[0]:
+                best = (score, cut, missing_left)
+    return node, best
+
+
+@st.composite
+def log_sums_by_code(draw):
+    """Return gradients and hessians (n_codes, outputs) of classes or counts, and the criterion."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, criterion = draw(st.integers(2, 70)), draw(st.sampled_from(["entropy", "poisson"]))
+    outputs = draw(st.sampled_from([1, 1, 2, 5]))
+    size = draw(st.sampled_from([1, 3, 1000, 2**29 // n, (2**31 - 1) // n]))
+    h = rng.integers(0, size + 1, (n, 1))
+    if criterion == "poisson":
+        counts = rng.integers(0, size + 1, (n, outputs)) * (h > 0)
+        return -counts, h.repeat(outputs, axis=1), criterion
+    share = rng.dirichlet(np.full(max(outputs, 2), draw(st.sampled_from([0.02, 0.3, 50.0]))), n)
+    if draw(st.booleans()):  # prefix sums of nearly equal scores
+        share = np.repeat(share[:1], n, axis=0)
+    if outputs == 1:
+        return np.rint((2 * share[:, :1] - 1) * h).astype(np.int64), h, criterion
+    return -np.floor(share * h).astype(np.int64), h.repeat(outputs, axis=1), criterion
+
+
+@given(log_sums_by_code(), st.sampled_from([1, 5]), st.sampled_from([0, 1, -3]), st.booleans())
+def test_float_logarithms_find_the_best_of_doubles(sums, min_h, power, has_missing):
+    """Shares near 0 and 1, tiny and huge sums: the winner is that of double logarithms."""
+    g, h, criterion = sums
+    if power == 1 and np.abs(g).sum() < 2**30:  # units of gradients that are half as large
+        g = 2 * g
+    elif criterion == "entropy":
+        power = 0
+    h_per_g = 2.0**power
+    has_missing = has_missing and len(g) > 2
+    limits = {"has_missing": has_missing, "min_h": min_h}
+    of = {"criterion": criterion, "h_per_g": h_per_g}
+    node, best = first_best_logarithm(g, h, **limits, **of)
+    hist = pack(g, h)
+    found = _core.find_split_kernel(
+        hist, totals=hist.sum(axis=0), reg_lambda=0.0, floor=node, **limits, **of
+    )
+    assert found == best
+
+
 def test_elements_outside_the_table_are_refused():
     codes = encode(np.zeros((3, 1), int), [2])
     kernel = _core.HistogramKernel(codes)
@@ -183,20 +269,32 @@ def test_rows_that_walk_together_reach_the_leaves_of_single_rows(instruction_set
         import numpy as np
         from support.leveled import core_params, grow, random_problem, table_of
         from support.reference import Settings
-        n, n_levels = 4 * 512 + 100, [0, 200, 0, 7]
-        matrix, g, h = random_problem(np.random.default_rng(0), n, n_levels, missing=0.2)
+        rng = np.random.default_rng(0)
+        n, n_levels = 12 * 512 + 100, [0, 200, 0, 7]
+        matrix, g, h = random_problem(rng, n, n_levels, missing=0.2)
         codes = table_of(matrix, n_levels)
         assert codes.width == 1
         rows = np.arange(n, dtype=np.uint32)
+        some = {
+            "all": rows,
+            "half": rows[rng.random(n) < 0.5],
+            "ends": rows[(rows < 1500) | (rows > n - 1500)],  # a gap of more than a block
+            "few": rows[rng.random(n) < 0.1],  # each row walks alone
+        }
         for depth, leaves in ((0, np.inf), (3, np.inf), (6, np.inf), (8, np.inf), (20, 256)):
             rules = Settings(
                 max_depth=depth, max_leaves=leaves, best_first=leaves < n, min_child_weight=0.1
             )
             grower, _ = grow(codes, g, h, core_params(rules))
-            together, single = np.zeros((2, n, 1))
+            together, alone = np.zeros((2, n, 1))
             grower.add_tree(0, 1.0, codes, None, together, 0, 1)
-            grower.add_tree(0, 1.0, codes, rows, single, 0, 1)
-            assert (together == single).all(), depth
+            for part in np.array_split(rows, 20):  # too few to walk together
+                grower.add_tree(0, 1.0, codes, part, alone[part[0] : part[-1] + 1], 0, 1)
+            assert (together == alone).all(), depth
+            for name, wanted in some.items():
+                found = np.zeros((len(wanted), 1))
+                grower.add_tree(0, 1.0, codes, wanted, found, 0, 1)
+                assert (found == alone[wanted]).all(), (depth, name)
             trees = grower.trees()
             print((trees["left"] == 0).sum(), hashlib.sha256(together.tobytes()).hexdigest())
     """

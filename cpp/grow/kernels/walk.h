@@ -1,6 +1,7 @@
 // Rows of codes -> their leaves: for rows outside a tree's sample, validation rows, and trees
 // dropped by DART. About 1 ns a step of a row. With AVX2, one-byte codes and up to 256 leaves,
-// 512 rows walk together (grow/kernels/walk_together.h). Single-threaded; callers split the rows.
+// 512 rows of the table walk together (grow/kernels/walk_together.h) where most of them, or enough,
+// are wanted. Single-threaded; callers split the rows.
 //
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
@@ -49,19 +50,33 @@ void walk_rows(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt r
   }
 }
 
+// use(row_at) with the function from the numbers of rows to rows of the table: one for each kind,
+// without conditions, which compilers turn into masked gathers.
+template <class Use>
+void with_rows(const TreeRows& rows, Use use) {
+  const std::uint32_t* positions = rows.positions;
+  const RowId* table_rows = rows.table_rows;
+  if (rows.is_all())
+    use([](std::size_t i) { return static_cast<RowId>(i); });
+  else if (positions == nullptr)
+    use([table_rows](std::size_t i) { return table_rows[i]; });
+  else if (table_rows == nullptr)
+    use([positions](std::size_t i) { return RowId{positions[i]}; });
+  else
+    use([positions, table_rows](std::size_t i) { return table_rows[positions[i]]; });
+}
+
 template <class Code, bool has_sets>
 void walk_codes(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves) {
-  const TreeRows rows = args.rows;
-  const auto all = [](std::size_t i) { return static_cast<RowId>(i); };
-  const auto some = [rows](std::size_t i) { return rows.row(i); };
-  if (rows.is_all())
-    walk_rows<Code, has_sets>(args, begin, end, all, leaves);
-  else
-    walk_rows<Code, has_sets>(args, begin, end, some, leaves);
+  with_rows(args.rows,
+            [&](auto row_at) { walk_rows<Code, has_sets>(args, begin, end, row_at, leaves); });
 }
 
 void walk(const WalkArgs& args, std::size_t begin, std::size_t end, std::uint32_t* leaves) {
 #if defined(ARBOOST_WALK_TOGETHER)
+  if (args.program != nullptr && !args.rows.is_all())
+    return with_rows(args.rows,
+                     [&](auto row_at) { walk_some_together(args, begin, end, row_at, leaves); });
   if (args.program != nullptr) {
     const std::size_t done = walk_together(args, begin, end, leaves);
     leaves += done - begin;

@@ -1,4 +1,4 @@
-// All rows of a table of one-byte codes -> their leaves, 512 rows at a time.
+// Rows of a table of one-byte codes -> their leaves, 512 rows of the table at a time.
 //
 // Every split is tested for all rows, by comparisons of as many codes as fit a register, whose
 // results are one bit a row; the tree is a program over these bits (tree/bits/bit_program.h). Cost:
@@ -96,25 +96,59 @@ void test_splits(const WalkArgs& args, std::size_t first, std::uint64_t* tests) 
   }
 }
 
+// Blocks of a tree: the leaf numbers of 512 rows of the table from a row on.
+class BlockWalk {
+ public:
+  explicit BlockWalk(const WalkArgs& args) : args_(args) {
+    for (std::size_t w = 0; w < bit_words; ++w) tests_[w] = 0;
+  }
+
+  // The number of row `first + row` is at its place of for_leaf_rows.
+  const std::uint8_t* numbers(std::size_t first) {
+    // Too many columns for the hardware prefetcher.
+    for (std::size_t c = 0; c < args_.n_columns; ++c)
+      for (std::size_t i = bit_rows; i < 2 * bit_rows; i += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(args_.columns[c] + first + i), _MM_HINT_T0);
+    test_splits(args_, first, tests_ + bit_words);
+    tree_planes(*args_.program, tests_, reached_, planes_);
+    leaf_bytes(planes_, numbers_);
+    return numbers_;
+  }
+
+ private:
+  const WalkArgs& args_;
+  std::uint64_t tests_[reached_words], reached_[reached_words];
+  Planes planes_;
+  std::uint8_t numbers_[bit_rows];
+};
+
 // All rows of the table in order, as far as whole blocks go; returns where they end.
 std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t end,
                           std::uint32_t* leaves) {
-  std::uint64_t tests[reached_words], reached[reached_words];
-  Planes planes;
-  std::uint8_t numbers[bit_rows];
-  for (std::size_t w = 0; w < bit_words; ++w) tests[w] = 0;
+  BlockWalk block(args);
   for (; begin + bit_rows <= end; begin += bit_rows, leaves += bit_rows) {
-    // Too many columns for the hardware prefetcher.
-    for (std::size_t c = 0; c < args.n_columns; ++c)
-      for (std::size_t i = bit_rows; i < 2 * bit_rows; i += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(args.columns[c] + begin + i), _MM_HINT_T0);
-    test_splits(args, begin, tests + bit_words);
-    tree_planes(*args.program, tests, reached, planes);
-    leaf_bytes(planes, numbers);
+    const std::uint8_t* numbers = block.numbers(begin);
     for_leaf_rows(
         [&](std::size_t row, std::size_t place) { leaves[row] = args.leaves[numbers[place]]; });
   }
   return begin;
+}
+
+// Some rows of the table, which ascend: a block begins at the first row that has no leaf yet, and
+// the leaves of its other rows are left out. The table has a whole block.
+template <class RowAt>
+void walk_some_together(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt row_at,
+                        std::uint32_t* leaves) {
+  BlockWalk block(args);
+  const std::size_t last_block = args.n_table_rows - bit_rows;
+  for (std::size_t i = begin; i < end;) {
+    const std::size_t row = row_at(i), first = row < last_block ? row : last_block;
+    const std::uint8_t* numbers = block.numbers(first);
+    do {
+      leaves[i - begin] = args.leaves[numbers[leaf_place(row_at(i) - first)]];
+      ++i;
+    } while (i < end && row_at(i) - first < bit_rows);
+  }
 }
 
 }  // namespace

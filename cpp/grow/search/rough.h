@@ -233,15 +233,12 @@ void add_rough(const GainParams& p, const Pass& pass, std::size_t n, int output,
   }
 }
 
-// Rough scores of n splits, the last of which is none, as integers like those of first_best_plain;
-// -1 where a split is forbidden. Returns the highest.
-std::int32_t rough_scores(const GainParams& p, const Pass& pass, std::size_t n,
-                          SplitScratch& scratch) {
+// The rough scores of n splits in scratch.rough_sums as integers, like those of first_best_plain;
+// -1 where a split is forbidden, or its score below 0 or NaN. Returns the highest.
+std::int32_t allowed_scores(const GainParams& p, const Pass& pass, std::size_t n,
+                            SplitScratch& scratch) {
   std::int64_t total_h = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    k == 0 ? add_rough<true>(p, pass, n, k, scratch) : add_rough<false>(p, pass, n, k, scratch);
-    total_h += sum_h(pass.totals[k]);
-  }
+  for (int k = 0; k < p.outputs; ++k) total_h += sum_h(pass.totals[k]);
   const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
   const std::int64_t max_h = total_h - min_h;
   const float* ARBOOST_RESTRICT sums = scratch.rough_sums.data();
@@ -265,24 +262,26 @@ std::int32_t rough_scores(const GainParams& p, const Pass& pass, std::size_t n,
   return highest;
 }
 
-// The same as first_best_plain for several outputs, or counted rows.
-std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double floor,
-                                  SplitScratch& scratch) {
+// Pads the prefix sums of a pass to whole groups of lanes, with splits that send all rows left.
+// Returns the number of entries.
+std::size_t pad_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
   constexpr std::size_t lanes = rough_lanes;
-  const double slack = rough_slack + 1e-7 * p.outputs;
-  const std::size_t end = pass.n, n = (end + lanes - 1) & ~(lanes - 1);
   for (int c = 0; c < p.channels; ++c)
     for (std::size_t j = 0; j < lanes; ++j)
-      scratch.prefix[c * scratch.stride + end + j] =
+      scratch.prefix[c * scratch.stride + pass.n + j] =
           pass.totals[c] - (pass.extra == nullptr ? 0 : pass.extra[c]);
-  const std::int32_t highest = rough_scores(p, pass, n, scratch);
-  if (highest < 0) return end;
-  const double roughly = std::bit_cast<float>(highest);
-  if (roughly * (1 + slack) <= floor) return end;
-  const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack)));
+  return (pass.n + lanes - 1) & ~(lanes - 1);
+}
+
+// Among the entries with rough scores of at least `least`, the first with the highest score above
+// `floor`, which is then in scratch.scores; else pass.n. exact(b) is the score of entry b.
+template <class Exact>
+std::size_t first_best_of_hits(const GainParams& p, const Pass& pass, std::int32_t least,
+                               double floor, SplitScratch& scratch, Exact exact) {
+  const std::size_t end = pass.n;
   const std::int32_t* rough = scratch.rough.data();
   std::size_t index = end, last = end;
-  for (std::size_t group = 0; group < n; group += lanes)
+  for (std::size_t group = 0; group < end; group += rough_lanes)
     for (std::uint32_t hits = lanes_from(rough + group, least); hits != 0; hits &= hits - 1) {
       const std::size_t b = group + static_cast<std::size_t>(std::countr_zero(hits));
       bool repeated = last < end;
@@ -292,12 +291,28 @@ std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double 
       }
       if (repeated) continue;
       last = b;
-      const double score = exact_score_of_outputs(p, pass, b, scratch);
+      const double score = exact(b);
       if (!(score > floor)) continue;
       floor = scratch.scores[b] = score;
       index = b;
     }
   return index;
+}
+
+// The same as first_best_plain for several outputs, or counted rows.
+std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double floor,
+                                  SplitScratch& scratch) {
+  const double slack = rough_slack + 1e-7 * p.outputs;
+  const std::size_t n = pad_outputs(p, pass, scratch);
+  add_rough<true>(p, pass, n, 0, scratch);
+  for (int k = 1; k < p.outputs; ++k) add_rough<false>(p, pass, n, k, scratch);
+  const std::int32_t highest = allowed_scores(p, pass, n, scratch);
+  if (highest < 0) return pass.n;
+  const double roughly = std::bit_cast<float>(highest);
+  if (roughly * (1 + slack) <= floor) return pass.n;
+  return first_best_of_hits(
+      p, pass, std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack))), floor,
+      scratch, [&](std::size_t b) { return exact_score_of_outputs(p, pass, b, scratch); });
 }
 
 }  // namespace

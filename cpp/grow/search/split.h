@@ -11,10 +11,9 @@
 
 #include "grow/search/gain.h"
 #include "grow/search/limited.h"
-#include "grow/search/node_score.h"
+#include "grow/search/logarithms.h"
 #include "grow/search/rough.h"
 #include "grow/search/search_data.h"
-#include "loss/functions.h"  // log_of
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -83,47 +82,6 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
   }
 }
 
-// The score of one side for entropy and counts.
-inline double log_score(const GainParams& p, double g, double h) {
-  return arboost::log_score(p, g, h, [](double x) { return log_of(x); });
-}
-
-// A mean of 0 has infinite deviance for any positive count, so it is not allowed.
-inline bool allows(const GainParams& p, std::int64_t left, std::int64_t right) {
-  return p.criterion != Criterion::poisson || (sum_g(left) < 0 && sum_g(right) < 0);
-}
-
-void score_logarithms(const GainParams& params, const Pass& pass, SplitScratch& scratch) {
-  const GainParams p = params;
-  double* ARBOOST_RESTRICT scores = scratch.scores.data();
-  for (std::size_t b = 0; b < pass.n; ++b) scores[b] = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    const std::int64_t* ARBOOST_RESTRICT prefix =
-        scratch.prefix.data() + static_cast<std::size_t>(k) * scratch.stride;
-    const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[k];
-    const std::int64_t total = pass.totals[k];
-    for (std::size_t b = 0; b < pass.n; ++b) {
-      const std::int64_t left = prefix[b] + extra, right = total - left;
-      scores[b] +=
-          log_score(p, sum_g(left), sum_h(left)) + log_score(p, sum_g(right), sum_h(right));
-    }
-  }
-  const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
-  for (std::size_t b = 0; b < pass.n; ++b) {
-    std::int64_t left_h = 0, right_h = 0;
-    bool allowed = true;
-    for (int k = 0; k < p.outputs; ++k) {
-      const std::int64_t left = scratch.prefix[static_cast<std::size_t>(k) * scratch.stride + b] +
-                                (pass.extra == nullptr ? 0 : pass.extra[k]);
-      const std::int64_t right = pass.totals[k] - left;
-      left_h += sum_h(left);
-      right_h += sum_h(right);
-      allowed = allowed && allows(p, left, right);
-    }
-    if (!allowed || left_h < min_h || right_h < min_h) scores[b] = forbidden;
-  }
-}
-
 // Forbids splits that leave a side with too few rows; the count is the last channel.
 void require_counts(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
   if (p.channels == p.outputs) return;
@@ -158,6 +116,7 @@ std::size_t first_best(double* scores, std::size_t n, double floor) {
 
 // Index of the first highest score above `floor`, which is then in scratch.scores; else pass.n.
 std::size_t find_best(const GainParams& p, const Pass& pass, double floor, SplitScratch& scratch) {
+  if (p.criterion != Criterion::quadratic) return first_best_of_logarithms(p, pass, floor, scratch);
   const bool plain = is_plain(p);
   const bool fits_floats = p.reg_lambda < 1e12;  // squares of sums below 2^31, times this, do
   if (plain && p.channels == 1 && fits_floats) return first_best_plain(p, pass, floor, scratch);
@@ -166,13 +125,11 @@ std::size_t find_best(const GainParams& p, const Pass& pass, double floor, Split
   const auto score_one = p.bounded ? score_bounded
                          : plain   ? score_one_output<true>
                                    : score_one_output<false>;
-  if (p.criterion == Criterion::quadratic && p.channels == 1 && fits_floats)
+  if (p.channels == 1 && fits_floats)
     return first_best_limited(p, pass, floor, scratch, [&](std::size_t begin, std::size_t end) {
       score_one(p, pass, begin, end, scratch);
     });
-  if (p.criterion != Criterion::quadratic)
-    score_logarithms(p, pass, scratch);
-  else if (p.outputs == 1)
+  if (p.outputs == 1)
     score_one(p, pass, 0, pass.n, scratch);
   else
     plain ? score_outputs<true>(p, pass, scratch) : score_outputs<false>(p, pass, scratch);

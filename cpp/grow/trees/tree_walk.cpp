@@ -2,6 +2,7 @@
 #include "grow/trees/tree_walk.h"
 
 #include <algorithm>
+#include <cmath>  // log2
 
 #include "base/buffer.h"
 #include "bin/codes/sparse_codes.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::size_t chunk_rows = 16384;
 constexpr std::size_t fewest_together = 2048;  // rows that pay for the program of a tree
+// Cost of a row that walks together with others, for each split, in steps of a row that walks
+// alone.
+constexpr double split_steps = 0.02;
 // Rows whose codes are copied at a time: from a file, or those that span sparse columns.
 constexpr std::size_t stored_rows = 4096, sparse_rows = 32768;
 
@@ -64,11 +68,22 @@ void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
   if (found == sources_.end()) sources_.push_back(source);
 }
 
+// Whether to walk all rows of the table between the first and the last one together, or each row
+// alone.
+bool TreeWalk::pays_together() const {
+  if (codes_.width != 1 || rows_.n < fewest_together || nodes_.size() >= 2 * most_bit_leaves)
+    return false;
+  if (rows_.is_all() || codes_.stored_rows) return true;  // as the kernel sees the rows
+  if (!sources_.empty()) return false;
+  const TableSpan span = rows_.span();
+  const double n_splits = static_cast<double>(nodes_.size() / 2);
+  const double alone = static_cast<double>(rows_.n) * (1 + std::log2(n_splits + 1));
+  return static_cast<double>(span.end - span.begin) * split_steps * n_splits < alone;
+}
+
 void TreeWalk::make_program() {
+  if (!pays_together()) return;
   const std::size_t n = nodes_.size();
-  const bool in_order = rows_.is_all() || codes_.stored_rows;  // where the kernel sees them
-  if (codes_.width != 1 || !in_order || rows_.n < fewest_together || n >= 2 * most_bit_leaves)
-    return;
   const ProgramMaker maker(
       n, [&](std::size_t i) { return nodes_[i].left == i ? 0 : nodes_[i].left; },
       [](std::size_t i) { return static_cast<std::uint32_t>((i + 1) * bit_words); });
@@ -104,7 +119,8 @@ WalkArgs TreeWalk::args_of(const WalkNode* nodes, const TreeRows& rows) const {
           .program = together ? &program_ : nullptr,
           .leaves = together ? leaves_.data() : nullptr,
           .columns = together ? columns_.data() : nullptr,
-          .n_columns = columns_.size()};
+          .n_columns = columns_.size(),
+          .n_table_rows = codes_.n_rows};
 }
 
 void TreeWalk::walk(const RowWindow& window, std::size_t begin, std::size_t end,

@@ -15,7 +15,7 @@ namespace arboost {
 
 class TreeWalk {
  public:
-  // The rows of a table in a file ascend.
+  // The rows ascend.
   TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& codes, const TreeRows& rows);
 
   // Calls use(begin, end, leaves) for numbers [begin, end) of the rows, from several threads.
@@ -25,6 +25,7 @@ class TreeWalk {
   static constexpr std::uint32_t in_memory = ~std::uint32_t{0};
 
   void add_column(std::size_t node, std::uint32_t feature);
+  bool pays_together() const;
   void make_program();
   WalkArgs args_of(const WalkNode* nodes, const TreeRows& rows) const;
   void walk(const RowWindow& window, std::size_t begin, std::size_t end,

@@ -141,6 +141,12 @@ std::size_t leaf_row(std::size_t place) {
   return 8 * bytes * strip + 8 * b + r;
 }
 
+// The inverse of leaf_row.
+inline std::size_t leaf_place(std::size_t row) {
+  constexpr std::size_t bytes = sizeof(Bits);
+  return row / (8 * bytes) * (8 * bytes) + row % 8 * bytes + row / 8 % bytes;
+}
+
 // use(row, place) for all rows, in their order.
 template <class Use>
 ARBOOST_INLINE void for_leaf_rows(Use use) {
