@@ -5,10 +5,12 @@ Started by bench_versions.py with the sources of the version on the module path.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,8 +106,19 @@ WORK: dict[str, Callable[[], Callable[[], Any]]] = {
 }
 
 
+def use_sources() -> None:
+    """Import arboost from the module path, also where an editable install would come first."""
+    sys.meta_path[:] = [one for one in sys.meta_path if "Redirecting" not in type(one).__name__]
+    import arboost
+
+    wanted = Path(os.environ["PYTHONPATH"].split(os.pathsep)[0])
+    if not Path(arboost.__file__).is_relative_to(wanted):
+        raise SystemExit(f"arboost was imported from {arboost.__file__}, not from {wanted}")
+
+
 def main() -> None:
     """Time the work of each line; the first run of each is not timed."""
+    use_sources()
     made: dict[str, Callable[[], Any]] = {}
     for line in sys.stdin:
         name = line.strip()

@@ -163,12 +163,13 @@ RANK_SCORES = (
         "auc",
         higher_is_better=True,
         text="Probability that a row of the class gets a higher score than a row of another: 0.5 "
-        "is chance, 1 is perfect.",
+        "is chance, 1 is perfect. Of several classes, the mean weighted by their shares.",
     ),
     ScoreKind(
         "average precision",
         "average_precision",
         higher_is_better=True,
-        text="Mean precision over all recalls: the share of the class is chance, 1 is perfect.",
+        text="Mean precision over all recalls: the share of the class is chance, 1 is perfect. Of "
+        "several classes, the mean weighted by their shares.",
     ),
 )

@@ -92,6 +92,7 @@ def _params(model: ReportModel) -> list[list[str | None]]:
         defaults = {
             name: one.default
             for name, one in inspect.signature(type(model.model).__init__).parameters.items()
+            if one.default is not one.empty
         }
         given = model.given.get_params(deep=False)
         return [

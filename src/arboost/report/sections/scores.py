@@ -225,7 +225,8 @@ def baseline(inputs: ReportInput) -> tuple[Predicted, str]:
     shares = counts / counts.sum()
     codes = np.full(n_rows, int(shares.argmax()), np.intp)
     proba = np.broadcast_to(shares, (n_rows, len(shares)))
-    return Predicted(codes=codes, proba=proba), f"always the most frequent class{of}"
+    text = f"always the most frequent class{of}; as probabilities the class shares"
+    return Predicted(codes=codes, proba=proba), text
 
 
 def comparison(inputs: ReportInput, scores: list[list[Score]], names: list[str]) -> dict[str, Any]:
