@@ -231,7 +231,9 @@ def log_sums_by_code(draw):
     if draw(st.booleans()):  # prefix sums of nearly equal scores
         share = np.repeat(share[:1], n, axis=0)
     if outputs == 1:
-        return np.rint((2 * share[:, :1] - 1) * h).astype(np.int64), h, criterion
+        g = np.rint((2 * share[:, :1] - 1) * h).astype(np.int64)
+        # Gradients and hessians are rounded one by one, so that the sum of a class can be negative.
+        return g + rng.integers(-1, 2, (n, 1)) * (h > 0) * draw(st.booleans()), h, criterion
     return -np.floor(share * h).astype(np.int64), h.repeat(outputs, axis=1), criterion
 
 

@@ -53,10 +53,11 @@ inline float rough_log(float x) {
   return static_cast<float>(k) * 0.69314718f + (2.0f * s + 2.0f * s * series);
 }
 
-// Y log(Y / W); 0 for Y = 0, where the logarithm is that of some other number.
+// Y log(Y / W); 0 for Y = 0, where the logarithm is that of some other number, and for a Y that
+// rounding of the rows has made negative.
 inline float rough_part(float sum, float weight) {
   const float positive = sum > 1e-20f ? sum : 1e-20f;
-  return sum * rough_log(positive / weight);
+  return (sum > 0 ? sum : 0.0f) * rough_log(positive / weight);
 }
 
 // Sums of a side: with one output a class, and for counts, those of the output; else of two
