@@ -114,7 +114,7 @@ def test_a_custom_loss_is_as_good_as_a_built_in_one(rng):
         assert squares[2] == pairs(built_in, target, scores, least_squares=True)[2]
         assert own.start(target) == pytest.approx(built_in.start(target))
         assert own.value(target, scores, 1) == pytest.approx(built_in.value(target, scores, 1))
-    assert own.score_of(1.0) == 0.0
+    assert own.scores_of(1.0).tolist() == [0.0]
     assert (own.name, own.link, own.n_outputs) == ("counts", "exp", 1)
     assert pickle.loads(pickle.dumps(own)) == own
 

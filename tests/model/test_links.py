@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arboost.model import links
-from arboost.model.links import LINKS, score_of
+from arboost.model.links import LINKS, scores_of
 
 EXTREMES = np.array([[-1.7e308], [-800.0], [-1e-300], [0.0], [709.7], [710.0], [1.7e308]])
 
@@ -54,14 +54,14 @@ def test_half_log_odds():
 @pytest.mark.parametrize("name", sorted(LINKS.keys() - {"softmax", "shares"}))
 @pytest.mark.parametrize("value", [0.001, 0.3, 0.999])
 def test_base_scores_are_what_links_undo(name, value):
-    prediction = LINKS[name](np.array([[score_of(name, value)]]))
+    prediction = LINKS[name](scores_of(name, value, 1)[np.newaxis])
     assert prediction[0, -1] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
     ("link", "value", "message"),
     [
-        ("shares", 0.5, "only with two classes"),
+        ("shares", 0.5, "with 3 classes it is a list of their 3 probabilities"),
         ("share_of_two", 1.0, "the probability of the second"),
         ("exp", 0.0, "it is a mean, above 0"),
         ("exp", -1.0, "base_score=-1.0"),
@@ -69,12 +69,23 @@ def test_base_scores_are_what_links_undo(name, value):
         ("exp", float("nan"), "above 0"),
         ("logistic", 1.0, "probability of the second"),
         ("logistic_of_double", -0.5, "above 0 and below 1"),
-        ("softmax", 0.5, "only with two classes"),
+        ("softmax", 0.5, r"base_score=0\.5 is not allowed: with 3 classes"),
+        ("softmax", [0.5, 0.5], "3 probabilities"),
+        ("softmax", [0.5, 0.5, 0.0], "each above 0"),
+        ("softmax", [0.5, 0.4, 0.2], "together 1"),
+        ("logistic", [0.5, 0.5], "it has 2 numbers, and the model has 1 raw score"),
     ],
 )
 def test_base_scores_out_of_range(link, value, message):
     with pytest.raises(ValueError, match=message):
-        score_of(link, value)
+        scores_of(link, value, 3 if link in ("softmax", "shares") else 1)
+
+
+def test_base_scores_of_classes_are_what_softmax_undoes():
+    shares = [0.2, 0.3, 0.5]
+    prediction = LINKS["softmax"](scores_of("softmax", shares, 3)[np.newaxis])
+    np.testing.assert_allclose(prediction, [shares], rtol=1e-14)
+    assert scores_of("softmax", 0.0, 3).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_examples_in_the_docstrings():

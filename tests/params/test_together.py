@@ -119,7 +119,8 @@ CLASSES = {
     "link": (2, {"loss": LOSS}, "'mine' has the link 'identity'", 'link="logistic"'),
     "too heavy": (2, {"scale_pos_weight": 1e308}, "class weights .* is inf", "scale them down"),
     "base score": (2, {"base_score": 1.0}, r"base_score=1\.0 ", "below 1"),
-    "base score of three": (3, {"base_score": 0.5}, r"base_score=0\.5 ", "two classes"),
+    "base score of three": (3, {"base_score": 0.5}, r"base_score=0\.5 ", "3 probabilities"),
+    "base score of two of three": (3, {"base_score": [0.5, 0.5]}, "base_score=", "together 1"),
 }
 
 

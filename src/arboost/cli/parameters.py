@@ -35,7 +35,14 @@ _TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 _FALSE = {"false": False, "no": False, "off": False, "0": False}
 _WORDS = {"none": None, "null": None, "true": True, "false": False, "nan": float("nan")}
 # Kinds whose values may be a list, written with commas.
-_LISTS = ("Metrics", "CategoricalFeatures", "Members", "Quantiles", "MonotoneConstraints")
+_LISTS = (
+    "BaseScore",
+    "CategoricalFeatures",
+    "Members",
+    "Metrics",
+    "MonotoneConstraints",
+    "Quantiles",
+)
 # Parameters that mean nothing for one run of the command line, and the way to the same end.
 _UNUSED = {
     "verbose": "use --quiet for no progress",

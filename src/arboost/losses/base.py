@@ -8,6 +8,7 @@ boosting by ``leaf_values``. ``value`` is the mean loss, which all of it minimis
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.model.links import score_of
+from arboost.model.links import scores_of
 
 __all__ = ["Floats", "Leaves", "Loss", "Target", "limited", "mean", "newton_steps", "read_only"]
 
@@ -101,9 +102,9 @@ class Loss:
         """Scores of the best constant model, shape (n_outputs,)."""
         raise NotImplementedError
 
-    def score_of(self, value: float) -> float:
-        """Raw score whose prediction is ``value``, a user's ``base_score``."""
-        return score_of(self.link, value)
+    def scores_of(self, value: float | Sequence[float]) -> Floats:
+        """Raw scores whose prediction is ``value``, a user's ``base_score``."""
+        return scores_of(self.link, value, self.n_outputs)
 
     def gradients(
         self,

@@ -22,7 +22,7 @@ for a row alone as among others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ __all__ = [
     "logistic",
     "logistic_of_double",
     "ordered",
-    "score_of",
+    "scores_of",
     "share_of_two",
     "shares",
     "softmax",
@@ -47,6 +47,8 @@ Scores = NDArray[np.float64]
 
 # The logarithm of the largest double, rounded down.
 LARGEST_EXPONENT = 709.782712893384
+
+_SUM_ROUNDING = 1e-6  # of probabilities that a user writes down
 
 
 def identity(raw: Scores) -> Scores:
@@ -149,16 +151,49 @@ LINKS: Mapping[str, Callable[[Scores], Scores]] = {
 }
 
 
-def score_of(link: str, value: float) -> float:
-    """Return the raw score whose prediction is ``value``, a user's ``base_score``.
+def scores_of(link: str, value: float | Sequence[float], n_outputs: int) -> Scores:
+    """Return the raw scores whose prediction is ``value``, a user's ``base_score``.
 
-    With two classes the value is the probability of the second.
+    With two classes the value is the probability of the second; with more, the probabilities of
+    all, or 0 for scores of 0.
 
     Examples
     --------
-    >>> score_of("exp", 1.0)
-    0.0
+    >>> scores_of("exp", 1.0, 1).tolist()
+    [0.0]
+    >>> scores_of("softmax", 0.0, 3).tolist()
+    [0.0, 0.0, 0.0]
     """
+    if link in ("softmax", "shares"):
+        return _class_scores(value, n_outputs)
+    several = value if isinstance(value, Sequence) else [value] * n_outputs
+    if len(several) != n_outputs:
+        raise ValueError(
+            f"base_score={value!r} is not allowed: it has {len(several)} numbers, and the model "
+            f"has {n_outputs} raw {'score' if n_outputs == 1 else 'scores'}. Use one number, or "
+            "base_score=None to take it from the data."
+        )
+    return np.array([_score_of(link, one) for one in several])
+
+
+def _class_scores(value: float | Sequence[float], n_classes: int) -> Scores:
+    """Return the logarithms of the probabilities of three or more classes."""
+    if not isinstance(value, Sequence) and value == 0.0:
+        return np.zeros(n_classes)
+    probabilities = np.array(value)
+    if probabilities.shape != (n_classes,) or not (
+        (probabilities > 0.0).all() and abs(probabilities.sum() - 1.0) <= _SUM_ROUNDING
+    ):
+        raise ValueError(
+            f"base_score={value!r} is not allowed: with {n_classes} classes it is a list of their "
+            f"{n_classes} probabilities, each above 0 and together 1, or 0 for raw scores of 0. "
+            "Use base_score=None to take it from the data."
+        )
+    return core.log(probabilities)
+
+
+def _score_of(link: str, value: float) -> float:
+    """Return the raw score whose prediction is a number."""
     if link in ("identity", "ordered"):
         return value
     if link == "exp":
@@ -168,11 +203,6 @@ def score_of(link: str, value: float) -> float:
                 "base_score=None to take it from the data."
             )
         return core.log(value)
-    if link in ("softmax", "shares"):
-        raise ValueError(
-            f"base_score={value!r} is not allowed: a classifier has a base score only with two "
-            "classes, and y has more. Use base_score=None."
-        )
     if not 0.0 < value < 1.0:
         raise ValueError(
             f"base_score={value!r} is not allowed: with two classes it is the probability of the "

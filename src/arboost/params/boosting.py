@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arboost.params.compound_kinds import ClassWeight, LossChoice, Quantiles
+from arboost.params.compound_kinds import BaseScore, ClassWeight, LossChoice, Quantiles
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search
 from arboost.params.kinds import by_name as _table
 from arboost.params.shared import BUNDLING, COLUMNS, DEVICE, LEVELS, RUN, VALIDATION
@@ -57,12 +57,11 @@ _BOOSTING = _table(
         text="Steps of the trees: XGBoost's second-order steps with their penalties, or "
         "Friedman's least-squares trees on the gradient with the loss's own minimum in each leaf.",
     ),
-    Real(
+    BaseScore(
         name="base_score",
-        default=None,
-        optional=True,
         text="Prediction before the first tree: a value of y, or the probability of the second of "
-        "two classes; None: estimated from the data.",
+        "two classes; for three or more classes a list of their probabilities, or 0 for raw scores "
+        "of 0; None: estimated from the data.",
         advice="Use base_score=None to take it from the data.",
     ),
     Flag(

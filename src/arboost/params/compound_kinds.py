@@ -14,6 +14,7 @@ import numpy as np
 from arboost.params.kinds import Choice, Param, is_number, to_float
 
 __all__ = [
+    "BaseScore",
     "CategoricalFeatures",
     "ClassWeight",
     "Directions",
@@ -127,6 +128,31 @@ class Quantiles(Param):
         if not levels or not increasing or not all(0.0 < level < 1.0 for level in levels):
             raise ValueError(self.message(value))
         return levels[0] if len(levels) == 1 else levels
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseScore(Param):
+    """A finite number, a list of several, or None."""
+
+    default: float | list[float] | None = None
+    type_name: ClassVar[str] = "float, list of float, or None"
+    annotation: ClassVar[str] = "float | Sequence[float] | None"
+    allowed: ClassVar[str] = "a finite number, a list with one for each class, or None"
+
+    def check(self, value: object) -> float | list[float] | None:
+        """Return the number, or a list with the numbers of several outputs."""
+        if value is None:
+            return None
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            value = value.tolist()
+        is_list = isinstance(value, list | tuple)
+        several = list(value) if is_list else [value]  # type: ignore[call-overload]
+        if not all(is_number(number, numbers.Real) for number in several):
+            raise TypeError(self.message(value))
+        scores = [to_float(number) for number in several]
+        if not scores or not all(map(math.isfinite, scores)):
+            raise ValueError(self.message(value))
+        return scores if is_list else scores[0]
 
 
 class Directions(list[Any]):

@@ -155,9 +155,10 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         DART: whether trees are dropped with equal probabilities or in proportion to their weights.
     normalize_type : {"tree", "forest"}, default="tree"
         DART: whether the new tree gets the weight of each dropped tree, or of all of them together.
-    base_score : float or None, default=None
+    base_score : float, list of float, or None, default=None
         Prediction before the first tree: a value of y, or the probability of the second of two
-        classes; None: estimated from the data.
+        classes; for three or more classes a list of their probabilities, or 0 for raw scores of 0;
+        None: estimated from the data.
     scale_pos_weight : float, default=1.0
         With two classes: factor on the row weights of the second class.
     class_weight : dict, "balanced" or None, default=None
@@ -290,7 +291,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         one_drop: bool = False,
         sample_type: str = "uniform",
         normalize_type: str = "tree",
-        base_score: float | None = None,
+        base_score: float | Sequence[float] | None = None,
         scale_pos_weight: float = 1.0,
         class_weight: Mapping[Any, float] | str | None = None,
         multi_strategy: str = "auto",

@@ -18,6 +18,7 @@ from arboost.errors import warn_caller
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
 from arboost.losses import CustomLoss, Loss, make
+from arboost.losses.base import Floats
 from arboost.model.outputs import CLASS_LINKS
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS
@@ -68,7 +69,7 @@ class BoostingRecipe:
     dropout : Dropout or None
     parallel_trees : int
         Number of trees, each on a sample of its own, whose mean is the tree of a round.
-    base_score : float or None
+    base_score : float64 array of shape (n_outputs,), or None
         Start of the raw scores; None for the best constant of the loss.
     """
 
@@ -80,7 +81,7 @@ class BoostingRecipe:
     rows: RowSampling = field(default_factory=RowSampling)
     dropout: Dropout | None = None
     parallel_trees: int = 1
-    base_score: float | None = None
+    base_score: Floats | None = None
 
     @property
     def width(self) -> int:
@@ -174,7 +175,7 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
             else None
         ),
         parallel_trees=params["num_parallel_tree"],
-        base_score=None if base_score is None else loss.score_of(base_score),
+        base_score=None if base_score is None else loss.scores_of(base_score),
     )
 
 
@@ -228,9 +229,6 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
         reason = f"with loss={loss.name!r} the gradients of all rows are equally large"
         advice = 'Use sampling_method="uniform".'
         _refuse("sampling_method", params["sampling_method"], reason, advice)
-    if params["base_score"] is not None and loss.link == "softmax":
-        reason = f"a classifier has a base score only with two classes, and y has {loss.n_outputs}"
-        _refuse("base_score", params["base_score"], reason, "Use base_score=None.")
     if isinstance(params["loss"], CustomLoss) and params.get("device", "cpu") != "cpu":
         warn_caller(
             f"The loss {loss.name!r} is of NumPy functions: its gradients are computed on the host "

@@ -164,9 +164,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         DART: whether trees are dropped with equal probabilities or in proportion to their weights.
     normalize_type : {"tree", "forest"}, default="tree"
         DART: whether the new tree gets the weight of each dropped tree, or of all of them together.
-    base_score : float or None, default=None
+    base_score : float, list of float, or None, default=None
         Prediction before the first tree: a value of y, or the probability of the second of two
-        classes; None: estimated from the data.
+        classes; for three or more classes a list of their probabilities, or 0 for raw scores of 0;
+        None: estimated from the data.
     eval_metric : str, callable, arboost.Metric, list of these, or None, default=None
         Metrics on the validation set after each round; early stopping uses the first. None: the
         loss.
@@ -287,7 +288,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         one_drop: bool = False,
         sample_type: str = "uniform",
         normalize_type: str = "tree",
-        base_score: float | None = None,
+        base_score: float | Sequence[float] | None = None,
         eval_metric: str | Callable[..., float] | Metric | Sequence[Any] | None = None,
         n_iter_no_change: int | None = None,
         tol: float = 0.0,

@@ -47,11 +47,8 @@ class BoostingRounds:
         self.n_threads = n_threads
         self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
         self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
-        self.base_score = (
-            loss.start(data.target)
-            if recipe.base_score is None
-            else np.full(loss.n_outputs, recipe.base_score)
-        )
+        start = recipe.base_score
+        self.base_score = loss.start(data.target) if start is None else start
         self._scores = self._start(data, self.grower.start_scores)
         self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
         # Dropout adds rounds again and again, on the processor.

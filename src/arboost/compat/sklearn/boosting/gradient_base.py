@@ -241,7 +241,9 @@ class SklearnGradientBoosting(TranslatedBooster):
                 min_gain_share=params["min_impurity_decrease"],
                 allow_zero_gain=True,
             )
-            return replace(recipe, tree=tree, base_score=_base_score(params, init))
+            return replace(
+                recipe, tree=tree, base_score=_base_score(params, init, recipe.loss.n_outputs)
+            )
 
         start = []
         if _is_model(params["init"]):
@@ -348,12 +350,12 @@ def _is_model(init: Any) -> bool:
     return init is not None and not isinstance(init, str)
 
 
-def _base_score(params: dict[str, Any], init: Any) -> float | None:
-    """Return the raw score that trees start from; None for the best constant of the loss."""
+def _base_score(params: dict[str, Any], init: Any, n_outputs: int) -> Floats | None:
+    """Return the raw scores that trees start from; None for the best constant of the loss."""
     if params["init"] is None:
         constant = getattr(init, "constant_", None)  # of regression; class shares are the best
-        return None if constant is None else float(constant.flat[0])
-    return 0.0
+        return None if constant is None else np.array([float(constant.flat[0])])
+    return np.zeros(n_outputs)
 
 
 def _record(params: dict[str, Any]) -> dict[str, Any]:
