@@ -70,7 +70,7 @@ void device_leaves(const KeptCudaForest& forest, const cuda::DeviceColumns& colu
 using ShapOut = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& columns,
-               double mean_of, const ShapOut& out, int n_threads) {
+               const Vector<double>& divisors, const ShapOut& out, int n_threads) {
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_columns() &&
               out.shape(2) == forest.made.n_outputs(),
           "out is not features by outputs for each row");
@@ -78,16 +78,16 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   nb::gil_scoped_release release;
   Team team = team_for(forest, columns, n_threads);
-  shap.values(rows, mean_of, team, host_sink(out));
+  shap.values(rows, {divisors.data(), divisors.size()}, team, host_sink(out));
 }
 
 void device_shap(const KeptCudaForest& forest, nb::handle trees, const cuda::DeviceColumns& columns,
-                 double mean_of, std::uint64_t out, int n_threads) {
+                 const Vector<double>& divisors, std::uint64_t out, int n_threads) {
   const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   nb::gil_scoped_release release;
   Team alone(1);
-  shap.values(rows, mean_of, alone, {.device = out});
+  shap.values(rows, {divisors.data(), divisors.size()}, alone, {.device = out});
 }
 
 void link(const std::string& name, std::uint64_t raw, std::size_t stride, std::size_t n_outputs,
@@ -129,11 +129,11 @@ void bind_cuda_predict(nb::module_& m) {
            "Writes to out[row][tree] the leaf of the row, as a node of its tree.")
       .def("leaves", &device_leaves, nb::arg("columns"), nb::arg("out"),
            "The same of a table and to an address on the device.")
-      .def("shap_values", &host_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("mean_of"),
+      .def("shap_values", &host_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("divisors"),
            nb::arg("out").noconvert(), nb::arg("n_threads"),
-           "Writes SHAP values to out[row][feature][output], divided by mean_of unless it is 0. "
+           "Writes SHAP values to out[row][feature][output], divided by the outputs' divisors. "
            "`forest` is that of the constructor.")
-      .def("shap_values", &device_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("mean_of"),
+      .def("shap_values", &device_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("divisors"),
            nb::arg("out"), nb::arg("n_threads"),
            "The same of a table and to an address on the device.");
   m.def("cuda_link", &link, nb::arg("name"), nb::arg("raw"), nb::arg("stride"),

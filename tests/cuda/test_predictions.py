@@ -50,6 +50,12 @@ def forest(make, **params):
     return make(n_estimators=5, **params).fit(X, target(X)).model_
 
 
+def forest_of_pairs():
+    X = table()
+    y = np.stack([target(X) > 4, target(X) % 2 > 0], axis=1)
+    return arboost.RandomForestClassifier(n_estimators=5).fit(X, y).model_
+
+
 MODELS = {
     "depth 3": lambda: regressor(max_depth=3),
     "depth 8": lambda: regressor(max_depth=8, min_child_weight=0),
@@ -74,6 +80,7 @@ MODELS = {
     "forest of classes": lambda: classifier(4, arboost.RandomForestClassifier, n_estimators=5),
     "forest of two classes": lambda: classifier(2, arboost.ExtraTreesClassifier, n_estimators=5),
     "tree": lambda: classifier(3, arboost.DecisionTreeClassifier),
+    "two targets of two classes": forest_of_pairs,
 }
 
 

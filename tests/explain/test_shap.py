@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import shap
 
+import arboost
 from arboost import (
     AdaBoostClassifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -33,6 +35,7 @@ def make_table(n=300):
 X, TARGET = make_table()
 TWO, THREE = (TARGET > 0.5).astype(int), np.digitize(TARGET, [-0.3, 1.0])
 BOTH = np.stack([TARGET, np.nan_to_num(X[:, 0])], axis=1)
+PAIRS = np.stack([TWO, X[:, 1] > 0.3], axis=1)
 
 ESTIMATORS = {
     "booster": (GradientBoostingRegressor(n_estimators=6, max_depth=4), TARGET),
@@ -48,11 +51,16 @@ ESTIMATORS = {
     ),
     "tree": (DecisionTreeRegressor(max_depth=6), TARGET),
     "tree of classes": (DecisionTreeClassifier(max_depth=4), THREE),
+    "tree of two classes": (DecisionTreeClassifier(max_depth=4), TWO),
     "forest": (RandomForestRegressor(n_estimators=4, max_depth=7, random_state=0), TARGET),
     "forest of classes": (RandomForestClassifier(n_estimators=4, max_depth=4, random_state=0), TWO),
     "forest of two targets": (
         RandomForestRegressor(n_estimators=3, max_depth=4, random_state=0),
         BOTH,
+    ),
+    "forest of two targets of two classes": (
+        RandomForestClassifier(n_estimators=3, max_depth=4, random_state=0),
+        PAIRS,
     ),
     "extra trees": (ExtraTreesRegressor(n_estimators=4, max_depth=5, random_state=0), TARGET),
     "AdaBoost": (AdaBoostClassifier(n_estimators=8), TWO),
@@ -84,7 +92,51 @@ def test_definition(fitted, name):
 def test_sums_to_scores(fitted, name):
     model = fitted[name].model_
     total = by_output(fitted[name].shap_values(X)).sum(axis=1) + model.expected_value()
-    np.testing.assert_allclose(total, model.predict_raw(X), rtol=0, atol=1e-12)
+    scores = shapley.explained(model, model.predict_raw(X))
+    np.testing.assert_allclose(total, scores, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("stored", ["fitted", "arb", "json"])
+@pytest.mark.parametrize(
+    "estimator",
+    [DecisionTreeClassifier(max_depth=4), RandomForestClassifier(5), ExtraTreesClassifier(5)],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_trees_and_forests_sum_to_probabilities(estimator, stored, tmp_path):
+    for y, n_classes in ((TWO, 2), (THREE, 3)):
+        model = estimator.fit(X, y)
+        if stored != "fitted":
+            model.save(tmp_path / f"model.{stored}")
+            model = arboost.load(tmp_path / f"model.{stored}")
+        proba = model.predict_proba(X)
+        scores = proba if n_classes == 3 else proba[:, 1:]
+        values, pairs = model.shap_values(X), model.shap_interactions(X[:20])
+        assert values.shape == (len(X), N_FEATURES) + (n_classes,) * (n_classes > 2)
+        assert model.expected_value().shape == (scores.shape[1],)
+        total = by_output(values).sum(axis=1) + model.expected_value()
+        np.testing.assert_allclose(total, scores, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(pairs.sum(axis=2), values[:20], rtol=0, atol=1e-12)
+        others = X[:30]
+        against = by_output(model.shap_values(X[:5], background=others)).sum(axis=1)
+        against += model.expected_value(background=others)
+        np.testing.assert_allclose(against, scores[:5], rtol=0, atol=1e-12)
+        importance = np.abs(by_output(values)).mean(axis=0).sum(axis=1)
+        found = getattr(model, "model_", model).importances("shap", X)
+        np.testing.assert_allclose(found, importance, rtol=1e-12)
+
+
+def test_several_targets_of_two_classes_sum_to_probabilities(fitted):
+    model = fitted["forest of two targets of two classes"]
+    total = model.shap_values(X).sum(axis=1) + model.expected_value()
+    scores = np.stack([proba[:, 1] for proba in model.predict_proba(X)], axis=1)
+    np.testing.assert_allclose(total, scores, rtol=0, atol=1e-12)
+
+
+def test_adaboost_sums_to_its_votes(fitted):
+    for name in ("AdaBoost", "AdaBoost of three classes"):
+        model = fitted[name]
+        total = model.shap_values(X).sum(axis=1) + model.expected_value()
+        np.testing.assert_allclose(total, model.decision_function(X), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -107,9 +159,10 @@ def test_background(fitted, name, n_others):
     expected = [shapley.values(model, row, others) for row in X[:2]]
     np.testing.assert_allclose(found[:2], expected, rtol=0, atol=1e-12)
     base = fitted[name].expected_value(background=others)
-    np.testing.assert_allclose(base, model.predict_raw(others).mean(axis=0), rtol=0, atol=1e-15)
-    total = found.sum(axis=1) + base
-    np.testing.assert_allclose(total, model.predict_raw(X[:n_rows]), rtol=0, atol=1e-12)
+    mean = shapley.explained(model, model.predict_raw(others)).mean(axis=0)
+    np.testing.assert_allclose(base, mean, rtol=0, atol=1e-15)
+    scores = shapley.explained(model, model.predict_raw(X[:n_rows]))
+    np.testing.assert_allclose(found.sum(axis=1) + base, scores, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

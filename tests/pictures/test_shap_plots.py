@@ -84,6 +84,17 @@ def test_shap_waterfall_shows_the_values_of_the_user(rng):
     assert first.get_x() + first.get_width() == pytest.approx(model.predict_raw(row).item())
 
 
+def test_shap_plots_of_a_forest_of_two_classes_end_at_a_probability(rng):
+    X = rng.normal(size=(60, 3))
+    model = arboost.RandomForestClassifier(n_estimators=5, random_state=0).fit(X, X[:, 0] > 0)
+    axes = drawn(plots.plot_shap_waterfall(model, X[:1]))
+    end = axes.patches[0].get_x() + axes.patches[0].get_width()
+    assert end == pytest.approx(model.predict_proba(X[:1])[0, 1])
+    assert axes.get_xlabel() == "probability of True"
+    axes = plots.plot_shap_summary(model, X)
+    assert axes.get_xlabel() == "SHAP value: contribution to the probability of True"
+
+
 def test_shap_waterfall_of_dicts_and_of_the_likely_class(rng):
     model, frame = fitted("three", rng)
     row = frame.iloc[0].to_dict()

@@ -53,6 +53,17 @@ def test_shap_values_sum_to_the_raw_scores(task):
     )
 
 
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_shap_values_of_a_forest_sum_to_probabilities(task):
+    X, _ = rows()
+    proba = fitted("RandomForest", task).predict_proba(X)
+    found = section(task, "shap", "RandomForest")
+    assert found["unit"] == "probability"
+    for k, of_class in enumerate(proba[:, 1:].T if task == "binary" else proba.T):
+        total = found["base"][k] + np.sum(found["values"][k], axis=0) + found["rest"][k]
+        assert total == pytest.approx(of_class, abs=1e-3)
+
+
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 def test_partial_dependence_is_that_of_the_model(task):
     X, _ = rows()

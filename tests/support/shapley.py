@@ -37,8 +37,18 @@ def tree_value(forest, tree, row, known, other=None):
     return below(first)
 
 
+def is_difference(model):
+    """Whether raw scores are the probability of the second class minus that of the first."""
+    return model.link == "share_of_two" or (model.classes is not None and model.targets == (1, 1))
+
+
+def explained(model, raw):
+    """Return the scores that SHAP values sum to."""
+    return (1 + raw) / 2 if is_difference(model) else raw
+
+
 def game(model, row, known, background=None):
-    """Return the raw scores of a row with some features present."""
+    """Return the scores of a row with some features present."""
     scores = np.zeros(model.n_outputs)
     others = [None] if background is None else background
     for tree in range(model.n_trees):
@@ -47,7 +57,8 @@ def game(model, row, known, background=None):
             scores[where] += np.squeeze(tree_value(model.forest, tree, row, known, other)) / len(
                 others
             )
-    return model.base_score + (scores / model.n_rounds if model.combine == "mean" else scores)
+    scores = scores / model.n_rounds if model.combine == "mean" else scores
+    return explained(model, model.base_score + scores)
 
 
 def subsets(features):
@@ -93,6 +104,7 @@ def as_dict(model):
     """Return the model in the form that shap.TreeExplainer takes."""
     forest = model.forest
     scale = model.n_rounds if model.combine == "mean" else 1
+    scale *= 2 if is_difference(model) else 1
     trees = []
     for tree in range(model.n_trees):
         nodes = slice(*forest.tree_start[tree : tree + 2])
@@ -114,7 +126,7 @@ def as_dict(model):
         )
     return {
         "trees": trees,
-        "base_offset": model.base_score,
+        "base_offset": explained(model, model.base_score),
         "tree_output": "raw_value",
         "objective": "squared_error",
         "input_dtype": np.float64,

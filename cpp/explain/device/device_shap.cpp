@@ -74,7 +74,14 @@ void DeviceShap::launch(const DeviceForest::Chunk& chunk, const ShapResults& out
                      reinterpret_cast<double*>(chunk.scratch.data()));
 }
 
-void DeviceShap::values(const TableSource& rows, double mean_of, Team& team, RowSink out) const {
+void DeviceShap::values(const TableSource& rows, std::span<const double> divisors, Team& team,
+                        RowSink out) const {
+  if (divisors.size() != n_outputs_) throw std::invalid_argument("not one divisor for each output");
+  Device::Use use(trees_.device());
+  Queue queue;
+  DeviceArray<double> output_divisors(n_outputs_);
+  queue.upload(divisors.data(), n_outputs_, output_divisors);
+  queue.wait();
   const std::size_t row_bytes = n_features_ * n_outputs_ * sizeof(double);
   const bool is_shared = shared_bytes() <= trees_.device().shared_bytes();
   const std::size_t scratch = is_shared ? 0 : n_outputs_ * scratch_bytes();
@@ -82,7 +89,7 @@ void DeviceShap::values(const TableSource& rows, double mean_of, Team& team, Row
     chunk.queue.fill_zero(chunk.results, chunk.rows.n_rows * row_bytes);
     if (trees_.trees().columns.empty()) return;
     launch(chunk,
-           {reinterpret_cast<double*>(chunk.results), mean_of,
+           {reinterpret_cast<double*>(chunk.results), output_divisors.data(),
             static_cast<std::uint32_t>(n_features_), static_cast<std::uint32_t>(n_outputs_)});
   });
 }

@@ -24,8 +24,9 @@ class DeviceShap {
   DeviceShap(const DeviceShap&) = delete;
   DeviceShap& operator=(const DeviceShap&) = delete;
 
-  // double [row][feature][output]; divided by mean_of, where that is not 0.
-  void values(const TableSource& rows, double mean_of, Team& team, RowSink out) const;
+  // double [row][feature][output]; divided by the divisors of the outputs.
+  void values(const TableSource& rows, std::span<const double> divisors, Team& team,
+              RowSink out) const;
 
  private:
   // Bytes of a block in shared memory, if its rows are there.

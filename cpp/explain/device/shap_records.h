@@ -52,7 +52,7 @@ struct ShapPages {
 // values[row][feature][output]
 struct ShapResults {
   double* values;
-  double mean_of;  // 0: sums
+  const double* divisors;  // of the outputs
   std::uint32_t n_features, n_outputs;
 };
 

@@ -92,7 +92,7 @@ def waterfall(
     *,
     has_blocks: bool = True,
 ) -> Any:
-    """Return the contributions to one prediction, from the expected value to the raw score.
+    """Return the contributions to one prediction, from the expected value to the score.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def waterfall(
     steps : sequence of (feature, value, contribution)
         The largest contributions; the rest is one line.
     total : float
-        Raw score.
+        Score.
     width : int
         Columns of the terminal.
     has_blocks : bool
@@ -140,7 +140,7 @@ def waterfall(
         bar = Text(" " * left + block * length, style="green" if step > 0 else "red")
         table.add_row(Text(name), Text(value), f"{step:+.4g}", bar)
     point = " " * round((total - low) * scale) + line
-    table.add_row("raw score", "", f"{total:.4g}", Text(point))
+    table.add_row("score", "", f"{total:.4g}", Text(point))
     return table
 
 

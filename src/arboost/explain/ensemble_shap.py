@@ -1,4 +1,4 @@
-"""SHAP values of ensembles whose predictions are linear in the raw scores of their members.
+"""SHAP values of ensembles whose predictions are linear in the scores of their members.
 
 SHAP values of a sum are the sum of SHAP values. So the values of a mean of regressors or forests,
 and of a stack with a linear final model over them, follow exactly from those of the members. Class
@@ -59,7 +59,7 @@ def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads
 
 
 def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
-    """Return the matrix from raw scores of a member to its share of the prediction."""
+    """Return the matrix from the scores that SHAP values explain to the share of a member."""
     is_linear = member.model.link in ("identity", "shares", "share_of_two")
     if not is_linear or member.output == "votes" or member.model.combine == "median":
         kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
@@ -76,15 +76,16 @@ def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floa
             "members alone. Explain the members and the final estimator themselves, or use "
             "shap.PermutationExplainer of predict."
         )
-    if member.model.link == "share_of_two":  # probabilities (1 - score) / 2 and (1 + score) / 2
-        return np.array([[-0.5, 0.5]]) @ _placed(ensemble, member)
+    if member.model.link == "share_of_two":  # the score is the second of two probabilities
+        return np.array([[-1.0, 1.0]]) @ _placed(ensemble, member)
     return _placed(ensemble, member)
 
 
 def _offset(member: EnsembleMember) -> Floats:
-    """Return the outputs of a member where its raw scores are 0."""
-    share = 0.5 if member.model.link == "share_of_two" else 0.0
-    return np.full(member.n_columns, share)
+    """Return the outputs of a member where its scores are 0."""
+    return (
+        np.array([1.0, 0.0]) if member.model.link == "share_of_two" else np.zeros(member.n_columns)
+    )
 
 
 def _placed(ensemble: Ensemble, member: EnsembleMember) -> Floats:

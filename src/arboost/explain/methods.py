@@ -157,9 +157,10 @@ class ExplainMethods(Model):
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the SHAP values of the rows of X: feature contributions to the raw scores.
+        """Return the SHAP values of the rows of X: feature contributions to the scores.
 
-        The SHAP values of a row and `expected_value` sum to its raw score, before the link.
+        The SHAP values of a row and `expected_value` sum to its raw score, before the link; of
+        trees and forests with two classes, to the probability of the second class.
 
         Parameters
         ----------
@@ -218,8 +219,8 @@ class ExplainMethods(Model):
     ) -> NDArray[np.float64]:
         """Return the base value of the SHAP values, shape (n_outputs,).
 
-        It is the mean raw score of the training rows, by the covers of the leaves, or with a
-        `background` the mean raw score of its rows.
+        It is the mean score of the training rows, by the covers of the leaves, or with a
+        `background` the mean score of its rows.
         """
         from arboost.explain.shap import expected_value
 

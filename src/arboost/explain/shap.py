@@ -1,6 +1,7 @@
-"""Model + table -> SHAP values: the contribution of each feature to the raw scores of a row.
+"""Model + table -> SHAP values: the contribution of each feature to the scores of a row.
 
-The SHAP values of a row and the expected value sum to its raw score. Absent features are averaged
+The SHAP values of a row and the expected value sum to its score: the raw score, or the probability
+of the second class where the raw score is the difference of the two. Absent features are averaged
 over the training rows of each node, by its cover, or over the rows of a background table.
 """
 
@@ -21,11 +22,13 @@ from arboost.data.schema import Schema
 from arboost.data.table import Table, read_raw
 from arboost.errors import DeviceError
 from arboost.model.model import Model
-from arboost.model.on_device import combination, cuda_forest, refuse_device, table_of_array
+from arboost.model.on_device import cuda_forest, refuse_device, table_of_array
+from arboost.model.outputs import is_difference
 from arboost.model.predict import read_table, table_scores
 
 __all__ = [
     "expected_value",
+    "score_name",
     "shap_explanation",
     "shap_interactions",
     "shap_values",
@@ -40,17 +43,22 @@ _MIDNIGHT = datetime.datetime(1970, 1, 1)
 
 
 def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
-    """Return the mean raw score that SHAP values are relative to, shape (n_outputs,)."""
+    """Return the mean score that SHAP values are relative to, shape (n_outputs,)."""
     return table_expected(model, _read_background(model, background), n_threads)
 
 
 def table_expected(model: Model, background: Table | None, n_threads: int) -> Floats:
-    """Return the mean raw score by the covers of a model, or of the rows of a table."""
+    """Return the mean score by the covers of a model, or of the rows of a table."""
     forest = _forest(model, "expected_value")
-    if background is not None:
-        mean: Floats = table_scores(model, background, n_threads=n_threads).mean(axis=0)
-        return mean
-    return model.base_score + _scaled(model, forest.expected())
+    if background is None:
+        return _explained(model, model.base_score) + forest.expected() / _divisors(model)
+    mean: Floats = table_scores(model, background, n_threads=n_threads).mean(axis=0)
+    return _explained(model, mean)
+
+
+def score_name(model: Model) -> str:
+    """Return the name of the score that SHAP values sum to."""
+    return "probability" if model.link in ("share_of_two", "shares") else "raw score"
 
 
 def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:
@@ -74,7 +82,8 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
     n_features = model.schema.n_features
     values = np.empty((table.n_rows, n_features, n_features, model.n_outputs))
     forest.interactions(columns=table.columns, out=values, n_threads=n_threads)
-    return _squeezed(_scaled(model, values))
+    values /= _divisors(model)
+    return _squeezed(values)
 
 
 def shap_explanation(model: Model, X: object, background: object, *, n_threads: int) -> Any:
@@ -116,7 +125,7 @@ def table_shap_values(
         cuda_forest(model, device_number(model.device)).shap_values(
             forest=model.forest,
             columns=table.columns,
-            mean_of=combination(model)["mean_of"],
+            divisors=_divisors(model),
             out=values,
             n_threads=n_threads,
         )
@@ -131,7 +140,8 @@ def table_shap_values(
             out=values,
             n_threads=n_threads,
         )
-    return _scaled(model, values)
+    values /= _divisors(model)
+    return values
 
 
 def _values_of_array(model: Model, X: object, background: object, n_threads: int) -> Floats:
@@ -150,7 +160,7 @@ def _values_of_array(model: Model, X: object, background: object, n_threads: int
     cuda_forest(model, columns.device).shap_values(
         forest=model.forest,
         columns=columns,
-        mean_of=combination(model)["mean_of"],
+        divisors=_divisors(model),
         out=values.address,
         n_threads=n_threads,
     )
@@ -185,11 +195,15 @@ def _read_background(model: Model, background: object) -> Table | None:
     return table
 
 
-def _scaled(model: Model, sums: Floats) -> Floats:
-    """Return the sums over the trees, divided in place where the model is their mean."""
-    if model.combine == "mean":
-        sums /= max(model.n_rounds, 1)
-    return sums
+def _explained(model: Model, raw: Floats) -> Floats:
+    """Return the scores that SHAP values sum to, from raw scores."""
+    return np.where(is_difference(model), (1.0 + raw) / 2, raw)
+
+
+def _divisors(model: Model) -> Floats:
+    """Return the ratio of sums over the trees to contributions to the score, for each output."""
+    n_averaged = max(model.n_rounds, 1) if model.combine == "mean" else 1
+    return n_averaged * np.where(is_difference(model), 2.0, 1.0)
 
 
 def _squeezed(values: Floats) -> Floats:

@@ -17,6 +17,7 @@ __all__ = [
     "Probabilities",
     "TargetPart",
     "check_classifier",
+    "is_difference",
     "require",
     "target_link",
     "target_parts",
@@ -93,6 +94,16 @@ def target_parts(model: OutputSpec) -> list[TargetPart]:
         TargetPart(target_link(n_outputs, len(labels)), labels, first, n_outputs)
         for n_outputs, labels, first in zip(model.targets, model.classes, starts, strict=True)
     ]
+
+
+def is_difference(model: OutputSpec) -> NDArray[np.bool_]:
+    """Return which raw scores are the probability of the second class minus that of the first."""
+    if model.classes is None:
+        return np.zeros(model.n_outputs, np.bool_)
+    parts = target_parts(model)
+    return np.repeat(
+        [part.link == "share_of_two" for part in parts], [part.n_outputs for part in parts]
+    )
 
 
 def require(condition: object, problem: str) -> None:

@@ -136,8 +136,7 @@ inline void walk_pages(ShapRow& row, const ShapPages& pages, double* numbers, co
 inline void store_shap(const ShapRow& row, const ShapPages& pages, const ShapResults& out,
                        std::uint64_t number) {
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) {
-    double value = row.phi[c * row.phi_stride];
-    if (out.mean_of != 0) value /= out.mean_of;
+    const double value = row.phi[c * row.phi_stride] / out.divisors[blockIdx.y];
     out.values[(number * out.n_features + pages.features[c]) * out.n_outputs + blockIdx.y] = value;
   }
 }

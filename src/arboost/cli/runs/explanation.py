@@ -30,7 +30,7 @@ _SHAP_ROWS = 5_000  # sampled for importances
 _PERMUTED_ROWS = 20_000
 _MEANINGS = {
     "gain": "gain: share of the gain of all splits",
-    "shap": "SHAP: mean contribution to the raw score",
+    "shap": "SHAP: mean contribution to the score",
     "permutation": "permutation: increase of the loss",
 }
 
@@ -201,7 +201,7 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
             "prediction": prediction,
             "output": name,
             "expected_value": float(base[column]),
-            "raw_score": total,
+            "score": total,
             "contributions": [
                 {"feature": feature, "value": value, "shap": shap} for feature, value, shap in steps
             ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.explain.shap import shown_columns
+from arboost.explain.shap import score_name, shown_columns
 from arboost.pictures.plots.axes import (
     COLOURS,
     GREY,
@@ -109,7 +109,7 @@ def plot_shap_summary(
         _draw_swarm(axes, len(shown), drawn[:, rest].sum(axis=1), none)
     _draw_colour_bar(axes)
     of = f" of {names[chosen[0]]}" if fitted.kind == "classifier" or len(names) > 1 else ""
-    axes.set_xlabel(f"SHAP value: contribution to the raw score{of}")
+    axes.set_xlabel(f"SHAP value: contribution to the {score_name(fitted)}{of}")
     return finish(axes, has_legend=False)
 
 

@@ -1,4 +1,4 @@
-"""Plot of the SHAP values of one row: from the expected value to its raw score, step by step."""
+"""Plot of the SHAP values of one row: from the expected value to its score, step by step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.explain.shap import shown_columns
+from arboost.explain.shap import score_name, shown_columns
 from arboost.pictures.plots.axes import BLUE, GREY, RED, bar_axes, check_count, finish, label
 from arboost.pictures.plots.models import (
     boolean_names,
@@ -39,7 +39,7 @@ def plot_shap_waterfall(
     n_features: int = 10,
     background: object = None,
 ) -> Axes:
-    """Draw the SHAP values of one row as steps from the expected value to its raw score.
+    """Draw the SHAP values of one row as steps from the expected value to its score.
 
     Features have their values in the row, as the table has them. The largest step is on top; the
     last one is the sum of all other features.
@@ -53,7 +53,7 @@ def plot_shap_waterfall(
         Axes to draw on; None makes a new figure.
     output : int, optional
         Index of the output (class, target, quantile) to draw; None takes the one with the largest
-        raw score.
+        score.
     n_features : int, default=10
         Largest number of features with a step of their own.
     background : table, optional
@@ -98,10 +98,10 @@ def plot_shap_waterfall(
         names.append(f"{len(rest):,} others")
         lengths.append(float(steps[rest].sum()))
     axes = bar_axes(ax, names)
-    _draw_steps(axes, start, lengths)
+    _draw_steps(axes, start, lengths, score_name(fitted))
     name = output_names(fitted, values.shape[1])[chosen]
     of = f" of {name}" if fitted.kind == "classifier" or values.shape[1] > 1 else ""
-    axes.set_xlabel(f"raw score{of}")
+    axes.set_xlabel(f"{score_name(fitted)}{of}")
     return finish(axes, has_legend=False)
 
 
@@ -111,8 +111,8 @@ def _chosen_output(output: int | None, scores: Floats) -> int:
     return chosen_outputs(output, len(scores))[0]
 
 
-def _draw_steps(axes: Axes, start: float, lengths: list[float]) -> None:
-    """Draw the steps, the last one first: the largest ends at the raw score, on top."""
+def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> None:
+    """Draw the steps, the last one first: the largest ends at the score, on top."""
     ends = start + np.cumsum(lengths[::-1])[::-1]
     begins = np.append(ends[1:], start)
     low, high = min(start, *ends), max(start, *ends)
@@ -133,7 +133,7 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float]) -> None:
     axes.plot([start, start], [len(lengths) - 1, below], color=GREY, linewidth=0.6, zorder=0.5)
     words = {"color": GREY, "fontsize": "small"}
     # Each text is on the side of its line that has more room.
-    for value, name, up in ((start, "expected", below), (ends[0], "raw score", -0.65)):
+    for value, name, up in ((start, "expected", below), (ends[0], score, -0.65)):
         text = f" {name} {number_text(float(value), _DIGITS)} "
         on_left = value > (low + high) / 2
         side = "right" if on_left else "left"

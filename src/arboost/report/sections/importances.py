@@ -283,7 +283,7 @@ def _unit(inputs: ReportInput, place: int, sample: Sample, sums: Floats, outputs
     if inputs.classes is None:
         is_value = engine is None or engine.link in ("identity", "ordered")
         return inputs.target or "prediction" if is_value else "raw score"
-    if proba is not None and sums.shape[1] > 1:
-        is_share = np.allclose(sums, proba[sample.rows][:, outputs], atol=1e-6)
-        return "probability" if is_share else "raw score"
-    return "raw score"
+    if proba is None:
+        return "raw score"
+    of_outputs = proba[sample.rows][:, outputs if sums.shape[1] > 1 else -1].reshape(sums.shape)
+    return "probability" if np.allclose(sums, of_outputs, atol=1e-6) else "raw score"
