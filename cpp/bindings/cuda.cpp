@@ -8,11 +8,17 @@
 
 namespace arboost::bindings {
 
+constexpr const char* compiler_package = "nvidia-cuda-nvrtc-cu12";  // of the extra "cuda"
+
 void bind_cuda(nb::module_& m) {
   nb::register_exception_translator(
       [](const std::exception_ptr& error, void*) {
         try {
           std::rethrow_exception(error);
+        } catch (const cuda::MissingCompiler&) {
+          const nb::object type =
+              nb::module_::import_("arboost.errors").attr("MissingCompilerError");
+          PyErr_SetObject(type.ptr(), type("device=\"cuda\"", compiler_package, "cuda").ptr());
         } catch (const cuda::DeviceError& device_error) {
           PyErr_SetString(nb::module_::import_("arboost.errors").attr("DeviceError").ptr(),
                           device_error.what());

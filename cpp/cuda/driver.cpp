@@ -126,10 +126,7 @@ Compiler load_compiler(std::span<const std::string> paths) {
     if (library == nullptr) library = open_library(path.c_str());
   for (const char* name : compiler_names)
     if (library == nullptr) library = open_library(name);
-  if (library == nullptr)
-    throw DeviceError(
-        "the CUDA run-time compiler (NVRTC) was not found. Install it with pip install "
-        "arboost[cuda], or use device=\"cpu\".");
+  if (library == nullptr) throw MissingCompiler();
   Compiler c{};
   if (!find(library, "nvrtcCreateProgram", c.CreateProgram) ||
       !find(library, "nvrtcCompileProgram", c.CompileProgram) ||

@@ -16,6 +16,11 @@ struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The run-time compiler is not installed; becomes arboost.errors.MissingCompilerError.
+struct MissingCompiler : DeviceError {
+  MissingCompiler() : DeviceError("the run-time compiler of CUDA (NVRTC) is not installed") {}
+};
+
 // Handles of the driver.
 using Result = int;
 using Address = std::uint64_t;  // of device memory

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from arboost.errors import (
         DataWarning,
         DeviceError,
+        MissingPackageError,
         ModelFormatError,
         SchemaError,
         WorkerError,
@@ -75,6 +76,7 @@ __all__ = [
     "GradientBoostingRegressor",
     "Grid",
     "Metric",
+    "MissingPackageError",
     "ModelFormatError",
     "MonotoneProof",
     "PartialDependence",
@@ -121,6 +123,7 @@ _MODULES = {
     "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting.regressor",
     "Grid": "arboost.explain.grids",
     "Metric": "arboost.losses.metrics",
+    "MissingPackageError": "arboost.errors",
     "ModelFormatError": "arboost.errors",
     "MonotoneProof": "arboost.explain.monotone",
     "PartialDependence": "arboost.explain.partial_dependence",

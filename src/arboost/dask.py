@@ -12,14 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-try:
+from arboost.errors import needs_packages
+
+with needs_packages("dask", "arboost.dask"):
+    import dask  # noqa: F401
     import distributed
-except ModuleNotFoundError as error:
-    if error.name not in ("distributed", "dask"):
-        raise
-    raise ImportError(
-        "arboost.dask needs the package distributed: pip install 'arboost[dask]'"
-    ) from None
 
 from arboost.distributed.fit import fit_on_cluster
 from arboost.distributed.on_client.cluster import Limits, run_program

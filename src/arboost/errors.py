@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 __all__ = [
     "DataWarning",
     "DeviceError",
+    "MissingCompilerError",
+    "MissingPackageError",
     "ModelFormatError",
     "SchemaError",
     "WorkerError",
+    "needs_packages",
     "warn_caller",
     "warn_first",
     "warnings_collected",
@@ -48,12 +51,50 @@ class DeviceError(RuntimeError):
     """The requested device cannot be used."""
 
 
+class MissingPackageError(ModuleNotFoundError):
+    """An optional package is not installed; the message names the extra that installs it.
+
+    Attributes
+    ----------
+    use : str
+        Beginning of the message: the function or module that needs the package.
+    package, extra : str
+    """
+
+    def __init__(self, use: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{use} needs the package {package}, which is not installed. Install it with "
+            f"pip install 'arboost[{extra}]'.",
+            name=package,
+        )
+        self.use, self.package, self.extra = use, package, extra
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
+        return type(self), (self.use, self.package, self.extra)
+
+
+class MissingCompilerError(MissingPackageError, DeviceError):
+    """The run-time compiler of CUDA is not installed; raised by the core."""
+
+
 class WorkerError(RuntimeError):
     """A worker of a cluster is lost, was silent for too long, or cannot hold its rows."""
 
 
 class DataWarning(UserWarning):
     """The data can be used, but probably not as the user expects."""
+
+
+@contextmanager
+def needs_packages(extra: str, use: str) -> Iterator[None]:
+    """Turn a failed import in the block into MissingPackageError: `use` needs `extra`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", __package__):
+            raise
+        raise MissingPackageError(use, package, extra) from error
 
 
 def warn_caller(message: str, category: type[Warning] = DataWarning) -> None:

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-try:
+from arboost.errors import needs_packages
+
+with needs_packages("ray", "arboost.ray"):
     import ray.data  # noqa: F401 - it may be installed without its extra "data"
-except ModuleNotFoundError as error:
-    if error.name not in ("ray", "ray.data"):
-        raise
-    raise ImportError("arboost.ray needs the package ray: pip install 'arboost[ray]'") from None
 
 from arboost.distributed.fit import fit_on_cluster
 from arboost.distributed.on_ray.cluster import Room, run_program

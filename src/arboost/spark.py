@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-try:
+from arboost.errors import needs_packages
+
+with needs_packages("spark", "arboost.spark"):
     import distributed  # noqa: F401
+    import pandas  # noqa: F401
+    import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name not in ("pyspark", "distributed", "dask"):
-        raise
-    raise ImportError(
-        "arboost.spark needs the packages pyspark and distributed: pip install 'arboost[spark]'"
-    ) from None
 
 from pyspark import ml
 from pyspark.ml.param import Param, Params

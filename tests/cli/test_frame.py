@@ -92,7 +92,7 @@ class TestProcess:
         )
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
-        assert 'pip install "arboost[cli]"' in done.stderr
+        assert "pip install 'arboost[cli]'" in done.stderr
 
     @POSIX
     def test_closed_pipe(self, made):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import tomllib
 
 import pytest
@@ -167,10 +166,3 @@ def test_bad_options_of_a_table(here, args, code, text):
     assert result.err.count("\n") == 1
     assert text in result.err
     assert sorted(os.listdir()) == before
-
-
-def test_without_optuna(here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    code, line = run_quietly("tune", "rows.csv", *LABEL)
-    assert code == 2
-    assert "arboost[tune]" in line

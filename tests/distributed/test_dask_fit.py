@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -157,17 +155,3 @@ def test_workers_in_one_process():
     options = {"processes": False, "threads_per_worker": 2, "dashboard_address": ":0"}
     with LocalCluster(n_workers=3, **options) as cluster, Client(cluster) as client:
         assert run(client, all_messages, 3)
-
-
-def test_without_dask():
-    code = (
-        "import sys; sys.modules['distributed'] = None\n"
-        "try:\n    import arboost.dask\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.strip() == (
-        "arboost.dask needs the package distributed: pip install 'arboost[dask]'"
-    )

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -319,15 +317,3 @@ def test_messages_are_put_in_order():
     assert [transport.receive(1)[0] for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(WorkerError, match=r"b is lost: it was silent for 0\.1 seconds"):
         transport.receive(1)
-
-
-def test_without_ray():
-    code = (
-        "import sys, arboost; assert 'ray' not in sys.modules; sys.modules['ray'] = None\n"
-        "try:\n    import arboost.ray\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.strip() == "arboost.ray needs the package ray: pip install 'arboost[ray]'"

@@ -3,7 +3,6 @@
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -272,18 +271,3 @@ def test_estimator_of_plain_columns(train):
 
 def bytes_of_model(model):
     return pickle.dumps(model.predictor)
-
-
-@pytest.mark.parametrize("missing", ["pyspark", "distributed"])
-def test_without_packages(missing):
-    code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
-        "try:\n    import arboost.spark\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.strip() == (
-        "arboost.spark needs the packages pyspark and distributed: pip install 'arboost[spark]'"
-    )

@@ -277,13 +277,6 @@ def test_explanation_of_classes():
     np.testing.assert_array_equal(found.data, X[:4])
 
 
-def test_explanation_without_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "shap", None)
-    model = DecisionTreeRegressor().fit([[0], [1]], [0, 1])
-    with pytest.raises(ImportError, match=r"pip install arboost\[shap\]"):
-        model.shap_explanation([[0]])
-
-
 def test_models_without_splits():
     model = GradientBoostingRegressor(n_estimators=3).fit([[0.0], [1.0]], [2.0, 2.0])
     assert model.shap_values([[0.0], [5.0]]).tolist() == [[0.0], [0.0]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -209,9 +207,3 @@ def test_written_to_a_file(tmp_path):
     model = model_of("squared")
     assert model.to_onnx(tmp_path / "model.onnx") is None
     assert onnx.load(tmp_path / "model.onnx") == model.to_onnx()
-
-
-def test_without_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"pip install arboost\[onnx\]"):
-        model_of("squared").to_onnx()

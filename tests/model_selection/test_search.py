@@ -1,7 +1,6 @@
 """tune: limits, interrupts, studies of users, failures, logs and bad arguments."""
 
 import logging
-import sys
 
 import numpy as np
 import optuna
@@ -98,12 +97,6 @@ def test_optuna_is_silent_unless_asked(caplog, monkeypatch):
     tune(arboost.DecisionTreeRegressor(), X, noisy(X), trials=2, verbose=2)
     assert "study created" in caplog.text
     assert optuna.logging.get_verbosity() == level
-
-
-def test_without_optuna(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(ImportError, match=r"arboost\[tune\]"):
-        tune(arboost.DecisionTreeRegressor(), numbers(20), numbers(20)[:, 0])
 
 
 @pytest.mark.parametrize(

@@ -197,27 +197,6 @@ def test_a_model_without_rounds():
             draw()
 
 
-def test_without_matplotlib():
-    program = """
-import sys
-sys.modules["matplotlib"] = None
-import numpy as np
-from types import SimpleNamespace
-import arboost
-assert "matplotlib" not in [name for name, module in sys.modules.items() if module]
-model = SimpleNamespace(training_error_bound_=np.ones(1), vote_range_=np.ones(1))
-try:
-    arboost.plots.plot_bound(model)
-except ImportError as error:
-    print(error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert "needs matplotlib, which is not installed" in done.stdout
-    assert "pip install 'arboost[plots]'" in done.stdout
-
-
 def test_import_is_light():
     heavy = ("matplotlib", "sklearn")
     program = f"import sys, arboost.plots; print([m for m in {heavy} if m in sys.modules])"

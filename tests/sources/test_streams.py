@@ -139,5 +139,5 @@ def test_pyarrow_is_needed(monkeypatch, tmp_path):
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"Reading files needs .* \"pip install arboost\[files\]"):
+    with pytest.raises(ImportError, match=r"Reading files needs .*'arboost\[files\]'"):
         open_source(tmp_path)

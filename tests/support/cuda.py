@@ -43,7 +43,7 @@ def _start_emulator():
 def has_compiler():
     """Whether CUDA's run-time compiler is installed."""
     report = compiler_report("shap", 80)
-    return report != "" and "was not found" not in report
+    return report != "" and "which is not installed" not in report
 
 
 def compiler_report(program, architecture):

@@ -132,7 +132,14 @@ PAGES = (
         "errors",
         "Errors and warnings",
         "Exceptions and warnings of the library; wrong arguments are TypeError and ValueError.",
-        ("SchemaError", "ModelFormatError", "DeviceError", "WorkerError", "DataWarning"),
+        (
+            "SchemaError",
+            "ModelFormatError",
+            "DeviceError",
+            "MissingPackageError",
+            "WorkerError",
+            "DataWarning",
+        ),
     ),
 )
 OTHERS = Page("others", "Other names", "Further public names.")

@@ -8,24 +8,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from arboost.errors import MissingPackageError, needs_packages
+
 __all__ = ["main"]
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line, that of the process by default; return the exit code."""
     try:
-        import click  # noqa: F401
+        with needs_packages("cli", "The command line"):
+            import click  # noqa: F401
 
         from arboost.cli.frame import run
     except KeyboardInterrupt:
         sys.stderr.write("arboost: interrupted. Nothing was written.\n")
         return 130
-    except ImportError as error:
-        if error.name != "click":
-            raise
-        sys.stderr.write(
-            'arboost: the command line needs more packages: run pip install "arboost[cli]".\n'
-        )
+    except MissingPackageError as error:
+        sys.stderr.write(f"arboost: {error}\n")
         return 2
 
     return run(sys.argv[1:] if args is None else list(args))

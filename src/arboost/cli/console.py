@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from arboost.errors import needs_packages
+
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
 
@@ -59,6 +61,8 @@ class Console:
         self._rich: RichConsole | None = None
 
     def __enter__(self) -> Self:
+        with needs_packages("cli", "The command line"):
+            import rich  # noqa: F401
         self._warnings = warnings.catch_warnings()
         self._warnings.__enter__()
         warnings.simplefilter("ignore")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from arboost.cli.console import plain_text
+from arboost.errors import MissingPackageError
 
 __all__ = [
     "EXIT_CODES",
@@ -46,7 +47,7 @@ class ExitCode(enum.IntEnum):
 EXIT_CODES = {
     ExitCode.FINE: "done",
     ExitCode.UNEXPECTED: "unexpected error; --debug shows the traceback",
-    ExitCode.USAGE: "wrong option or parameter",
+    ExitCode.USAGE: "wrong option or parameter, or a package is not installed",
     ExitCode.DATA: "data missing, malformed or with other columns",
     ExitCode.MODEL: "model file missing, damaged or not fit for the task",
     ExitCode.OUTPUT: "output cannot be written",
@@ -135,7 +136,7 @@ def writing_output(path: str) -> Iterator[None]:
 def _as(failure: type[Failure]) -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:
+    except (BrokenPipeError, MissingPackageError):
         raise
     except (ValueError, TypeError, OSError, ImportError, EOFError, OverflowError) as error:
         if isinstance(error, TypeError) and not str(error).endswith("."):
@@ -147,7 +148,7 @@ def exit_code(error: BaseException) -> ExitCode:
     """Return the exit code of an error."""
     if isinstance(error, Failure):
         return error.code
-    if isinstance(error, click.UsageError):
+    if isinstance(error, click.UsageError | MissingPackageError):
         return ExitCode.USAGE
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return ExitCode.INTERRUPTED
@@ -166,7 +167,7 @@ def one_line(error: BaseException, code: ExitCode) -> str:
         text = "terminated. Nothing was written."
     elif isinstance(error, click.ClickException):
         text = _usage(error)
-    elif isinstance(error, Failure):
+    elif isinstance(error, Failure | MissingPackageError):
         text = _message(error)
     elif isinstance(error, OSError):
         text = f"cannot write the output: {_message(error)}."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, reading_data
 from arboost.cli.input.standard_input import STANDARD_INPUT, stored_input
+from arboost.errors import needs_packages
 
 if TYPE_CHECKING:
     from arboost.sources.file_source import FileFormat, FileSource
@@ -112,7 +113,8 @@ def open_rows(
     `progress` is called with the bytes
     read so far and the size of all files. Other arguments are those of `read_table`.
     """
-    import pyarrow
+    with needs_packages("cli", "The command line"):
+        import pyarrow
 
     with reading_data(), _named_input([]) as names:
         label = input_label(data)
@@ -210,6 +212,8 @@ def input_label(data: Sequence[str]) -> str:
 
 
 def _open(data: Sequence[str], form: FileFormat, columns: Columns, like: Any) -> FileSource:
+    with needs_packages("cli", "The command line"):
+        import pyarrow  # noqa: F401
     from arboost.cli.input.text_files import check_file
     from arboost.cli.input.text_types import source_like
     from arboost.sources.file_source import open_files

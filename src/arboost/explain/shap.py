@@ -20,7 +20,7 @@ from arboost.data.levels import Levels
 from arboost.data.raw_columns import RawTable
 from arboost.data.schema import Schema
 from arboost.data.table import Table, read_raw
-from arboost.errors import DeviceError
+from arboost.errors import DeviceError, needs_packages
 from arboost.model.model import Model
 from arboost.model.on_device import cuda_forest, refuse_device, table_of_array
 from arboost.model.outputs import is_difference
@@ -88,13 +88,8 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
 
 def shap_explanation(model: Model, X: object, background: object, *, n_threads: int) -> Any:
     """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
-    try:
+    with needs_packages("shap", "shap_explanation"):
         import shap
-    except ImportError as error:
-        raise ImportError(
-            "shap_explanation needs the package shap, which is not installed. Run "
-            "`pip install arboost[shap]`, or take the arrays of shap_values and expected_value."
-        ) from error
     table = read_table(model, X)
     values = _values(model, table, background, n_threads)
     expected = expected_value(model, background, n_threads=n_threads)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from arboost.errors import needs_packages
+
 __all__ = ["FLOAT64", "INT32", "INT64", "STRING", "Graph"]
 
 # ONNX's numbers of element types.
@@ -108,11 +110,6 @@ class Graph:
 
 
 def _import_onnx() -> Any:
-    try:
+    with needs_packages("onnx", "to_onnx"):
         import onnx
-    except ImportError as error:
-        raise ImportError(
-            "to_onnx needs the package onnx, which is not installed. Install it with "
-            '"pip install onnx" or "pip install arboost[onnx]".'
-        ) from error
     return onnx

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from sklearn import config_context, get_config
 
 from arboost.backend import startable, threads
-from arboost.errors import warnings_collected
+from arboost.errors import needs_packages, warnings_collected
 from arboost.model_selection.space import Space
 from arboost.model_selection.trials import TrialResult, Trials
 from arboost.progress import Bar
@@ -42,13 +42,9 @@ _ROUNDS, _SECONDS, _DEFAULT, _REASON = "rounds", "seconds", "default", "reason"
 
 
 def require_optuna() -> None:
-    """Raise ImportError with the name of the extra where Optuna is not installed."""
-    try:
+    """Raise MissingPackageError where Optuna is not installed."""
+    with needs_packages("tune", "arboost.tune"):
         import optuna  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            'arboost.tune needs Optuna, which is not installed. Use: pip install "arboost[tune]"'
-        ) from error
 
 
 @dataclass(frozen=True)

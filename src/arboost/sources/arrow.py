@@ -6,20 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from arboost.errors import needs_packages
 from arboost.sources.paths import compression_of
 
 __all__ = ["naming_file", "open_bytes", "require_pyarrow"]
 
 
 def require_pyarrow(asked: str) -> None:
-    """Raise an error that says how to install PyArrow, unless it is there."""
-    try:
+    """Raise MissingPackageError where PyArrow is not installed."""
+    with needs_packages("files", asked):
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{asked} needs the package pyarrow, which is not installed. Install it with "
-            '"pip install pyarrow" or "pip install arboost[files]".'
-        ) from error
 
 
 @contextmanager

@@ -29,8 +29,6 @@ def convert(
         try:
             with writing_output(output):
                 _write(model, output, suffix, name)
-        except ImportError as error:
-            raise UsageFailure(str(error)) from error
         except (ValueError, TypeError, NotImplementedError) as error:
             raise ModelFailure(str(error)) from error
     console.say(f"wrote {output}, {size_text(os.path.getsize(output))}")

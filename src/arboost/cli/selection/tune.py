@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboost.cli.console import Console, seconds_text, size_text
-from arboost.cli.errors import UsageFailure, writing_output
+from arboost.cli.errors import writing_output
 from arboost.cli.models import TASKS, new_estimator
 from arboost.cli.outputs import (
     check_model_output,
@@ -76,10 +76,7 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
     """Tune a model, save it and write the result."""
     from arboost.model_selection.search import require_optuna
 
-    try:
-        require_optuna()
-    except ImportError as error:
-        raise UsageFailure(str(error)) from error
+    require_optuna()
     selected = read_selected(console, rows)
     refuse_input(options.output, selected.loaded.paths)
     found, seconds = _searched(console, selected, options)

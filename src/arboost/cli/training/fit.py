@@ -11,6 +11,7 @@ from typing import Any
 from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import DataFailure, UsageFailure
 from arboost.cli.models import MODELS, declarations, new_estimator
+from arboost.errors import MissingPackageError
 
 __all__ = ["FitPlan", "as_failures", "fit_rows"]
 
@@ -144,6 +145,8 @@ def as_failures(params: Mapping[str, Any]) -> Iterator[None]:
     """Errors of a fit are failures: of a parameter where the message names one that was given."""
     try:
         yield
+    except MissingPackageError:
+        raise
     except (ValueError, TypeError, ImportError, RuntimeError) as error:
         text = str(error)
         is_device = type(error).__name__ == "DeviceError"

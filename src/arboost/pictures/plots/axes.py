@@ -6,6 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from arboost.errors import needs_packages
 from arboost.pictures.tree_words import printable
 
 if TYPE_CHECKING:
@@ -42,14 +43,8 @@ _MAX_NAME, _MAX_BAR_NAME = 40, 32  # characters
 
 def matplotlib() -> ModuleType:
     """Return the package matplotlib, or raise an error that says how to install it."""
-    try:
+    with needs_packages("plots", "arboost.plots"):
         return import_module("matplotlib")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "arboost.plots needs matplotlib, which is not installed. Install it, for example by "
-            "pip install 'arboost[plots]'.",
-            name=error.name,
-        ) from error
 
 
 def new_axes(ax: Axes | None, height: float = _SIZE[1]) -> Axes:
