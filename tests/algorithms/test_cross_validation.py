@@ -49,6 +49,7 @@ ESTIMATORS = {
     "one side": (C(n_estimators=8, learning_rate=0.5, sampling_method="goss"), 2),
     "by gradient": (C(n_estimators=8, subsample=0.4, sampling_method="gradient_based"), 2),
     "dart": (R(n_estimators=12, **DART), 2),
+    "line search": (C(n_estimators=12, boosting="gradient", line_search="round"), 2),
     "friedman": (C(n_estimators=8, boosting="gradient"), 2),
     "quantiles": (R(n_estimators=8, loss="quantile", alpha=[0.2, 0.8]), 2),
     "exact": (R(n_estimators=8, tree_method="exact"), 2),

@@ -25,6 +25,7 @@ SETTINGS = {
     "parallel trees": {"num_parallel_tree": 2, "subsample": 0.5},
     "DART": {"rate_drop": 0.5},
     "Friedman": {"boosting": "gradient"},
+    "line search": {"boosting": "gradient", "line_search": "round"},
 }
 
 

@@ -24,6 +24,7 @@ SETTINGS = {
     "columns": {"colsample_bytree": 0.7, "colsample_bylevel": 0.8, "colsample_bynode": 0.6},
     "DART": {"rate_drop": 0.5},
     "Friedman": {"boosting": "gradient"},
+    "line search": {"boosting": "gradient", "line_search": "round", "loss": "huber"},
     "poisson": {"loss": "poisson"},
     "absolute error": {"loss": "absolute_error"},
     "two quantiles": {"loss": "quantile", "alpha": [0.2, 0.8]},

@@ -177,6 +177,7 @@ THREADED = {
     "leaf sizes": {"min_samples_leaf": 20, "grow_policy": "leafwise", "max_leaves": 15},
     "vector leaves": {"multi_strategy": "multi_output_tree"},
     "dropout": {"rate_drop": 0.5},
+    "line search": {"boosting": "gradient", "line_search": "round"},
 }
 
 

@@ -92,6 +92,12 @@ MODELS = {
         ),
         TARGET,
     ),
+    "steps by line search": (
+        GradientBoostingRegressor(
+            n_estimators=6, boosting="gradient", line_search="round", loss="huber", subsample=0.7
+        ),
+        TARGET,
+    ),
     "dropped rounds": (GradientBoostingRegressor(n_estimators=6, rate_drop=0.5), TARGET),
     "stopped early": (
         GradientBoostingClassifier(n_estimators=30, learning_rate=1.0, n_iter_no_change=2),

@@ -72,6 +72,20 @@ REGRESSION = {
     ),
     "quantiles": ({"alpha": [0.1, 0.9]}, r"alpha=\[0\.1, 0\.9\] ", 'loss="quantile"'),
     "quantiles of huber": ({"alpha": [0.1, 0.9], "loss": "huber"}, r"alpha=\[0\.1, 0\.9\] "),
+    "line search": (
+        {"line_search": "round"},
+        "line_search='round' .*parabolas",
+        'boosting="gradient"',
+    ),
+    "line search, dropout": (
+        {"line_search": "round", "boosting": "gradient", "rate_drop": 0.5},
+        r"rate_drop=0\.5 .*line_search",
+    ),
+    "line search, limit": (
+        {"line_search": "round", "boosting": "gradient", "max_delta_step": 0.5},
+        r"max_delta_step=0\.5 .*line_search",
+        "max_delta_step=0",
+    ),
     "skip": ({"skip_drop": 0.5}, r"skip_drop=0\.5 .*rate_drop=0", "Set rate_drop"),
     "one": ({"one_drop": True}, "one_drop=True .*rate_drop=0"),
     "tol": ({"n_estimators": 9, "tol": 0.1}, r"tol=0\.1 ", "Set n_iter_no_change"),

@@ -82,6 +82,11 @@ FITS = {
     ),
     "huber": ("number", arboost.GradientBoostingRegressor(loss="huber", **BOOSTED), {}),
     "friedman": ("two", arboost.GradientBoostingClassifier(boosting="gradient", **BOOSTED), {}),
+    "line search": (
+        "number",
+        arboost.GradientBoostingRegressor(boosting="gradient", line_search="round", **BOOSTED),
+        {},
+    ),
     "dropout": ("number", arboost.GradientBoostingRegressor(rate_drop=0.5, **BOOSTED), {}),
     "parallel trees": (
         "number",

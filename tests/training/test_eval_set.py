@@ -112,9 +112,12 @@ def test_weights_of_a_set():
     assert triple.evals_result_ == short.evals_result_
 
 
+LINE_SEARCH = {"boosting": "gradient", "line_search": "round"}
+
+
 def test_model_does_not_depend_on_the_sets():
     plain = model().fit(X_TRAIN, Y_TRAIN)
-    for params in ({}, {"rate_drop": 0.3}, {"num_parallel_tree": 2, "subsample": 0.5}):
+    for params in ({}, {"rate_drop": 0.3}, LINE_SEARCH, {"num_parallel_tree": 2, "subsample": 0.5}):
         plain = model(**params).fit(X_TRAIN, Y_TRAIN)
         watched = model(**params).fit(X_TRAIN, Y_TRAIN, eval_set=[(X_TRAIN, Y_TRAIN), *PAIRS])
         np.testing.assert_array_equal(watched.predict_proba(X), plain.predict_proba(X))

@@ -72,6 +72,8 @@ FITS = {
     "one side": (C(sampling_method="goss", learning_rate=0.4), 3),
     "one-side dart": (R(sampling_method="goss", learning_rate=0.6, **DART, **EARLY), 2),
     "dart": (R(**DART), 2),
+    "line search": (R(boosting="gradient", line_search="round", loss="huber"), 2),
+    "early line search": (C(boosting="gradient", line_search="round", **EARLY), 3),
     "early dart": (C(learning_rate=0.6, **DART, **EARLY), 2),
     "early sampled dart": (R(subsample=0.5, learning_rate=0.6, **DART, **EARLY), 2),
     "forests": (R(num_parallel_tree=3, subsample=0.5), 2),

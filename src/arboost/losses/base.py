@@ -18,14 +18,24 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.model.links import scores_of
 
-__all__ = ["Floats", "Leaves", "Loss", "Target", "limited", "mean", "newton_steps", "read_only"]
+__all__ = [
+    "LARGEST_STEP",
+    "Floats",
+    "Leaves",
+    "Loss",
+    "Target",
+    "limited",
+    "mean",
+    "newton_steps",
+    "read_only",
+]
 
 Floats = NDArray[np.float64]
 Leaves = NDArray[np.uint32]
 
 # A leaf of one class, or of counts that are all 0, has no finite minimiser. Steps end here: e^10
 # moves any odds and any mean by more than data can tell, and scores stay finite over many rounds.
-_LARGEST_STEP = 10.0
+LARGEST_STEP = 10.0
 
 
 @dataclass(frozen=True)
@@ -209,4 +219,4 @@ def newton_steps(sums_g: Floats, sums_h: Floats) -> Floats:
 
 def limited(steps: Floats) -> Floats:
     """Steps on a logarithmic scale, clipped to [-10, 10]; 0 for 0 / 0."""
-    return np.nan_to_num(steps, nan=0.0).clip(-_LARGEST_STEP, _LARGEST_STEP)
+    return np.nan_to_num(steps, nan=0.0).clip(-LARGEST_STEP, LARGEST_STEP)

@@ -57,6 +57,15 @@ _BOOSTING = _table(
         text="Steps of the trees: XGBoost's second-order steps with their penalties, or "
         "Friedman's least-squares trees on the gradient with the loss's own minimum in each leaf.",
     ),
+    Choice(
+        name="line_search",
+        default="leaf",
+        options=("leaf", "round"),
+        always_recorded=False,
+        text='With boosting="gradient": a step length for each leaf, the minimum of the loss '
+        "there, or one for all trees of a round, whose leaves keep the mean negative gradients "
+        "(Friedman's algorithm 1 in its general form).",
+    ),
     BaseScore(
         name="base_score",
         text="Prediction before the first tree: a value of y, or the probability of the second of "

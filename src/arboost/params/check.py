@@ -57,4 +57,8 @@ def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> di
     >>> record({"gamma": 1.0, "eval_metric": [len]})
     {'gamma': 1.0, 'eval_metric': [{'custom': 'len'}]}
     """
-    return {name: table[name].record(value) for name, value in values.items()}
+    return {
+        name: table[name].record(value)
+        for name, value in values.items()
+        if table[name].always_recorded or value != table[name].default
+    }

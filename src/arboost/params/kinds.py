@@ -81,7 +81,9 @@ class Search:
 class Param:
     """One parameter: name, default, text and advice; subclasses define the allowed values.
 
-    `search` has the values that `arboost.tune` tries; None: it is not searched.
+    `search` has the values that `arboost.tune` tries; None: it is not searched. Files of models
+    leave out the default of a parameter without `always_recorded`, so that a new parameter changes
+    the files of no other fits.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Param:
     text: str
     advice: str = ""
     search: Search | None = None
+    always_recorded: bool = True
 
     @property
     def type_name(self) -> str:

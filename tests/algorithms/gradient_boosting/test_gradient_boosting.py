@@ -119,35 +119,6 @@ def test_base_score_of_many_classes(multiclass):
         assert model.model_.params["base_score"] == base_score
 
 
-NUMBERS = [6, 12, 14, 18, 20, 65, 31, 40, 1, 2, 100, 101, 65, 54]
-
-
-def test_first_round_of_three_classes_by_hand():
-    """Friedman's algorithm 6 from scores of 0, with stumps.
-
-    Each class splits where the squared error of the residuals 2/3 and -1/3 is smallest. A leaf of
-    a residuals 2/3 and b residuals -1/3 has the value 2/3 (2a - b) / 3 / (2 (a + b) / 9), that is,
-    (2a - b) / (a + b).
-    """
-    X, y = np.array(NUMBERS, float)[:, np.newaxis], np.repeat([0, 1, 2], [5, 5, 4])
-    model = GradientBoostingClassifier(
-        boosting="gradient",
-        base_score=0,
-        n_estimators=1,
-        learning_rate=1.0,
-        max_depth=1,
-        tree_method="exact",
-    ).fit(X, y)
-    raw = model.predict_raw(X)
-    below = {0: X[:, 0] <= 20, 1: X[:, 0] <= 2, 2: X[:, 0] <= 40}
-    for k, is_below in below.items():
-        is_class = y == k
-        for side in (is_below, ~is_below):
-            a = np.count_nonzero(is_class & side)
-            b = np.count_nonzero(~is_class & side)
-            np.testing.assert_allclose(raw[side, k], (2 * a - b) / (a + b), atol=1e-6)
-
-
 def test_staged(multiclass):
     X, X_test, y, _ = multiclass
     model = GradientBoostingClassifier(n_estimators=4).fit(X, y)

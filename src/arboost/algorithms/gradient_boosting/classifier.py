@@ -41,6 +41,10 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
     boosting : {"newton", "gradient"}, default="newton"
         Steps of the trees: XGBoost's second-order steps with their penalties, or Friedman's
         least-squares trees on the gradient with the loss's own minimum in each leaf.
+    line_search : {"leaf", "round"}, default="leaf"
+        With boosting="gradient": a step length for each leaf, the minimum of the loss there, or one
+        for all trees of a round, whose leaves keep the mean negative gradients (Friedman's
+        algorithm 1 in its general form).
     tree_method : {"hist", "exact", "approx"}, default="hist"
         Candidates for splits: the bin edges of a histogram, all distinct values, or the quantiles
         of a hessian-weighted sketch.
@@ -251,6 +255,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         preset: str = "good",
         loss: str | CustomLoss = "log_loss",
         boosting: str = "newton",
+        line_search: str = "leaf",
         tree_method: str = "hist",
         sketch_eps: float = 0.004,
         sketch_scope: str = "global",

@@ -59,6 +59,9 @@ class BoostingRecipe:
     boosting : {"newton", "gradient"}
         Trees on gradients and hessians, with leaves -G / (H + lambda); or Friedman's: least-squares
         trees on gradients, with leaves that minimise the loss.
+    one_step : bool
+        With boosting "gradient": one step length for all trees of a round, by a line search,
+        instead of values that minimise the loss in each leaf.
     learning_rate : float
         Factor on the values of each tree.
     vector_leaves : bool
@@ -77,11 +80,22 @@ class BoostingRecipe:
     learning_rate: float
     tree: TreeParams
     boosting: str = "newton"
+    one_step: bool = False
     vector_leaves: bool = False
     rows: RowSampling = field(default_factory=RowSampling)
     dropout: Dropout | None = None
     parallel_trees: int = 1
     base_score: Floats | None = None
+
+    @property
+    def refits(self) -> bool:
+        """Whether `Loss.refit` gives the leaf values."""
+        return not self.one_step and self.loss.refits(self.boosting)
+
+    @property
+    def weighs_rounds(self) -> bool:
+        """Whether rounds have factors, which may differ from 1."""
+        return self.one_step or self.dropout is not None
 
     @property
     def width(self) -> int:
@@ -160,6 +174,7 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
     return BoostingRecipe(
         loss=loss,
         boosting=params["boosting"],
+        one_step=params["line_search"] == "round",
         learning_rate=params["learning_rate"],
         vector_leaves=loss.n_outputs > 1 and params.get("multi_strategy") == "multi_output_tree",
         tree=TreeParams(
@@ -187,7 +202,7 @@ def _row_sampling(params: dict[str, Any], loss: Loss, reg_lambda: float) -> RowS
         top_rate=params["top_rate"],
         other_rate=params["other_rate"],
         full_rounds=math.ceil(min(1.0 / params["learning_rate"], 2.0**53)),
-        ordered_leaves=loss.refits(params["boosting"]),
+        ordered_leaves=loss.refits(params["boosting"]) and params["line_search"] == "leaf",
     )
 
 
@@ -205,8 +220,16 @@ def _check_sampling(params: dict[str, Any]) -> None:
 
 
 def _check_boosting(params: dict[str, Any]) -> None:
+    one_step = params["line_search"] == "round"
     if params["boosting"] != "gradient":
+        if one_step:
+            reason = 'leaves of boosting="newton" have the lengths of their parabolas'
+            _refuse("line_search", "round", reason, 'Use boosting="gradient".')
         return
+    for name in ("rate_drop", "max_delta_step"):
+        if one_step and params[name]:
+            reason = 'with line_search="round" the loss alone sets the length of a step'
+            _refuse(name, params[name], reason, f'Use {name}=0, or line_search="leaf".')
     for name in ("reg_lambda", "reg_alpha"):
         if params[name]:
             reason = 'boosting="gradient" has no penalties: each leaf is the minimum of the loss'

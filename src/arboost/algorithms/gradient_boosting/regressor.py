@@ -50,6 +50,10 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     boosting : {"newton", "gradient"}, default="newton"
         Steps of the trees: XGBoost's second-order steps with their penalties, or Friedman's
         least-squares trees on the gradient with the loss's own minimum in each leaf.
+    line_search : {"leaf", "round"}, default="leaf"
+        With boosting="gradient": a step length for each leaf, the minimum of the loss there, or one
+        for all trees of a round, whose leaves keep the mean negative gradients (Friedman's
+        algorithm 1 in its general form).
     tree_method : {"hist", "exact", "approx"}, default="hist"
         Candidates for splits: the bin edges of a histogram, all distinct values, or the quantiles
         of a hessian-weighted sketch.
@@ -248,6 +252,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         alpha: float | Sequence[float] = 0.9,
         tweedie_power: float = 1.5,
         boosting: str = "newton",
+        line_search: str = "leaf",
         tree_method: str = "hist",
         sketch_eps: float = 0.004,
         sketch_scope: str = "global",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.algorithms.gradient_boosting.device_scores import DeviceScores
+from arboost.algorithms.gradient_boosting.line_search import step_length
 from arboost.algorithms.gradient_boosting.recipe import BoostingRecipe
 from arboost.backend import core
 from arboost.grow.grower import grown_forest, make_grower, restore_trees
@@ -51,23 +52,30 @@ class BoostingRounds:
         self.base_score = loss.start(data.target) if start is None else start
         self._scores = self._start(data, self.grower.start_scores)
         self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
-        # Dropout adds rounds again and again, on the processor.
-        device = recipe.tree.device if recipe.dropout is None else "cpu"
+        # Rounds with factors are added on the processor.
+        device = "cpu" if recipe.weighs_rounds else recipe.tree.device
         self._on_device = DeviceScores.of(self.evaluations, self._evaluation_scores, device)
         self.n_rounds = 0
-        self._weights = np.empty(0)  # factors of the rounds under dropout
+        self._weights = np.empty(0)  # factors of the rounds, where they have any
         self._outputs = tuple(recipe.tree_outputs)
         self._proposes = recipe.tree.tree_method == "approx"
-        self._sets_values = recipe.boosting == "gradient" or loss.refits(recipe.boosting)
+        self._sets_values = not recipe.one_step and (
+            recipe.boosting == "gradient" or loss.refits(recipe.boosting)
+        )
         # Whether a tree is added to the training scores before the round is complete: growing has
         # found the leaf of each row, and no tree is walked.
-        self._adds_at_once = recipe.parallel_trees == 1 and recipe.dropout is None
+        self._adds_at_once = recipe.dropout is None and (
+            recipe.parallel_trees == 1 or recipe.one_step
+        )
+        self._direction = np.zeros_like(self._scores) if recipe.one_step else None
         n_sets = 0 if recipe.dropout is None else 1 + len(self.evaluations)
         self._leaves = [core.RowLeaves() for _ in range(n_sets)]
         self._sample = core.Sample()
         self._gradients = self._new_gradients()
         # Friedman's leaf values need hessians, his splits do not.
-        needs_hessians = recipe.boosting == "gradient" and not loss.constant_hessian
+        needs_hessians = (
+            recipe.boosting == "gradient" and not recipe.one_step and not loss.constant_hessian
+        )
         self._newton = self._new_gradients() if needs_hessians else self._gradients
         self._core_params = self._round_params()
         # Whether scores and gradients of rounds in steps stay on the device.
@@ -77,6 +85,7 @@ class BoostingRounds:
             and self._adds_at_once
             and recipe.rows.method == "uniform"
             and not loss.refits(recipe.boosting)
+            and not recipe.one_step
         )
 
     def run_rounds(self, limit: int = 1) -> None:
@@ -113,7 +122,8 @@ class BoostingRounds:
         """Return the parameters of rounds in the core; None for rounds that it cannot run."""
         recipe, loss, target = self.recipe, self.recipe.loss, self.data.target
         quantiles = loss.leaf_quantiles if recipe.boosting == "newton" else ()
-        if not self._adds_at_once or not loss.in_core or (self._sets_values and not quantiles):
+        is_plain = self._adds_at_once and not recipe.one_step and loss.in_core
+        if not is_plain or (self._sets_values and not quantiles):
             return None
         return core.RoundParams(
             loss=loss.kernel,
@@ -146,7 +156,7 @@ class BoostingRounds:
     @property
     def weights(self) -> NDArray[np.float64]:
         """Factor of each round."""
-        return np.ones(self.n_rounds) if self.recipe.dropout is None else self._weights.copy()
+        return self._weights.copy() if self.recipe.weighs_rounds else np.ones(self.n_rounds)
 
     @property
     def evaluation_scores(self) -> list[Scores]:
@@ -183,9 +193,10 @@ class BoostingRounds:
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
         """Return a function that returns the state of this round, even in the middle of the next.
 
-        Scores are left out, unless dropout has added trees several times, in another order.
+        Scores are left out where they are the sum of the trees; under dropout, trees are added
+        several times, in another order.
         """
-        if self.recipe.dropout is not None:
+        if self.recipe.weighs_rounds:
             known = {name: array.copy() for name, array in self.state().items()}
             return lambda: known
         return partial(self._tree_state, self.n_rounds)
@@ -290,7 +301,9 @@ class BoostingRounds:
             )
             if self._sets_values:
                 self._set_values(output, rate)
-            if self._adds_at_once:
+            if self._direction is not None:
+                self.grower.add_leaves(self._direction, output, self.n_threads)
+            elif self._adds_at_once:
                 scores = self._scores if self._steps_on_device else self.scores
                 self.grower.add_leaves(scores, output, self.n_threads)
 
@@ -305,7 +318,7 @@ class BoostingRounds:
     def _set_values(self, output: int, rate: float) -> None:
         """Set node values of the last tree that are not -G / (H + lambda)."""
         recipe, loss, n_nodes = self.recipe, self.recipe.loss, self.grower.n_nodes
-        if loss.refits(recipe.boosting):
+        if recipe.refits:
             leaf = self.grower.leaf_of_row()
             columns = [
                 loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
@@ -328,6 +341,8 @@ class BoostingRounds:
 
     def _settle(self, dropped: NDArray[np.intp]) -> float:
         """Put dropped rounds back with their new weights; return the weight of the new round."""
+        if self._direction is not None:
+            return self._step(self._direction)
         if self.recipe.dropout is None:
             return 1.0
         new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
@@ -339,6 +354,19 @@ class BoostingRounds:
         self._weights[dropped] = after
         self._weights = np.append(self._weights, new)
         return new
+
+    def _step(self, direction: Scores) -> float:
+        """Add the trees of a round to the training scores, times the length of a line search."""
+        recipe, scores = self.recipe, self.scores
+        start = 1.0 / recipe.learning_rate
+        length = step_length(
+            recipe.loss, self.data.target, scores, direction, start, self.n_threads
+        )
+        weight = recipe.learning_rate * length
+        scores += weight * direction
+        direction[:] = 0.0
+        self._weights = np.append(self._weights, weight)
+        return weight
 
     def _add_round(self, weight: float) -> None:
         """Add the new round to all scores that do not have it yet."""
@@ -354,7 +382,7 @@ class BoostingRounds:
             first = self.n_rounds * per_round
             for tree in range(first, first + per_round):
                 output = self._outputs[tree % len(self._outputs)]
-                self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
+                self.grower.add_tree(tree, weight, codes, part.rows, scores, output, self.n_threads)
 
     def _add_rounds(
         self, place: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
