@@ -10,6 +10,7 @@ namespace arboost::bindings {
 namespace nb = nanobind;
 
 void bind_table(nb::module_& m);
+void bind_arrow(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_device_columns(nb::module_& m);
 void bind_storage_plan(nb::module_& m);
@@ -52,6 +53,7 @@ NB_MODULE(_core, m) {
       "Variant of the kernels on this CPU: baseline, avx2 or avx512.");
   arboost::bindings::bind_text(m);
   arboost::bindings::bind_table(m);
+  arboost::bindings::bind_arrow(m);
   arboost::bindings::bind_device_columns(m);
   arboost::bindings::bind_storage_plan(m);
   arboost::bindings::bind_bin(m);

@@ -1,4 +1,4 @@
-// Bindings of tables: arrays, sparse matrices and Arrow streams -> Columns.
+// Bindings of tables: arrays and sparse matrices -> Columns.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -18,7 +18,6 @@
 
 #include "base/limits.h"
 #include "bindings/common.h"
-#include "table/arrow.h"
 #include "table/columns.h"
 #include "table/csr.h"
 #include "table/times.h"
@@ -270,39 +269,11 @@ Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
   return result;
 }
 
-// (columns or None where some are unsupported, fields, a table or not)
-using ArrowAnswer = std::tuple<std::optional<Columns>, std::vector<ArrowColumn>, bool>;
-
-ArrowAnswer from_arrow(const nb::capsule& capsule) {
-  auto* stream =
-      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
-  if (stream == nullptr) throw nb::python_error();
-  ArrowImport import = import_arrow(
-      *stream, [](const char* text) { return PyOS_string_to_double(text, nullptr, nullptr); });
-  std::optional<Columns> columns;
-  if (import.is_complete) columns = std::move(import.table);
-  return {std::move(columns), std::move(import.columns), import.is_table};
-}
-
 }  // namespace
 
 void bind_table(nb::module_& m) {
   using namespace nb::literals;
   constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
-
-  nb::class_<ArrowColumn>(m, "ArrowColumn", "Type and values of a column of an Arrow stream.")
-      .def_ro("name", &ArrowColumn::name)
-      .def_ro("format", &ArrowColumn::format)
-      .def_ro("text", &ArrowColumn::text)
-      .def_ro("is_inexact", &ArrowColumn::is_inexact)
-      .def_prop_ro("unit", [](const ArrowColumn& column) { return column.type.unit; })
-      .def_prop_ro("is_text",
-                   [](const ArrowColumn& column) { return column.type.kind == ArrowKind::text; })
-      .def_prop_ro(
-          "is_supported",
-          [](const ArrowColumn& column) { return column.type.kind != ArrowKind::unsupported; })
-      .def_prop_ro("is_dictionary",
-                   [](const ArrowColumn& column) { return column.index != Type::null; });
 
   nb::class_<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
       .def(
@@ -337,9 +308,6 @@ void bind_table(nb::module_& m) {
            "(rows, values, value of all other rows) of a sparse column; None of a dense one.", own)
       .def("inexact_columns", &arboost::inexact_columns,
            "Indices of columns with integers that a float64 cannot hold.")
-      .def_static("from_arrow", &from_arrow, "stream"_a,
-                  "(columns or None where some are unsupported, what each is, whether the stream "
-                  "was a table and not a single column).")
       .def_prop_ro(
           "has_sparse", [](const Columns& table) { return table.has_sparse(); },
           "Whether a column is sparse.")

@@ -149,6 +149,8 @@ void describe(const ArrowSchema& field, ArrowImport& into) {
     require_arrow(index && is_index(*index), "indices of a dictionary are no integers");
     require_arrow(field.dictionary->format != nullptr, "a dictionary has no format");
     found.index = *index;
+    constexpr std::int64_t ordered_flag = 1;  // ARROW_FLAG_DICTIONARY_ORDERED
+    found.is_ordered = (field.flags & ordered_flag) != 0;
     found.format = field.dictionary->format;
     if (field.dictionary->dictionary == nullptr) found.type = arrow_type(found.format.c_str());
   } else {

@@ -74,7 +74,11 @@ struct ArrowColumn {
   ArrowType type;
   Type index = Type::null;  // where there is a dictionary, the type of its indices
   bool is_inexact = false;  // two distinct times round to one double
+  bool is_ordered = false;  // the dictionary's entries ascend
   Text text;                // where the kind is text
+  // Distinct dictionaries of the batches, where these are ordered: strings or numbers.
+  std::vector<std::vector<std::string>> text_orders;
+  std::vector<std::vector<double>> number_orders;
 };
 
 struct ArrowImport {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>  // integers of a format
-#include <cstring>   // loads from any alignment
+#include <cmath>
+#include <cstring>  // loads from any alignment
 #include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace arboost {
 namespace {
@@ -239,6 +241,12 @@ void each_index(const ArrowArray& array, std::int64_t skip, std::int64_t length,
   }
 }
 
+template <class Order>
+void add_order(Order order, std::vector<Order>& orders) {
+  if (std::find(orders.begin(), orders.end(), order) == orders.end())
+    orders.push_back(std::move(order));
+}
+
 void append_entries(const ArrowArray& array, std::int64_t skip, std::int64_t length,
                     ArrowColumn& column, ArrowReader& reader) {
   check_array(array.dictionary);
@@ -246,6 +254,11 @@ void append_entries(const ArrowArray& array, std::int64_t skip, std::int64_t len
   if (column.type.kind != ArrowKind::text) {
     std::vector<double> entries;
     append_numbers(dictionary, 0, dictionary.length, column.type, reader, entries);
+    if (column.is_ordered) {
+      std::vector<double> order = entries;
+      std::erase_if(order, [](double entry) { return std::isnan(entry); });
+      add_order(std::move(order), column.number_orders);
+    }
     each_index(array, skip, length, column.index, dictionary.length, [&](std::int64_t entry) {
       reader.values.push_back(entry < 0 ? missing : entries[static_cast<std::size_t>(entry)]);
     });
@@ -261,6 +274,12 @@ void append_entries(const ArrowArray& array, std::int64_t skip, std::int64_t len
                 entries[i] = text;
                 if (!is_valid) codes[i] = -1;
               });
+  if (column.is_ordered) {
+    std::vector<std::string> order;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      if (codes[i] != -1) order.emplace_back(entries[i]);
+    add_order(std::move(order), column.text_orders);
+  }
   Text& text = column.text;
   each_index(array, skip, length, column.index, dictionary.length, [&](std::int64_t entry) {
     if (entry < 0) return text.codes.push_back(-1);

@@ -124,6 +124,17 @@ def test_stopping_of_a_large_table():
     assert not HistGradientBoostingRegressor(max_iter=2).fit(X[:100], y[:100]).do_early_stopping_
 
 
+def test_ordered_categories_have_no_order():
+    y = np.arange(60) % 3 == 1
+    frame = pd.DataFrame({"a": pd.Categorical(list("abc") * 20, ordered=True)})
+    model, plain = (
+        HistGradientBoostingClassifier(max_iter=2).fit(X, y)
+        for X in (frame, frame.astype("object"))
+    )
+    assert model.is_categorical_.tolist() == [True]
+    np.testing.assert_array_equal(model.predict_proba(frame), plain.predict_proba(frame))
+
+
 def test_categories():
     frame = pd.DataFrame({"city": pd.Categorical(list("abcd") * 50), "x": np.arange(200) % 7})
     y = frame["city"].isin(["a", "c"]).astype(int)

@@ -284,8 +284,8 @@ class TestArrowStream:
     def test_a_stream_is_read_once(self):
         stream = HandMade()
         capsule = stream.__arrow_c_stream__()
-        core.Columns.from_arrow(capsule)
+        core.columns_of_arrow(capsule)
         with pytest.raises(ValueError, match="read already"):
-            core.Columns.from_arrow(capsule)
+            core.columns_of_arrow(capsule)
         with pytest.raises((TypeError, ValueError)):
-            core.Columns.from_arrow(None)
+            core.columns_of_arrow(None)

@@ -49,8 +49,6 @@ def string_tables(values):
     yield "pandas object categories", pd.DataFrame({"a": pd.Categorical(values, categories=plain)})
     yield "polars", pl.DataFrame({"a": values})
     yield "polars categories", pl.DataFrame({"a": pl.Series(values, dtype=pl.Categorical)})
-    enum = pl.Enum(["unused", *backwards])
-    yield "polars enum", pl.DataFrame({"a": pl.Series(values, dtype=enum)})
     for kind in ("string", "large_string", "string_view", "binary", "large_binary"):
         yield (
             f"arrow {kind}",

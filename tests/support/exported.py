@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 import arboost
 from arboost.data.levels import Levels
@@ -69,6 +70,14 @@ def _mixed(many, name="GradientBoostingRegressor", **params):
     return fit
 
 
+def _ordered(rng):
+    table, y = mixed(rng)
+    frame = pd.DataFrame(table).astype({0: float})
+    for column, levels in {1: WORDS, 2: [7.0, -2.0, 0.0, 1e300, 1.5]}.items():
+        frame[column] = frame[column].astype(pd.CategoricalDtype(levels, ordered=True))
+    return arboost.GradientBoostingRegressor(n_estimators=20, verbose=0).fit(frame, y).model_
+
+
 def two(score):
     return np.where(score > 0.5, "yes", 'n"o')
 
@@ -115,6 +124,7 @@ CASES = {
     "levels_and_missing": _mixed(many=True, n_estimators=20, missing=0.0),
     "levels_of_two": _mixed(many=False, name="GradientBoostingClassifier", n_estimators=10),
     "levels_of_forest": _mixed(many=True, name="RandomForestClassifier", n_estimators=10),
+    "ordered_levels": _ordered,
     "no_trees": lambda rng: CASES["classes"](rng).truncated(0),
     "one_leaf": _boosted(max_depth=1, gamma=1e9),
 }

@@ -22,6 +22,8 @@ def frame(n_rows=N_ROWS, seed=0):
             "weight": rng.integers(0, 3, n_rows).astype(np.float64),
         }
     )
+    sizes = ["small", "medium", "large", "huge"]
+    table["size"] = pd.Categorical.from_codes(table["few"], sizes, ordered=True)
     score = table["real"] * 2 + table["few"] + (table["city"] == "Bonn")
     table["number"] = score + rng.normal(size=n_rows)
     table["two"] = np.where(score > 1, "yes", "no")

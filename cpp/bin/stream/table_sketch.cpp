@@ -130,14 +130,23 @@ void TableSketch::finish() {
 }
 
 void TableSketch::replace_codes(std::size_t column, std::span<const double> codes) {
-  columns_.at(column).visit([&](auto& values) {
-    for (auto& value : *values) {
-      if (std::isnan(value)) continue;
-      const auto code = static_cast<std::size_t>(value);
-      if (code >= codes.size()) throw std::invalid_argument("A level code beyond the levels.");
-      value = static_cast<std::remove_reference_t<decltype(value)>>(codes[code]);
-    }
+  const auto replaced = [&](double value) {
+    const auto code = static_cast<std::size_t>(value);
+    if (code >= codes.size()) throw std::invalid_argument("A level code beyond the levels.");
+    return codes[code];
+  };
+  SampledColumn& own = columns_.at(column);
+  own.visit([&](auto& values) {
+    for (auto& value : *values)
+      if (!std::isnan(value))
+        value = static_cast<std::remove_reference_t<decltype(value)>>(replaced(value));
   });
+  KeySet seen;
+  for (const std::uint64_t key : own.seen.keys()) {
+    const double value = replaced(value_of(key));
+    if (!std::isnan(value)) seen.insert(key_of(value));
+  }
+  own.seen = std::move(seen);
 }
 
 Columns TableSketch::sample() {

@@ -39,7 +39,8 @@ class TableSketch {
   // more rows than there are.
   void push(const Columns& table, const Rows& rows, Team& team);
 
-  // Sampled codes of a column of levels: code c becomes codes[c], when all levels are known.
+  // Codes of a column of levels, sampled and distinct ones: code c becomes codes[c], when all
+  // levels are known.
   void replace_codes(std::size_t column, std::span<const double> codes);
 
   std::size_t n_rows() const { return n_rows_; }

@@ -127,10 +127,12 @@ def monotone_directions(
             )
         directions = list(given)
     for index, direction in enumerate(directions):
-        if direction and schema.levels_of(index) is not None:
+        levels = schema.levels_of(index)
+        if direction and levels is not None and levels.ranks is None:
             raise ValueError(
-                f"{parameter} names the feature {schema.label(index)}, but that is a "
-                "category, whose levels have no order. Leave it out, or pass it as numbers."
+                f"{parameter} names the feature {schema.label(index)}, but that is a category, "
+                "whose levels have no order. Leave it out, or pass it as numbers or as an ordered "
+                "category."
             )
     return directions if any(directions) else []
 

@@ -3,11 +3,14 @@
 Levels are strings, sorted by their UTF-8 bytes, or numbers, sorted by size. A level's code is its
 index in that order, -1 for missing and unknown values; so equal tables of different libraries have
 equal codes. A million levels are three arrays, not a million objects.
+
+Ordered levels have ranks, by which trees split them like numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -17,22 +20,33 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 
-__all__ = ["KINDS", "MAX_SET_LEVELS", "NO_GROUP", "Levels", "encoded_values"]
+__all__ = [
+    "KINDS",
+    "MAX_SET_LEVELS",
+    "NO_GROUP",
+    "Levels",
+    "Order",
+    "encoded_values",
+    "merged_order",
+]
+
+Order = tuple[Any, ...]  # all levels of an ordered category, ascending: bytes, or numbers
 
 # Largest number of levels of a category that is split by sets of levels. The core has room for
 # 255, but on tables of airports and airplanes target encoding wins from about here on.
 MAX_SET_LEVELS = 100
 
 KINDS = ("string", "number")
-_CACHED = ("_index", "numbers")
+_CACHED = ("_index", "by_rank", "numbers")
 NO_GROUP = 255  # of a level without training rows
-_PARTS = ("values", "offsets", "statistic", "groups", "group_means", "shared_groups")
+_PARTS = ("values", "offsets", "statistic", "groups", "group_means", "shared_groups", "ranks")
 _DTYPES: dict[str, Any] = {
     "offsets": np.int64,
     "statistic": np.float64,
     "groups": np.uint8,
     "group_means": np.float64,
     "shared_groups": np.uint8,
+    "ranks": np.int32,
 }
 
 
@@ -56,6 +70,8 @@ class Levels:
         Mean target that each group stands for, ascending.
     shared_groups : uint8 array, or None
         Groups of several rare levels, ascending; every other group is one level.
+    ranks : int32 array of shape (n_levels,), or None
+        Place of each level in the order of an ordered category.
     """
 
     kind: str
@@ -65,6 +81,7 @@ class Levels:
     groups: NDArray[np.uint8] | None = None
     group_means: NDArray[np.float64] | None = None
     shared_groups: NDArray[np.uint8] | None = None
+    ranks: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         for name in _PARTS:
@@ -79,6 +96,23 @@ class Levels:
         """Return the levels of a column of strings, and the level code of each row."""
         values, offsets, codes = text.levels()
         return cls("string", values, offsets), codes
+
+    @classmethod
+    def ordered(cls, order: Order) -> Levels:
+        """Return the levels of an ordered category, all of them, with or without rows."""
+        by_value = sorted(range(len(order)), key=order.__getitem__)
+        values = [order[rank] for rank in by_value]
+        ranks = np.array(by_value, np.int32)
+        if values and isinstance(values[0], bytes):
+            return replace(cls.of_bytes(values), ranks=ranks)
+        return cls("number", np.array(values, np.float64), ranks=ranks)
+
+    @classmethod
+    def of_bytes(cls, texts: Sequence[bytes]) -> Levels:
+        """Return levels of strings in UTF-8 that are sorted."""
+        offsets = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        return cls("string", np.frombuffer(b"".join(texts), np.uint8), offsets)
 
     @classmethod
     def none(cls) -> Levels:
@@ -129,14 +163,31 @@ class Levels:
 
     @property
     def n_set_codes(self) -> int:
-        """Number of codes in the sets of splits: levels or groups; 0 for target means."""
+        """Number of codes in the sets of splits: levels or groups; 0 for means and ranks."""
         if self.group_means is not None:
             return len(self.group_means)
-        return 0 if self.statistic is not None else len(self)
+        return len(self) if self.by_sets else 0
+
+    @property
+    def by_sets(self) -> bool:
+        """Whether splits are sets of levels or groups, not thresholds."""
+        return self.statistic is None and self.ranks is None
+
+    @cached_property
+    def by_rank(self) -> NDArray[np.intp]:
+        """Codes of the levels in their order."""
+        assert self.ranks is not None
+        return np.argsort(self.ranks)
+
+    def label_at_most(self, threshold: float) -> str | float:
+        """Return the last level of an ordered category that is not above a threshold."""
+        return self.label(int(self.by_rank[min(max(int(threshold), 0), len(self) - 1)]))
 
     @cached_property
     def numbers(self) -> NDArray[np.float64] | None:
         """Number of each level in the table of a fit, NaN for missing; None: its code."""
+        if self.ranks is not None:
+            return self.ranks.astype(np.float64)
         if self.groups is None:
             return self.statistic
         numbers = self.groups.astype(np.float64)
@@ -181,7 +232,7 @@ class Levels:
 
     def without_encoding(self) -> Levels:
         """Return the levels alone."""
-        return Levels(self.kind, self.values, self.offsets)
+        return Levels(self.kind, self.values, self.offsets, ranks=self.ranks)
 
     @property
     def in_training(self) -> NDArray[np.bool_]:
@@ -238,6 +289,11 @@ class Levels:
         ):
             raise ValueError("statistics that do not fit their levels")
         self._validate_groups()
+        ranks = self.ranks
+        if ranks is not None and (
+            self.is_encoded or not np.array_equal(np.sort(ranks), np.arange(len(self)))
+        ):
+            raise ValueError("ranks that are no order of their levels")
 
     def _validate_groups(self) -> None:
         groups, means, shared = self.groups, self.group_means, self.shared_groups
@@ -287,3 +343,31 @@ class Levels:
 def encoded_values(statistic: NDArray[np.float64], codes: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the target encoding of each level code; NaN for the code -1."""
     return np.append(statistic, np.nan)[codes]  # the index -1 is the last one
+
+
+def merged_order(orders: Collection[Order]) -> Order | None:
+    """Return the only order of all levels that agrees with each of some orders; None: not one.
+
+    Examples
+    --------
+    >>> merged_order([("low", "high"), ("low", "medium"), ("medium", "high")])
+    ('low', 'medium', 'high')
+    >>> merged_order([("low", "medium"), ("low", "high")])
+    """
+    followers: dict[Any, set[Any]] = {}
+    for order in orders:
+        for level in order:
+            followers.setdefault(level, set())
+        for level, following in pairwise(order):
+            followers[level].add(following)
+    n_before = dict.fromkeys(followers, 0)
+    for following in followers.values():
+        for level in following:
+            n_before[level] += 1
+    merged, free = [], [level for level, count in n_before.items() if not count]
+    while len(free) == 1:  # with two, their order would be open
+        merged.append(free.pop())
+        for level in followers[merged[-1]]:
+            n_before[level] -= 1
+            free += [] if n_before[level] else [level]
+    return tuple(merged) if len(merged) == len(followers) else None

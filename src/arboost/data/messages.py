@@ -17,6 +17,7 @@ __all__ = [
     "names_message",
     "no_column_message",
     "object_message",
+    "order_message",
     "other_type_message",
     "path_message",
     "row_count_message",
@@ -175,6 +176,20 @@ def unseen_message(column: str, n_values: int, n_levels: int) -> str:
         f"None of the {n_values} values in the column {column} of X is among the {n_levels} levels "
         "of fit, so all of them count as missing. Check that it is the same column, written alike."
     )
+
+
+def order_message(column: str, orders: Collection[Collection[Any]]) -> str:
+    """Return the message on dictionaries of an ordered category that tell no single order."""
+    shown = " and ".join(f"[{listing(map(_text, order))}]" for order in list(orders)[:2])
+    return (
+        f"The levels of the column {column} of X have no single order: its dictionaries are "
+        f"{shown}. Use one dictionary of all levels, or name the column in categorical_features, "
+        "for levels without an order."
+    )
+
+
+def _text(level: Any) -> str:
+    return repr(level.decode("utf-8", "replace") if isinstance(level, bytes) else level)
 
 
 def unnamed_message(caller: str, *, is_named: bool) -> str:

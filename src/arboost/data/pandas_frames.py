@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data import messages
+from arboost.data.levels import Order
 from arboost.data.raw_columns import RawTable, from_numpy, is_missing, native, unique_names
 
 __all__ = ["from_pandas"]
@@ -59,12 +60,16 @@ def _add(raw: RawTable, series: Any, label: object, pandas: Any) -> None:
 
 def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
     column_index = int(raw.columns.n_columns)
-    codes, categories = _used(column.codes.to_numpy(), column.categories)
+    codes, categories = column.codes.to_numpy(), column.categories
+    if not column.ordered:
+        codes, categories = _used(codes, categories)
     if _is_arrow(categories.dtype):
         entries = RawTable(core.Columns(len(categories)))
         entries.add_arrow(_stream(categories.array), label)
         if 0 in entries.texts:
             raw.add_text(entries.texts[0].take(codes.astype(np.int64)), is_category=True)
+            if column.ordered:
+                raw.orders[column_index] = [_texts(categories.tolist())]
             return
         values = entries.columns.read(0)
     else:
@@ -72,12 +77,19 @@ def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
     if values.dtype.kind in "mM":
         taken = np.append(values, values.dtype.type("NaT"))[codes]
         raw.add(taken, label)
+        order = ()  # times have theirs
     elif values.dtype.kind in "biuf" or all(isinstance(one, numbers.Real) for one in values):
-        raw.columns.add(np.append(values.astype(np.float64), np.nan)[codes])
+        numbers_of = values.astype(np.float64)
+        raw.columns.add(np.append(numbers_of, np.nan)[codes])
+        order = tuple(numbers_of.tolist())
     else:
-        text, _ = core.Text.of_objects(_as_strings(list(categories), label))
+        strings = _as_strings(list(categories), label)
+        text, _ = core.Text.of_objects(strings)
         raw.add_text(text.take(codes.astype(np.int64)))
+        order = _texts(strings)
     raw.categories.add(column_index)
+    if column.ordered and order:
+        raw.orders[column_index] = [order]
 
 
 def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
@@ -97,6 +109,13 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
         alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
         raise TypeError(messages.mixed_message(label, alike[0], alike[1]))
     return texts
+
+
+def _texts(strings: list[Any]) -> Order:
+    """Return strings in UTF-8, as the core stores them."""
+    return tuple(
+        one if isinstance(one, bytes) else one.encode("utf-8", "surrogatepass") for one in strings
+    )
 
 
 def _add_sparse(raw: RawTable, array: Any, label: object) -> None:

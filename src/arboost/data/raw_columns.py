@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.cuda.tables import columns_of, table_array
 from arboost.data import messages
+from arboost.data.levels import Order
 
 __all__ = [
     "N_DIMENSIONS",
@@ -77,6 +78,8 @@ class RawTable:
         Units of the columns of times, which are in seconds.
     inexact : set of int
         Columns with values beyond the precision of float64.
+    orders : dict of int to list of Order
+        Orders of the levels of ordered categories, one of each dictionary.
     """
 
     columns: core.Columns
@@ -85,14 +88,16 @@ class RawTable:
     categories: set[int] = field(default_factory=set)
     units: dict[int, str] = field(default_factory=dict)
     inexact: set[int] = field(default_factory=set)
+    orders: dict[int, list[Order]] = field(default_factory=dict)
 
     def select(self, indices: Sequence[int]) -> RawTable:
-        """Return columns by their indices, for predictions: without names and types."""
+        """Return columns by their indices, without names and types."""
         pairs = list(enumerate(indices))
         return RawTable(
             self.columns.select(indices),
             texts={new: self.texts[old] for new, old in pairs if old in self.texts},
             units={new: self.units[old] for new, old in pairs if old in self.units},
+            orders={new: self.orders[old] for new, old in pairs if old in self.orders},
         )
 
     def extend(self, other: RawTable) -> None:
@@ -158,7 +163,7 @@ class RawTable:
 
     def add_arrow(self, stream: Any, label: object) -> None:
         """Append the only column of an Arrow stream."""
-        part, fields, _ = core.Columns.from_arrow(stream)
+        part, fields, _ = core.columns_of_arrow(stream)
         if part is None:
             raise TypeError(messages.column_type_message([(label, _arrow_type(fields[0].format))]))
         index = int(self.columns.n_columns)
@@ -173,6 +178,8 @@ class RawTable:
             self.categories.add(index)
         if column.unit:
             self.units[index] = column.unit
+        elif any(column.orders):
+            self.orders[index] = [order for order in column.orders if order]
         if column.is_inexact:
             self.inexact.add(index)
 
@@ -292,7 +299,7 @@ def is_column(value: object) -> bool:
 
 def from_arrow(X: Any) -> RawTable:
     """Return the columns of anything with an Arrow C stream."""
-    columns, fields, is_table = core.Columns.from_arrow(X.__arrow_c_stream__())
+    columns, fields, is_table = core.columns_of_arrow(X.__arrow_c_stream__())
     if not is_table:
         raise ValueError(messages.series_message(X))
     if columns is None:

@@ -51,7 +51,7 @@ class Schema:
 
     @property
     def categorical(self) -> tuple[bool, ...]:
-        """Whether each feature is split by sets of levels: a category without target means."""
+        """Whether each feature is split by sets: a category without target means or an order."""
         return tuple(self.is_category(feature) for feature in range(self.n_features))
 
     @property
@@ -62,7 +62,7 @@ class Schema:
     def is_category(self, feature: int) -> bool:
         """Whether the feature is split by sets of levels."""
         levels = self.levels_of(feature)
-        return levels is not None and levels.statistic is None
+        return levels is not None and levels.by_sets
 
     @cached_property
     def special(self) -> tuple[int, ...]:

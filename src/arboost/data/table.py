@@ -30,7 +30,8 @@ from arboost.cuda.arrays import is_device_array
 from arboost.cuda.tables import host_columns
 from arboost.data import messages
 from arboost.data.feature_names import feature_indices
-from arboost.data.levels import Levels, encoded_values
+from arboost.data.features.level_columns import apply_levels, learn_levels
+from arboost.data.levels import Levels
 from arboost.data.pandas_frames import from_pandas
 from arboost.data.raw_columns import (
     RawTable,
@@ -43,7 +44,7 @@ from arboost.data.raw_columns import (
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
-from arboost.errors import SchemaError, warn_caller, warn_first
+from arboost.errors import SchemaError, warn_caller
 
 __all__ = [
     "ColumnOptions",
@@ -54,7 +55,6 @@ __all__ = [
     "is_records",
     "is_reordered",
     "learn_table",
-    "level_column",
     "read_columns",
     "read_raw",
     "row_of_series",
@@ -187,15 +187,6 @@ def learn_table(
     return Table(raw.columns, schema), notes
 
 
-def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
-    """Return level codes, -1 for missing, as one column of the core."""
-    narrow = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
-    column = core.Columns(n_rows)
-    column.add(codes.astype(narrow))
-    column.set_missing(-1.0)
-    return column
-
-
 def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
     """Return the columns of a table in the order of a schema, with the values of the user."""
     return _match(read_columns(X, schema), schema, caller)
@@ -274,7 +265,7 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
     notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
     levels: list[Levels | None] = [None] * n_columns
     for i in sorted({*raw.texts, *raw.categories, *named}):
-        levels[i], column = _learn_levels(raw, i, notes)
+        levels[i], column = learn_levels(raw, i, notes)
         raw.columns.put(i, column)
     schema = Schema(
         names=raw.names,
@@ -284,37 +275,6 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
         units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
     )
     return schema, notes
-
-
-def _learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, core.Columns]:
-    n_rows = int(raw.columns.n_rows)
-    if i in raw.texts:
-        levels, codes = Levels.of_text(raw.texts[i])
-        is_named = i in raw.categories or i in notes.categories
-        if not is_named and notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
-            return Levels.none(), missing_column(n_rows)
-        return levels, level_column(n_rows, codes)
-    stored = raw.columns.stored(i)
-    if stored is None:
-        levels, codes = Levels.of_numbers(raw.columns.read(i))
-        return levels, level_column(n_rows, codes)
-    rows, values, fill = stored
-    levels, _ = Levels.of_numbers(values if len(rows) == n_rows else np.append(values, fill))
-    return levels, _sparse_levels(n_rows, levels, rows, values, fill)
-
-
-def _sparse_levels(
-    n_rows: int,
-    levels: Levels,
-    rows: NDArray[np.uint32],
-    values: NDArray[np.float64],
-    fill: float,
-) -> core.Columns:
-    codes = levels.codes_of_numbers(np.append(values, fill))
-    column = core.Columns(n_rows)
-    column.add_sparse(rows, codes[:-1].copy(), float(codes[-1]))
-    column.set_missing(-1.0)
-    return column
 
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
@@ -366,26 +326,5 @@ def _apply(raw: RawTable, schema: Schema) -> core.Columns:
                 raise SchemaError(messages.other_type_message(schema.label(i), fitted, given))
             raw.columns.put(i, missing_column(raw.columns.n_rows))
         elif levels is not None:
-            raw.columns.put(i, _apply_levels(raw, i, levels, schema))
+            raw.columns.put(i, apply_levels(raw, i, levels, schema))
     return raw.columns
-
-
-def _apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
-    n_rows = int(raw.columns.n_rows)
-    stored = None if i in raw.texts else raw.columns.stored(i)
-    if stored is not None and levels.numbers is None:
-        return _sparse_levels(n_rows, levels, *stored)
-    if i in raw.texts:
-        codes = levels.codes_of_text(raw.texts[i])
-        n_present = int(raw.texts[i].n_present)
-    else:
-        numbers = raw.columns.read(i)
-        codes = levels.codes_of_numbers(numbers)
-        n_present = int(np.count_nonzero(~np.isnan(numbers)))
-    if n_present > 1 and (codes < 0).all():  # a single value may well be new
-        warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
-    if levels.numbers is None:
-        return level_column(n_rows, codes)
-    column = core.Columns(n_rows)
-    column.add(encoded_values(levels.numbers, codes))
-    return column

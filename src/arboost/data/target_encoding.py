@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.features.level_columns import level_column
 from arboost.data.levels import MAX_SET_LEVELS, NO_GROUP, Levels, encoded_values
 from arboost.data.schema import Schema
-from arboost.data.table import Table, level_column
+from arboost.data.table import Table
 from arboost.data.target import encode_labels, numbers_of
 
 __all__ = [
@@ -147,7 +148,7 @@ def features_to_encode(schema: Schema) -> list[int]:
     return [
         feature
         for feature, levels in enumerate(schema.levels)
-        if levels is not None and len(levels) > MAX_SET_LEVELS and not levels.is_encoded
+        if levels is not None and levels.n_set_codes > MAX_SET_LEVELS and levels.groups is None
     ]
 
 

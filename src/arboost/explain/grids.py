@@ -165,11 +165,13 @@ def _quantile(ordered: Floats, share: float) -> float:
 
 
 def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
-    """Return the codes of the levels; of too many, some evenly spaced by target encoding."""
-    if levels.numbers is None or len(levels) <= most:
+    """Return the codes of the levels; of too many, some evenly spaced by number."""
+    if levels.numbers is None or (len(levels) <= most and levels.ranks is None):
         return np.arange(len(levels))
     order = np.argsort(levels.numbers, kind="stable")
     order = order[~np.isnan(levels.numbers[order])]
+    if len(order) <= most:
+        return order
     chosen: NDArray[np.intp] = order[np.linspace(0, len(order) - 1, most).astype(np.intp)]
     return chosen
 

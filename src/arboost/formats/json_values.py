@@ -138,6 +138,8 @@ def feature_of(schema: Schema, feature: int) -> dict[str, Any]:
                 "group_means": numbers(levels.group_means),
                 "shared_groups": levels.shared_groups.tolist(),
             }
+        if levels.ranks is not None:
+            described["levels"]["ranks"] = levels.ranks.tolist()
     return described
 
 
@@ -162,9 +164,10 @@ def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
         for part in ("statistic", "group_means")
         if part in described
     }
-    for part in ("groups", "shared_groups"):
+    integers: dict[str, Any] = {"groups": np.uint8, "shared_groups": np.uint8, "ranks": np.int32}
+    for part, dtype in integers.items():
         if part in described:
-            encoding[part] = as_integers(described[part], np.uint8)
+            encoding[part] = as_integers(described[part], dtype)
     if kind != "string":
         return Levels(kind, read_numbers(described["values"]), **encoding)
     texts = [

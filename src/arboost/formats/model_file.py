@@ -53,13 +53,13 @@ __all__ = [
 
 # Version 2 added level sets, and levels, units and missing values of the schema; version 3 medians,
 # packed means and several targets; version 4 packed trees of all kinds, leaf distributions, and
-# metadata of the fit; version 5 groups of levels. All versions are read; 5 is written for models
-# with groups, 4 for all others.
+# metadata of the fit; version 5 groups of levels; version 6 ordered levels. All versions are read,
+# and the oldest that holds a model is written.
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
-    version=5,
-    oldest_reader=5,
+    version=6,
+    oldest_reader=6,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
@@ -73,7 +73,7 @@ ENSEMBLE = Format(
     remedy=FORMAT.remedy,
 )
 LAYOUTS = ("compact", "arrays")
-_WITHOUT_GROUPS = 4  # format version
+_OLDEST_VERSION, _WITH_GROUPS = 4, 5  # format versions that are written
 
 _MODEL_FIELDS = ("kind", "link", "trees_per_round", "params", "combine", "provenance")
 _TYPES = {"kind": str, "link": str, "trees_per_round": int, "params": dict, "combine": str}
@@ -108,8 +108,10 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
 
 def format_version(schema: Schema) -> int:
     """Return the oldest format version that can hold a schema."""
-    has_groups = any(levels is not None and levels.groups is not None for levels in schema.levels)
-    return FORMAT.version if has_groups else _WITHOUT_GROUPS
+    levels = [one for one in schema.levels if one is not None]
+    if any(one.ranks is not None for one in levels):
+        return FORMAT.version
+    return _WITH_GROUPS if any(one.groups is not None for one in levels) else _OLDEST_VERSION
 
 
 def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:

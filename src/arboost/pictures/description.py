@@ -216,9 +216,13 @@ def _levels_text(levels: Levels, kind: str) -> str:
         return "empty"
     if len(levels) == 1:
         return f"constant: {_level_text(levels, 0)}"
+    codes: NDArray[np.intp] = np.arange(len(levels))
+    if levels.ranks is not None:
+        codes = levels.by_rank
     doubt = {"key": ", key-like", "text": ", free text", "numbers": ", numbers as strings"}
     how = "sets of levels" if len(levels) <= MAX_SET_LEVELS else "target encoding"
-    shown = [_level_text(levels, code) for code in range(min(len(levels), _MOST_LEVELS))]
+    how = how if levels.ranks is None else "ordered"
+    shown = [_level_text(levels, int(code)) for code in codes[:_MOST_LEVELS]]
     more = ", ..." if len(levels) > _MOST_LEVELS else ""
     return f"{how}{doubt.get(kind, '')}: {', '.join(shown)}{more}"
 

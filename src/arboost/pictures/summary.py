@@ -174,6 +174,7 @@ def _categories(schema: Schema) -> dict[str, str]:
         levels = schema.levels_of(feature)
         assert levels is not None
         how = "target encoding" if levels.statistic is not None else "sets of levels"
+        how = "ordered" if levels.ranks is not None else how
         how = how if levels.groups is None else f"sets of {levels.n_set_codes} groups"
         use = f"{how}, {_counted(len(levels), 'level')}"
         name = shortened(printable(schema.shown_names[feature]) or "''", _MAX_NAME)

@@ -54,16 +54,22 @@ def tree_table(model: Model) -> dict[str, NDArray[Any]]:
 
 
 def _levels(model: Model) -> NDArray[Any]:
-    """Return the list of left levels for set splits, None for other nodes."""
+    """Return the list of left levels for splits of categories, None for other nodes."""
     forest, schema = model.forest, model.schema
     found = np.full(forest.n_nodes, None, object)
     labels: dict[int, list[str | float]] = {}
-    for node in np.flatnonzero(forest.level_set >= 0).tolist():
+    ranked = [one is not None and one.ranks is not None for one in schema.levels]
+    by_rank = forest.is_split & np.isin(forest.feature, np.flatnonzero(ranked))
+    for node in np.flatnonzero((forest.level_set >= 0) | by_rank).tolist():
         feature = int(forest.feature[node])
         levels = schema.levels_of(feature)
         assert levels is not None
         if feature not in labels:
             labels[feature] = [levels.label(code) for code in range(len(levels))]
-        is_left = levels.in_set(forest.level_sets[forest.level_set[node]])
-        found[node] = [labels[feature][code] for code in np.flatnonzero(is_left)]
+        if levels.ranks is not None:
+            codes = levels.by_rank[levels.ranks[levels.by_rank] <= forest.threshold[node]]
+        else:
+            is_left = levels.in_set(forest.level_sets[forest.level_set[node]])
+            codes = np.flatnonzero(is_left)
+        found[node] = [labels[feature][code] for code in codes]
     return found

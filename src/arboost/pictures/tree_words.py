@@ -255,9 +255,12 @@ class TreeWords:
         return levels.in_set(self._forest.level_sets[self._forest.level_set[node]])
 
     def _threshold(self, feature: int, value: float) -> str:
-        unit = self._model.schema.unit_of(feature)
+        schema = self._model.schema
+        unit, levels = schema.unit_of(feature), schema.levels_of(feature)
         if unit and math.isfinite(value):
             return time_text(value, unit)
+        if levels is not None and levels.ranks is not None:
+            return printable(str(levels.label_at_most(value)))
         return self.number(_rounded(value, self._threshold_scale(feature)))
 
     @cached_property

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.features.level_columns import level_column
 from arboost.data.stream.levels import StreamedLevels, encoded_values, value_column
 from arboost.data.stream.merge.columns import ColumnMerge
 from arboost.data.stream.records import Batches, SketchedTable, StreamSpec, changed_message
@@ -27,7 +28,7 @@ from arboost.data.stream.shares import (
     shared_plan,
     shared_sample,
 )
-from arboost.data.table import Table, ingest, level_column
+from arboost.data.table import Table, ingest
 from arboost.data.target import encode_labels, numbers_of
 from arboost.data.target_encoding import (
     TargetEncodedTable,
@@ -222,7 +223,10 @@ def _edges(
         weight = weight[chosen]
     if weight is not None and (weight == weight[0]).all():
         weight = None  # so that edges do not depend on the rounding of sums of equal weights
-    is_level = [schema.levels_of(i) is not None for i in range(schema.n_features)]
+    is_level = [
+        levels is not None and levels.ranks is None
+        for levels in schema.levels or (None,) * schema.n_features
+    ]
     if spec.workers is None:
         edges = sketch.edges(weight, is_level, spec.n_threads)
     else:

@@ -142,6 +142,9 @@ class _Conditions:
         levels, unit = self._schema.levels_of(feature), self._schema.unit_of(feature)
         if unit:
             return f"<= {time_text(threshold, unit)}"
+        if levels is not None and levels.ranks is not None:
+            last = level_text(levels.label_at_most(threshold))
+            return f"<= {shortened(printable(last), _MAX_NAME)}"
         is_rounding = abs(threshold) < _ROUNDING * self._scale[feature]
         number = number_text(0.0 if is_rounding else threshold, _DIGITS)
         is_mean = levels is not None and levels.statistic is not None

@@ -22,6 +22,7 @@ from arboost.compat.sklearn.boosting.hist_trees import tree_predictors
 from arboost.compat.sklearn.boosting.params import engine_params
 from arboost.compat.sklearn.boosting.rows import FitRows
 from arboost.data.schema import Schema
+from arboost.data.table import read_columns
 from arboost.names.arguments import known_arguments
 from arboost.params.check import check
 
@@ -160,7 +161,6 @@ class SklearnHistBoosting(TranslatedBooster):
                 'loss="quantile" needs a quantile, but quantile is None. Use for example '
                 "quantile=0.5."
             )
-        categories = params["categorical_features"]
         engine = engine_params(
             self._ENGINE,
             **given,
@@ -173,7 +173,7 @@ class SklearnHistBoosting(TranslatedBooster):
             subsample=1.0,
             sampling_method="uniform",
             colsample_bynode=params["max_features"],
-            categorical_features="from_dtype" if categories is None else categories,
+            categorical_features=_categories(params["categorical_features"], rows.X),
             monotone_constraints=params["monotonic_cst"],
             random_state=seed,
             verbose=params["verbose"],
@@ -285,6 +285,13 @@ def _validation(
             'early_stopping=True or "auto", or leave them out.'
         )
     return given
+
+
+def _categories(given: Any, X: object) -> Any:
+    """Return the categories for the engine; scikit-learn's levels have no order."""
+    if given is not None and not isinstance(given, str):
+        return given
+    return sorted(read_columns(X).orders) or "from_dtype"
 
 
 def _check_categories(params: dict[str, Any], schema: Schema) -> None:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.levels import Levels
+from arboost.data.features.level_columns import level_column, ordered_levels
+from arboost.data.levels import Levels, Order
 from arboost.data.raw_columns import RawTable, missing_column
 from arboost.data.schema import UNITS, Schema
 from arboost.data.stream.merge.kinds import BatchKinds, ColumnHeader, ColumnKinds
 from arboost.data.stream.rows import naming
-from arboost.data.table import ColumnOptions, level_column, read_columns
+from arboost.data.table import ColumnOptions, read_columns
 from arboost.data.unusual import ColumnNotes
 
 __all__ = ["ColumnMerge", "ColumnPart", "MergedColumns"]
@@ -57,12 +58,15 @@ class ColumnPart(NamedTuple):
         Number of strings of each category.
     inexact : set of int
         Columns with values beyond the precision of float64.
+    orders : dict of int to list of Order
+        Orders of the levels of ordered categories.
     """
 
     kinds: list[BatchKinds]
     levels: dict[int, list[object]]
     n_present: dict[int, int]
     inexact: set[int]
+    orders: dict[int, list[Order]]
 
 
 class ColumnMerge:
@@ -82,6 +86,7 @@ class ColumnMerge:
         self._codes: dict[int, dict[object, int]] = {}  # of levels, by category
         self._n_present: dict[int, int] = {}
         self._inexact: set[int] = set()
+        self._orders: dict[int, list[Order]] = {}
 
     def add(self, X: object, where: str = "") -> core.Columns:
         """Return the columns of the next batch, categories as provisional level codes."""
@@ -100,6 +105,7 @@ class ColumnMerge:
             )
         raw.set_missing(self._options.missing)
         self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
+        self._add_orders(raw.orders)
         self._see(kinds, raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
         for i in range(raw.columns.n_columns):
             if kinds.is_category(i):
@@ -109,7 +115,7 @@ class ColumnMerge:
     def part(self) -> ColumnPart:
         """Return the columns of all batches so far, for other workers."""
         levels = {i: list(known) for i, known in self._codes.items()}
-        return ColumnPart(self._seen, levels, self._n_present, self._inexact)
+        return ColumnPart(self._seen, levels, self._n_present, self._inexact, self._orders)
 
     def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
         """Return the schema of the batches of all workers, of which this one is one.
@@ -175,6 +181,12 @@ class ColumnMerge:
         for i, n_present in part.n_present.items():
             self._n_present[i] = self._n_present.get(i, 0) + n_present
         self._inexact |= part.inexact
+        self._add_orders(part.orders)
+
+    def _add_orders(self, orders: dict[int, list[Order]]) -> None:
+        for i, more in orders.items():
+            known = self._orders.setdefault(i, [])
+            known += [order for order in more if order not in known]
 
     def _level_codes(self, kinds: ColumnKinds, raw: RawTable, i: int) -> core.Columns:
         """Return a category as provisional level codes, -1 for missing."""
@@ -197,6 +209,12 @@ class ColumnMerge:
         """Return the levels of a category in order, and the final codes of provisional ones."""
         known = self._codes[i]
         is_text = kinds[i] == "string"
+        if i in self._orders and i not in kinds.named:
+            levels = ordered_levels(self._orders[i], kinds.label(i), known)
+            assert levels.ranks is not None
+            values = levels.texts() if is_text else levels.values.tolist()
+            rank_of = dict(zip(values, levels.ranks.tolist(), strict=True))
+            return levels, np.array([rank_of[value] for value in known], np.float64)
         levels = _text_levels(known) if is_text else _number_levels(known)
         codes = np.empty(len(known))
         codes[[known[value] for value in sorted(known)]] = np.arange(len(known))  # type: ignore[type-var]
@@ -228,10 +246,7 @@ def _check_level_count(n_levels: int, label: str) -> None:
 
 
 def _text_levels(known: Iterable[object]) -> Levels:
-    texts = sorted(text for text in known if isinstance(text, bytes))
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    return Levels("string", np.frombuffer(b"".join(texts), np.uint8), offsets)
+    return Levels.of_bytes(sorted(text for text in known if isinstance(text, bytes)))
 
 
 def _number_levels(known: Iterable[object]) -> Levels:

@@ -1,0 +1,1 @@
+"""Columns of a table <-> the numbers that trees split: levels."""

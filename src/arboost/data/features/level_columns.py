@@ -1,0 +1,114 @@
+"""Categories of a table <-> level codes, or the ranks and target encodings that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data import messages
+from arboost.data.levels import Levels, Order, encoded_values, merged_order
+from arboost.data.raw_columns import RawTable, missing_column
+from arboost.data.schema import Schema
+from arboost.data.unusual import ColumnNotes
+from arboost.errors import SchemaError, warn_first
+
+__all__ = ["apply_levels", "learn_levels", "level_column", "ordered_levels"]
+
+
+def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
+    """Return level codes, -1 for missing, as one column of the core."""
+    narrow = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
+    column = core.Columns(n_rows)
+    column.add(codes.astype(narrow))
+    column.set_missing(-1.0)
+    return column
+
+
+def learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, core.Columns]:
+    """Return the levels of a category to fit on, and its column."""
+    n_rows = int(raw.columns.n_rows)
+    if i in raw.orders and i not in notes.categories:
+        levels = ordered_levels(raw.orders[i], raw.label(i))
+        codes = _codes(raw, i, levels)
+        return levels, _code_column(n_rows, levels, codes)
+    if i in raw.texts:
+        levels, codes = Levels.of_text(raw.texts[i])
+        is_named = i in raw.categories or i in notes.categories
+        if not is_named and notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
+            return Levels.none(), missing_column(n_rows)
+        return levels, level_column(n_rows, codes)
+    stored = raw.columns.stored(i)
+    if stored is None:
+        levels, codes = Levels.of_numbers(raw.columns.read(i))
+        return levels, level_column(n_rows, codes)
+    rows, values, fill = stored
+    levels, _ = Levels.of_numbers(values if len(rows) == n_rows else np.append(values, fill))
+    return levels, _sparse_levels(n_rows, levels, rows, values, fill)
+
+
+def _sparse_levels(
+    n_rows: int,
+    levels: Levels,
+    rows: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    fill: float,
+) -> core.Columns:
+    codes = levels.codes_of_numbers(np.append(values, fill))
+    column = core.Columns(n_rows)
+    column.add_sparse(rows, codes[:-1].copy(), float(codes[-1]))
+    column.set_missing(-1.0)
+    return column
+
+
+def apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
+    """Return the column of a category with the levels of a fit."""
+    n_rows = int(raw.columns.n_rows)
+    stored = None if i in raw.texts else raw.columns.stored(i)
+    if stored is not None and levels.numbers is None:
+        return _sparse_levels(n_rows, levels, *stored)
+    codes = _codes(raw, i, levels)
+    if (codes < 0).all():
+        n_present = _present_count(raw, i)
+        if n_present > 1:  # a single value may well be new
+            warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
+    return _code_column(n_rows, levels, codes)
+
+
+def _codes(raw: RawTable, i: int, levels: Levels) -> NDArray[np.int32]:
+    """Return the level code of each row, -1 for missing and unknown values."""
+    if i in raw.texts:
+        return levels.codes_of_text(raw.texts[i])
+    return levels.codes_of_numbers(raw.columns.read(i))
+
+
+def _present_count(raw: RawTable, i: int) -> int:
+    if i in raw.texts:
+        return int(raw.texts[i].n_present)
+    return int(np.count_nonzero(~np.isnan(raw.columns.read(i))))
+
+
+def _code_column(n_rows: int, levels: Levels, codes: NDArray[np.int32]) -> core.Columns:
+    """Return a category as one column of the core: its level codes, or the numbers of these."""
+    if levels.numbers is None:
+        return level_column(n_rows, codes)
+    column = core.Columns(n_rows)
+    column.add(encoded_values(levels.numbers, codes))
+    return column
+
+
+def ordered_levels(
+    orders: Collection[Order], label: str, values: Collection[object] = ()
+) -> Levels:
+    """Return the levels of an ordered category, whose dictionaries may be several.
+
+    Raises SchemaError where they tell no single order of all levels, `values` among them.
+    """
+    order = merged_order(orders)
+    if order is None or not set(values).issubset(order):
+        more = [tuple(values)] if order is not None else []
+        raise SchemaError(messages.order_message(label, [*orders, *more]))
+    return Levels.ordered(order)
