@@ -11,7 +11,6 @@ import pickle
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.errors import WorkerError, warnings_collected
+from arboost.lazy import lazy_property
 
 __all__ = [
     "Buffer",
@@ -127,7 +127,7 @@ class Workers:
         """Number of workers."""
         return self._transport.size
 
-    @cached_property
+    @lazy_property
     def core(self) -> core.Workers:
         """The same workers for the reductions of the core."""
         return core.Workers(self._transport, self.rank, self.size)

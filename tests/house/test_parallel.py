@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from arboost import GradientBoostingClassifier, _core
+from arboost.model.model import Model
 
 BIG_ENOUGH_FOR_THREADS = 30_000
 
@@ -31,28 +32,66 @@ def fit_bytes(X, y, n_jobs, tmp_path):
     return path.read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-# Newer Pythons warn that forking a process with threads may hang; the test shows that it does not.
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_fit_in_a_forked_child_after_a_threaded_fit(tmp_path):
-    X, y = table()
-    expected = fit_bytes(X, y, 2, tmp_path)
+def can_fork(test):
+    """Skip a test where processes cannot fork.
+
+    Newer Pythons warn that forking a process with threads may hang; the tests show that it does
+    not.
+    """
+    test = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")(test)
+    return pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")(test)
+
+
+def forked(check):
+    """Return whether a check holds in a forked child; fail where the child hangs."""
     child = os.fork()
     if child == 0:
         try:
-            os._exit(0 if fit_bytes(X, y, 2, tmp_path) == expected else 1)
+            os._exit(0 if check() else 1)
         except BaseException:
             os._exit(2)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
-            assert os.waitstatus_to_exitcode(status) == 0
-            return
+            return os.waitstatus_to_exitcode(status) == 0
         time.sleep(0.02)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    pytest.fail("the forked child hangs")
+    return pytest.fail("the forked child hangs")
+
+
+@can_fork
+def test_fit_in_a_forked_child_after_a_threaded_fit(tmp_path):
+    X, y = table()
+    expected = fit_bytes(X, y, 2, tmp_path)
+    assert forked(lambda: fit_bytes(X, y, 2, tmp_path) == expected)
+
+
+@can_fork
+def test_first_predictions_of_a_child_forked_during_those_of_another_model(monkeypatch):
+    """The child has no thread that would finish what the parent's thread has begun."""
+    X, y = table(200)
+    models = [GradientBoostingClassifier(n_estimators=2).fit(X, y) for _ in range(3)]
+    expected, busy = models[0].predict(X[:1]), models[1].model_
+    has_begun, may_end = threading.Event(), threading.Event()
+    row_model = Model._row_model
+
+    def slow_row_model(self, missing):
+        if self is busy:
+            has_begun.set()
+            may_end.wait(120)
+        return row_model(self, missing)
+
+    monkeypatch.setattr(Model, "_row_model", slow_row_model)
+    thread = threading.Thread(target=lambda: busy.row)
+    thread.start()
+    try:
+        assert has_begun.wait(60)
+        assert forked(lambda: models[2].predict(X[:1]) == expected)
+    finally:
+        may_end.set()
+        thread.join()
 
 
 def test_fits_in_four_threads_at_once(tmp_path):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.lazy import lazy_property
 
 __all__ = [
     "KINDS",
@@ -173,7 +173,7 @@ class Levels:
         """Whether splits are sets of levels or groups, not thresholds."""
         return self.statistic is None and self.ranks is None
 
-    @cached_property
+    @lazy_property
     def by_rank(self) -> NDArray[np.intp]:
         """Codes of the levels in their order."""
         assert self.ranks is not None
@@ -183,7 +183,7 @@ class Levels:
         """Return the last level of an ordered category that is not above a threshold."""
         return self.label(int(self.by_rank[min(max(int(threshold), 0), len(self) - 1)]))
 
-    @cached_property
+    @lazy_property
     def numbers(self) -> NDArray[np.float64] | None:
         """Number of each level in the table of a fit, NaN for missing; None: its code."""
         if self.ranks is not None:
@@ -333,7 +333,7 @@ class Levels:
     def _parts(self) -> tuple[NDArray[Any] | None, ...]:
         return tuple(getattr(self, part) for part in _PARTS)
 
-    @cached_property
+    @lazy_property
     def _index(self) -> core.LevelIndex:
         """Hash table of the strings, built on first use."""
         assert self.offsets is not None

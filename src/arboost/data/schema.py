@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 from arboost.data.levels import Levels
+from arboost.lazy import lazy_property
 
 __all__ = ["UNITS", "Schema"]
 
@@ -64,7 +64,7 @@ class Schema:
         levels = self.levels_of(feature)
         return levels is not None and levels.by_sets
 
-    @cached_property
+    @lazy_property
     def special(self) -> tuple[int, ...]:
         """Indices of the categories and columns of times."""
         return tuple(
@@ -89,7 +89,7 @@ class Schema:
         """Return the unit of a column of times, "" for plain numbers."""
         return self.units[feature] if self.units else ""
 
-    @cached_property
+    @lazy_property
     def shown_names(self) -> tuple[str, ...]:
         """Names of the features; x0, x1 and so on for a table without names."""
         return self.names or tuple(f"x{feature}" for feature in range(self.n_features))

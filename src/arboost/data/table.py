@@ -19,7 +19,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -45,6 +44,7 @@ from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
 from arboost.errors import SchemaError, warn_caller
+from arboost.lazy import lazy_property
 
 __all__ = [
     "ColumnOptions",
@@ -118,7 +118,7 @@ class Table:
     values: core.Columns | core.DeviceColumns
     schema: Schema
 
-    @cached_property
+    @lazy_property
     def columns(self) -> core.Columns:
         """Columns in the memory of the host, copied there at first use."""
         return host_columns(self.values)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.lazy import lazy_property
 from arboost.model.links import scores_of
 
 __all__ = [
@@ -45,7 +45,7 @@ class Target:
     y: Floats
     weight: Floats | None
 
-    @cached_property
+    @lazy_property
     def largest_weight(self) -> float:
         """The largest weight."""
         return 1.0 if self.weight is None else float(self.weight.max())

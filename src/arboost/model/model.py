@@ -6,7 +6,6 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.cuda.devices import check_device
 from arboost.data.schema import Schema
+from arboost.lazy import lazy_property
 from arboost.model.forest import Forest, frozen_array
 from arboost.model.history.check import check_history
 from arboost.model.history.record import with_history
@@ -113,23 +113,23 @@ class Model:
         """Number of boosting rounds."""
         return self.n_trees // self.trees_per_round
 
-    @cached_property
+    @lazy_property
     def packed(self) -> core.PackedForest:
         """The forest in the layout of the core; built on first use."""
         return core.PackedForest(self.forest, self.schema.n_features, self.n_outputs)
 
-    @cached_property
+    @lazy_property
     def on_devices(self) -> dict[int, core.CudaForest]:
         """The forest in the memory of devices, by their numbers; filled on first use."""
         return {}
 
-    @cached_property
+    @lazy_property
     def row(self) -> core.RowModel | None:
         """Predictor of single rows of numbers; None where columns have names or levels."""
         columns_are_numbers = self.schema.names is None and not self.schema.special
         return self._row_model(self.schema.missing) if columns_are_numbers else None
 
-    @cached_property
+    @lazy_property
     def encoded_row(self) -> core.RowModel | None:
         """Predictor of single rows of numbers and level codes, with NaN for missing values."""
         return self._row_model(math.nan)

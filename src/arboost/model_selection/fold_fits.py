@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from arboost.algorithms.members.tables import MemberTable, take_rows, training_t
 from arboost.algorithms.stacking.base import Stacking
 from arboost.data.dataset import Dataset
 from arboost.data.target import Task, target, weights
+from arboost.lazy import lazy_property
 from arboost.losses.base import Floats
 from arboost.model_selection.scoring import Scorer, predict
 from arboost.model_selection.space import owners
@@ -165,7 +165,7 @@ class FoldRows:
     binning_seconds: float = 0.0
     _datasets: dict[Hashable, Dataset | None] = field(default_factory=dict)
 
-    @cached_property
+    @lazy_property
     def held_out(self) -> list[Any]:
         """Tables of the held-out rows of each fold."""
         return [take_rows(self.rows.table.X, held_out) for _, held_out in self.splits]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import unicodedata
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.lazy import lazy_property
 from arboost.model.leaves import depths
 from arboost.model.links import LINKS
 from arboost.model.model import Model
@@ -182,7 +183,7 @@ class TreeWords:
         """Return a value of a node; 0 where it is rounding error next to the largest leaf value."""
         return self.number(_rounded(float(value), self._value_scale))
 
-    @cached_property
+    @lazy_property
     def _value_scale(self) -> float:
         """Largest leaf value of the model."""
         return float(np.abs(self._model.forest.value).max(initial=0.0))
@@ -263,7 +264,7 @@ class TreeWords:
             return printable(str(levels.label_at_most(value)))
         return self.number(_rounded(value, self._threshold_scale(feature)))
 
-    @cached_property
+    @lazy_property
     def _names(self) -> list[str]:
         schema = self._model.schema
         names = []

@@ -9,7 +9,6 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import threads
 from arboost.data.schema import Schema
 from arboost.explain.importances import split_importances
+from arboost.lazy import lazy_property
 from arboost.model.model import Model
 from arboost.model.predict import predictions, probabilities, raw_scores, staged_raw_scores
 from arboost.report.predicted import Block, Predicted, divided, joined, merged
@@ -134,7 +134,7 @@ class ReportModel:
         """Combination of the trees; "" for models without trees."""
         return "" if self.engine is None else self.engine.combine
 
-    @cached_property
+    @lazy_property
     def file_hash(self) -> str | None:
         """SHA-256 of the model file; None where the model has none."""
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import is_sparse
 from arboost.data.table import read_raw
+from arboost.lazy import lazy_property
 from arboost.pictures.plots.models import boolean_names
 from arboost.pictures.tree_words import number_text, shortened, time_text
 
@@ -225,7 +225,7 @@ class Sample:
             for i, column in enumerate(self.columns)
         ]
 
-    @cached_property
+    @lazy_property
     def matrix(self) -> Floats | None:
         """All columns as one matrix; None unless all of them are numbers."""
         if any(column.kind not in ("number", "bool") for column in self.columns):

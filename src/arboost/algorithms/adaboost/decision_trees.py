@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NoReturn, Self, overload
 
 import numpy as np
@@ -35,6 +34,7 @@ from arboost.algorithms.members.arguments import random_states
 from arboost.backend import core, threads
 from arboost.data.target_encoding import features_to_encode
 from arboost.grow.grower import grown_forest, make_grower
+from arboost.lazy import lazy_property
 from arboost.losses.base import Floats, Target
 from arboost.model.forest import Forest
 from arboost.model.predict import read_table, tree_scores
@@ -273,7 +273,7 @@ class TreeMembers(Sequence[Any]):
             return TreeMembers(self.estimator, self.states[:n_trees], model)
         return self._all[index]
 
-    @cached_property
+    @lazy_property
     def _all(self) -> tuple[Any, ...]:
         return tuple(self._member(i) for i in range(len(self)))
 
