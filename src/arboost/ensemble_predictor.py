@@ -109,6 +109,7 @@ class EnsemblePredictor:
         method: str = "predict",
         batch_rows: int = 131_072,
         n_jobs: int | None = None,
+        escape_formulas: bool = False,
     ) -> int:
         """Write the predictions of rows that need not fit in memory; return their number.
 
@@ -124,6 +125,7 @@ class EnsemblePredictor:
             method=method,
             batch_rows=batch_rows,
             n_jobs=n_jobs,
+            escape_formulas=escape_formulas,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -45,6 +45,7 @@ def test_scripts_are_balanced():
 def test_page_forbids_requests_and_names_no_address():
     page = assemble(binary())
     assert "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'" in page
+    assert "; base-uri 'none'; form-action 'none'\">" in page
     assert not re.search(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=[\"']?(?:https?:)?//", page)
     assert "@import" not in page
 

@@ -59,4 +59,5 @@ def _options(model: str, name: str) -> list[str]:
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+    """Return the names that begin so; a name with a control character would be obeyed."""
+    return [name for name in names if name.startswith(incomplete) and name.isprintable()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from arboost.progress import BarStep
 
-__all__ = ["Console", "Phase", "plain_text", "seconds_text", "size_text"]
+__all__ = ["Console", "Phase", "plain_text", "safe_text", "seconds_text", "size_text"]
 
 _PLAIN_SECONDS = 10.0  # between two lines of a phase where no terminal is
 _REFRESH = 8  # drawings a second
@@ -134,13 +135,13 @@ class Console:
             console = _output(color=True)
             for one in results:
                 # Lines of a text are longer than a narrow terminal; wrapping them is its work.
-                console.print(one, soft_wrap=isinstance(one, str))
+                console.print(_safe(one), soft_wrap=isinstance(one, str))
 
     def show_widest(self, *tables: Any) -> None:
         """Write the first table of Rich that is no wider than the terminal, or else the last."""
         console = _output(color=False)
         options = console.options.update(max_width=_WIDEST)
-        for table in tables:
+        for table in map(_safe, tables):
             if console.measure(table, options=options).maximum <= console.width:
                 break
         self.show(table)
@@ -148,7 +149,9 @@ class Console:
     def emit(self, result: Mapping[str, Any]) -> None:
         """Write one JSON object to the standard output, with ``--json``."""
         if self.as_json:
-            click.echo(json.dumps(_plain(result), ensure_ascii=False, allow_nan=False))
+            text = json.dumps(_plain(result), ensure_ascii=False, allow_nan=False)
+            # JSON leaves some control characters as they are, such as the CSI of 8 bits.
+            click.echo(_UNSAFE.sub(lambda hit: json.dumps(hit[0])[1:-1], text))
 
     def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, UserWarning):
@@ -166,7 +169,7 @@ class Phase:
 
     def __init__(self, console: Console, label: str) -> None:
         self._console = console
-        self._label = label
+        self._label = plain_text(label)
         self._started = time.monotonic()
         self._note = ""
         self._count = ""
@@ -191,24 +194,24 @@ class Phase:
     def _draw(
         self, done: int, total: int, count: str, note: str = "", label: str | None = None
     ) -> None:
-        self._count, self._note = count, note
-        self._label = self._label if label is None else label
+        self._count, self._note = count, plain_text(note)
+        self._label = self._label if label is None else plain_text(label)
         if self._progress is not None:
             self._progress.update(
                 self._task,
                 completed=done,
                 total=total,
-                note=note,
+                note=self._note,
                 description=self._label,
                 count=count,
             )
 
     def relabel(self, label: str) -> None:
         """Name the next step of the phase, of which no number of steps is known."""
-        self._count, self._note, self._label = "", "", label
+        self._count, self._note, self._label = "", "", plain_text(label)
         if self._progress is not None:
             self._progress.update(
-                self._task, total=None, completed=0, note="", description=label, count=""
+                self._task, total=None, completed=0, note="", description=self._label, count=""
             )
 
     def step(self, step: BarStep, before: str = "") -> None:
@@ -274,9 +277,48 @@ def _output(*, color: bool) -> RichConsole:
 
 
 def plain_text(text: str) -> str:
-    """Return a text on one line, without characters that could move a terminal's cursor."""
-    words = " ".join(text.split())
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in words)
+    """Return a text on one line, with escapes for all that a terminal could obey."""
+    return safe_text(" ".join(text.split()))
+
+
+# Control characters, those that turn the direction of writing or are invisible, and lone
+# surrogates. Tabs are escaped, too; line breaks are not.
+_UNSAFE = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def safe_text(text: str) -> str:
+    r"""Return a text with escapes for the characters that a terminal could obey.
+
+    Examples
+    --------
+    >>> print(safe_text("price\x1b[2J"))
+    price\x1b[2J
+    """
+    return _UNSAFE.sub(lambda hit: repr(hit[0])[1:-1], text)
+
+
+def _safe(result: Any) -> Any:
+    """Return a text or a table of Rich whose words come from files, safe for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if isinstance(result, str):
+        return safe_text(result)
+    if isinstance(result, Text):
+        if _UNSAFE.search(result.plain):
+            result.plain = safe_text(result.plain)
+        return result
+    if not isinstance(result, Table):
+        raise TypeError(f"no output for a terminal: {type(result).__name__}")
+    for name in ("title", "caption"):
+        setattr(result, name, _safe(getattr(result, name) or ""))
+    for column in result.columns:
+        column.header, column.footer = _safe(column.header), _safe(column.footer)
+        column._cells[:] = map(_safe, column._cells)
+    return result
 
 
 def seconds_text(seconds: float) -> str:

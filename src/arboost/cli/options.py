@@ -24,6 +24,7 @@ __all__ = [
     "quiet_option",
     "row_options",
     "run_options",
+    "safe_csv_option",
     "split_names",
     "table_arguments",
     "target_option",
@@ -165,6 +166,16 @@ def quiet_option(function: F) -> F:
     return click.option("--quiet", "-q", is_flag=True, help="No progress, messages and warnings.")(
         function
     )
+
+
+def safe_csv_option(function: F) -> F:
+    """Add --safe-csv: texts that a spreadsheet would run as formulas are escaped."""
+    return click.option(
+        "--safe-csv",
+        is_flag=True,
+        help="In CSV and TSV output: put ' before texts and names that begin with =, +, -, @, tab "
+        "or carriage return, which a spreadsheet would run as formulas.",
+    )(function)
 
 
 def model_option(function: F) -> F:

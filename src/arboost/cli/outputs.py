@@ -57,7 +57,7 @@ def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
         ) from error
 
 
-def check_table_output(path: str, kind: str | None = None) -> None:
+def check_table_output(path: str, kind: str | None = None, *, safe_csv: bool = False) -> None:
     """Raise OutputFailure or UsageFailure where a table cannot be written; see `check_output`.
 
     Without a kind, the name must tell it.
@@ -66,10 +66,14 @@ def check_table_output(path: str, kind: str | None = None) -> None:
         from arboost.sources.paths import file_kind
 
         try:
-            file_kind(path)
+            kind = file_kind(path)[0]
         except ValueError as error:
             text = str(error).partition(" Rename the file")[0]
             raise UsageFailure(f"{text} Use another name.") from error
+    if safe_csv and kind not in ("csv", "tsv"):
+        raise UsageFailure(
+            f"--safe-csv is for CSV and TSV output, but {path!r} is of kind {kind}. Leave it out."
+        )
     check_output(path)
 
 

@@ -25,11 +25,13 @@ __all__ = [
     "given_parameters",
     "help_params_option",
     "read_settings",
+    "settings_files",
     "settings_option",
 ]
 
 _META = "arboost.parameters"
 _SETTINGS = "arboost.settings"
+_SETTINGS_FILE = "arboost.settings_file"
 _ARGS = "arboost.arguments"
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 _FALSE = {"false": False, "no": False, "off": False, "0": False}
@@ -194,6 +196,12 @@ def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None
         options, parameters = read_settings(path, ctx.command)
         ctx.default_map = {**(ctx.default_map or {}), **options}
         ctx.meta[_SETTINGS] = parameters
+        ctx.meta[_SETTINGS_FILE] = path
+
+
+def settings_files(ctx: click.Context) -> list[str]:
+    """Return the path of --config, if there is one."""
+    return [ctx.meta[_SETTINGS_FILE]] if _SETTINGS_FILE in ctx.meta else []
 
 
 settings_option = click.option(

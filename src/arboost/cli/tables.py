@@ -6,7 +6,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -304,9 +304,15 @@ def require_columns(given: Sequence[str], names: Sequence[str], option: str) -> 
             )
 
 
+def _same_file(one: str, other: str) -> bool:
+    with suppress(OSError, ValueError):  # one of them is not there
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 def refuse_input(output: str, paths: Sequence[str]) -> None:
-    """Raise OutputFailure for an output that is one of the input files."""
-    if os.path.realpath(output) in map(os.path.realpath, paths):
+    """Raise OutputFailure for an output that is one of the input files, by any of its names."""
+    if any(_same_file(output, path) for path in paths):
         raise OutputFailure(
             f"{output!r} is one of the files to read, so it is not overwritten. Give another path."
         )

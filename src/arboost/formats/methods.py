@@ -110,6 +110,7 @@ class ExportMethods(Model):
         method: str = "predict",
         batch_rows: int = 131_072,
         n_jobs: int | None = None,
+        escape_formulas: bool = False,
     ) -> int:
         """Write the predictions of rows that need not fit in memory; needs the package pyarrow.
 
@@ -134,6 +135,9 @@ class ExportMethods(Model):
             Largest number of rows in memory at a time; two batches are.
         n_jobs : int or None
             Number of threads; predictions do not depend on it.
+        escape_formulas : bool, default=False
+            Put an apostrophe before texts and column names of a CSV or TSV file that begin with
+            =, +, -, @, a tab or a carriage return, which a spreadsheet would run as formulas.
 
         Returns
         -------
@@ -166,4 +170,5 @@ class ExportMethods(Model):
             method=method,
             batch_rows=batch_rows,
             n_jobs=n_jobs,
+            escape_formulas=escape_formulas,
         )

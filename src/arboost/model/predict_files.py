@@ -28,7 +28,7 @@ __all__ = ["predict_to_file"]
 _METHODS = ("predict", "predict_proba", "predict_raw")
 
 
-def predict_to_file(
+def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     model: Any,
     source: Any,
     path: str | os.PathLike[str],
@@ -38,6 +38,7 @@ def predict_to_file(
     batch_rows: int,
     n_jobs: int | None,
     kind: str | None = None,
+    escape_formulas: bool = False,
 ) -> int:
     """Write the predictions of all rows of a source; return the number of rows.
 
@@ -45,8 +46,12 @@ def predict_to_file(
     schema and classes; `Predictor.predict_files` has the parameters.
     """
     require_pyarrow("predict_files")
-    if kind is None:
-        file_kind(os.fsdecode(path))
+    kind_of_file = file_kind(os.fsdecode(path))[0] if kind is None else kind
+    if escape_formulas and kind_of_file not in ("csv", "tsv"):
+        raise ValueError(
+            f"escape_formulas=True is for CSV and TSV files, but {os.fsdecode(path)!r} is none. "
+            "Leave it out."
+        )
     _check_method(model, method)
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
@@ -66,7 +71,9 @@ def predict_to_file(
     first = next(batches, None)
     if first is None:
         first = predicted(_no_rows(rows, model), rows.label)
-    return write_batches(chain([first], batches), first.schema, path, kind=kind)
+    return write_batches(
+        chain([first], batches), first.schema, path, kind=kind, escape_formulas=escape_formulas
+    )
 
 
 def _check_method(model: Any, method: str) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
@@ -17,7 +18,12 @@ __all__ = ["write_batches"]
 
 
 def write_batches(
-    batches: Iterable[Any], schema: Any, path: str | os.PathLike[str], *, kind: str | None = None
+    batches: Iterable[Any],
+    schema: Any,
+    path: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    escape_formulas: bool = False,
 ) -> int:
     """Write record batches to a file; return the number of rows.
 
@@ -29,7 +35,12 @@ def write_batches(
         File to write; a failure leaves the file that was there before.
     kind : str, optional
         Kind of the file; that of its name by default.
+    escape_formulas : bool
+        Whether texts and names of CSV and TSV files are no formulas of spreadsheets.
     """
+    if escape_formulas:
+        batches = map(_without_formulas, batches)
+        schema = _without_formulas(schema.empty_table()).schema
     remove_orphans(path)
     name = os.fsdecode(path)
     n_rows = 0
@@ -46,6 +57,21 @@ def write_batches(
         finally:
             writer.close()
     return n_rows
+
+
+def _without_formulas(batch: Any) -> Any:
+    """Return a batch with an apostrophe before texts and names that begin like formulas."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    columns = [
+        pc.replace_substring_regex(column, r"\A([=+\-@\t\r])", r"'\1")
+        if types.is_string(column.type) or types.is_large_string(column.type)
+        else column
+        for column in batch.columns
+    ]
+    names = [re.sub(r"\A([=+\-@\t\r])", r"'\1", name) for name in batch.schema.names]
+    return type(batch).from_arrays(columns, names)
 
 
 class _Sink(io.RawIOBase):

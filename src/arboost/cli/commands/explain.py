@@ -14,6 +14,7 @@ from arboost.cli.options import (
     output_option,
     quiet_option,
     run_options,
+    safe_csv_option,
     target_option,
 )
 
@@ -36,6 +37,7 @@ __all__ = ["command"]
     "--top", type=click.IntRange(1), default=20, show_default=True, help="Features to show."
 )
 @output_option("File of the SHAP values of all rows, by its suffix.")
+@safe_csv_option
 @input_options
 @run_options
 @json_option

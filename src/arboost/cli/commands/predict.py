@@ -16,6 +16,7 @@ from arboost.cli.options import (
     output_option,
     quiet_option,
     run_options,
+    safe_csv_option,
     table_arguments,
 )
 
@@ -40,6 +41,7 @@ __all__ = ["command"]
     type=click.Choice(FORMATS),
     help="Kind of the output where its name does not tell it; csv for -.",
 )
+@safe_csv_option
 @input_options
 @run_options
 @json_option

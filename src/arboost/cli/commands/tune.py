@@ -19,7 +19,12 @@ from arboost.cli.options import (
     target_option,
     task_option,
 )
-from arboost.cli.parameters import ParameterCommand, given_parameters, settings_option
+from arboost.cli.parameters import (
+    ParameterCommand,
+    given_parameters,
+    settings_files,
+    settings_option,
+)
 
 __all__ = ["command"]
 
@@ -83,4 +88,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     own = {name: options.pop(name) for name in (*names, "seed")}
     with Console(quiet=options.pop("quiet"), as_json=options.pop("as_json")) as console:
         rows = RowOptions(**options)
-        tune_model(console, rows, TuneOptions.of(rows.data, parameters=parameters, **own))
+        tune_model(
+            console,
+            rows,
+            TuneOptions.of(rows.data, parameters=parameters, settings=settings_files(ctx), **own),
+        )

@@ -45,7 +45,8 @@ def explain(console: Console, *, model: str, data: Sequence[str], **options: Any
     if row is not None and output is not None:
         raise UsageFailure("--row and -o are two results: use one of them.")
     if output is not None:
-        check_table_output(output)
+        check_table_output(output, safe_csv=options["safe_csv"])
+        refuse_input(output, [model])
     loaded = load_model(model, options["device"])
     if output is not None:
         _write_values(console, loaded, data, output, options)
@@ -278,7 +279,12 @@ def _write_values(
             if first is None:
                 raise DataFailure("the table has no rows to explain.")
             with writing_output(output):
-                n_rows = write_batches(chain([first], batches), first.schema, output)
+                n_rows = write_batches(
+                    chain([first], batches),
+                    first.schema,
+                    output,
+                    escape_formulas=options["safe_csv"],
+                )
         phase.result = (
             f"wrote the SHAP values of {n_rows:,} rows to {output}, "
             f"{size_text(os.path.getsize(output))} in {seconds_text(phase.seconds)}"

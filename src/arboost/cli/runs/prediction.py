@@ -30,7 +30,8 @@ def predict(
     method = _method(proba=options["proba"], raw=options["raw"])
     to_stdout = output == "-"
     if not to_stdout:
-        check_table_output(output, options["output_format"])
+        check_table_output(output, options["output_format"], safe_csv=options["safe_csv"])
+        refuse_input(output, [model])
     elif console.as_json:
         raise UsageFailure("--json and -o - would both write to the standard output.")
     loaded = load_model(model, options["device"])
@@ -101,6 +102,7 @@ def _write(
                 batch_rows=MOST_ROWS,
                 n_jobs=options["jobs"],
                 kind=options["output_format"] or ("csv" if options["output"] == "-" else None),
+                escape_formulas=options["safe_csv"],
             )
     except DataFailure as error:
         label = repr(input_label(data))

@@ -37,14 +37,15 @@ def report(
     segments = split_names(options["segments"])
     _check_segments(loaded, segments)
     rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
-    refuse_input(output, rows.paths)
+    others = [model, *rows.paths, *([] if options["compare"] is None else [options["compare"]])]
+    refuse_input(output, others)
     table, weight = rows.table, None
     if options["weight"] is not None:
         check_weights(table.column(options["weight"]), options["weight"])
         weight = table.column(options["weight"]).to_numpy()
         if options["weight"] not in loaded.feature_names:
             table = table.drop_columns([options["weight"]])
-    train = _training(console, loaded, name, options)
+    train = _training(console, loaded, name, output, options)
     with console.phase(f"reporting on {table.num_rows:,} rows") as phase:
         with reading_data():
             found = loaded.report(
@@ -97,11 +98,12 @@ def _check_segments(model: Any, segments: Sequence[str]) -> None:
         )
 
 
-def _training(console: Console, model: Any, target: str, options: Any) -> Any:
+def _training(console: Console, model: Any, target: str, output: str, options: Any) -> Any:
     """Return the training table with the columns of the model, and the target if it is there."""
     if not options["train"]:
         return None
     rows = read_rows(console, model, options["train"], [target], options["form"])
+    refuse_input(output, rows.paths)
     return rows.table
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,8 @@ class TuneOptions:
     trials, folds, jobs : int or None
     metric : str or None
     seed : int
+    settings : sequence of str
+        Files of settings that the options are from.
     """
 
     model: str
@@ -56,6 +58,7 @@ class TuneOptions:
     metric: str | None
     jobs: int | None
     seed: int
+    settings: Sequence[str] = ()
 
     def check(self) -> None:
         """Raise for wrong parameters and outputs, before any work."""
@@ -78,7 +81,10 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
 
     require_optuna()
     selected = read_selected(console, rows)
-    refuse_input(options.output, selected.loaded.paths)
+    inputs = [*selected.loaded.paths, *options.settings]
+    refuse_input(options.output, inputs)
+    if options.params_out is not None:
+        refuse_input(options.params_out, inputs)
     found, seconds = _searched(console, selected, options)
     n_bytes = save_model(found.estimator, options.output)
     if options.params_out is not None:

@@ -14,7 +14,7 @@ from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure, reading_data
 from arboost.cli.models import TASKS, declarations
 from arboost.cli.outputs import check_model_output, default_model_path, save_model
-from arboost.cli.parameters import check_parameters, given_parameters
+from arboost.cli.parameters import check_parameters, given_parameters, settings_files
 from arboost.cli.scores import Evaluation, evaluate_rows, fold_scores
 from arboost.cli.tables import Loaded, read_table, refuse_input, require_columns, resolve_names
 from arboost.cli.training.batches import fits_in_memory, train_in_batches
@@ -78,6 +78,7 @@ class TrainOptions:
         output = options.pop("output")
         if output is None:
             output = default_model_path(options["data"])
+        refuse_input(output, settings_files(ctx))
         found = cls(output=output, parameters=given, **options)
         found.check()
         return found
