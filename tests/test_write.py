@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 
 import arboost
 from arboost.training.checkpoint import Checkpoint
-from arboost.write import remove_orphans, write_file
+from arboost.write import remove_orphans, replaced_file, write_file
 from support.processes import run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals of POSIX")
@@ -195,6 +196,38 @@ def test_a_full_disk_ends_no_fit(path, monkeypatch):
     assert rounds[0] == 10
     np.testing.assert_array_equal(model.predict(X), expected)
     assert os.listdir(path.parent) == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_replaced_file_keeps_its_mode(mode, path):
+    """The scratch file has it before its first byte."""
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    with replaced_file(path) as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == mode
+        file.write(b"new")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert path.read_bytes() == b"new"
+
+
+def test_a_new_file_follows_the_umask(path):
+    before = os.umask(0o027)
+    try:
+        write_file(path, b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_models_and_predictions_keep_the_mode_of_private_files(path):
+    table, written = path.with_suffix(".csv"), path.with_suffix(".out.csv")
+    table.write_text("a,b\n1,2\n3,4\n")
+    model = arboost.DecisionTreeRegressor().fit(table, "b")
+    for one in (path, written):
+        one.touch(0o600)
+    model.save(path)
+    model.model_.predict_files(table, written)
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (path, written)} == {0o600}
 
 
 def test_pipes_and_devices_stay(tmp_path):

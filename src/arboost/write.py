@@ -4,6 +4,9 @@ The bytes go to a scratch file in the same folder, reach the disk, and only then
 
     model.arb.3f9c01b2d4e5.tmp  ──rename──▶  model.arb
 
+A file that is replaced keeps its permissions, and its owner where the system allows; a new one has
+those of the process's umask.
+
 A writer holds a lock on its scratch file. The system releases it when the process ends, so that a
 scratch file without a lock is an orphan of a killed writer.
 """
@@ -14,6 +17,7 @@ import contextlib
 import os
 import re
 import secrets
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -69,6 +73,7 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     with write_errors(path):
         scratch, file = _open_scratch(target)
     try:
+        _copy_permissions(target, file)
         yield file
         with write_errors(path):
             file.flush()
@@ -119,6 +124,17 @@ def _open_scratch(target: str) -> tuple[str, BinaryIO]:
         if _lock(file) and os.path.exists(scratch):
             return scratch, file
         file.close()
+
+
+def _copy_permissions(target: str, file: BinaryIO) -> None:
+    """Give an empty scratch file the owner and the permissions of the file that it replaces."""
+    if sys.platform == "win32" or not os.path.exists(target):
+        return
+    status = os.stat(target)
+    with contextlib.suppress(OSError):  # only root gives files to other users
+        os.fchown(file.fileno(), status.st_uid, status.st_gid)
+    with contextlib.suppress(OSError):  # a file system without permissions
+        os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
 
 
 def _lock(file: BinaryIO) -> bool:
