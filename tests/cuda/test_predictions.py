@@ -76,6 +76,7 @@ MODELS = {
     ),
     "AdaBoost": lambda: classifier(3, arboost.AdaBoostClassifier, n_estimators=6),
     "median": lambda: forest(arboost.AdaBoostRegressor),
+    "weighted mean": lambda: forest(arboost.AdaBoostRegressor, aggregation="mean"),
     "forest": lambda: forest(arboost.RandomForestRegressor),
     "forest of classes": lambda: classifier(4, arboost.RandomForestClassifier, n_estimators=5),
     "forest of two classes": lambda: classifier(2, arboost.ExtraTreesClassifier, n_estimators=5),

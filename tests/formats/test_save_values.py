@@ -144,6 +144,7 @@ ESTIMATORS = [
     (arboost.AdaBoostClassifier(n_estimators=3), LABELS),
     (arboost.AdaBoostClassifier(n_estimators=3, algorithm="real"), LABELS > 0),
     (arboost.AdaBoostRegressor(n_estimators=3, random_state=0), Y),
+    (arboost.AdaBoostRegressor(n_estimators=3, aggregation="mean"), Y),
     (arboost.DecisionTreeRegressor(max_depth=3), Y),
     (arboost.DecisionTreeClassifier(max_depth=3), LABELS),
     (arboost.RandomForestRegressor(n_estimators=3, quantiles=True, random_state=0), Y),

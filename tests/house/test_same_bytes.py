@@ -148,6 +148,10 @@ MODELS = {
         AdaBoostRegressor(n_estimators=4, loss="exponential", resample=True, oob_score=True),
         TARGET,
     ),
+    "R2 by means": (
+        AdaBoostRegressor(n_estimators=4, aggregation="mean", n_iter_no_change=2),
+        TARGET,
+    ),
     "R2, exact": (
         AdaBoostRegressor(n_estimators=2, loss="square", tree_method="exact"),
         TARGET,

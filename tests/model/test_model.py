@@ -313,7 +313,8 @@ BROKEN_MODELS = {
     "names": ({"schema": Schema(names=("a",), n_features=3)}, "1 feature names"),
     "equal": ({"schema": Schema(names=("a", "b", "a"), n_features=3)}, "two features of one name"),
     "combination": ({"combine": "mode"}, "the combination 'mode'"),
-    "weighted mean": ({"combine": "mean", "tree_weights": np.ones(3)}, "tree weights of shape"),
+    "short mean": ({"combine": "mean", "tree_weights": np.ones(2)}, "tree weights of shape"),
+    "weights of a mean": ({"combine": "mean", "tree_weights": np.full(3, 2.0)}, "is not 1"),
     "shares of a sum": (SHARES | {"combine": "sum"}, "shares by sum"),
     "one share for three": (
         SHARES | {"link": "share_of_two", "classes": np.arange(3)},

@@ -104,6 +104,11 @@ FITS = {
         arboost.AdaBoostClassifier(n_estimators=4, resample=True),
         {"weight": "weight"},
     ),
+    "adaboost r2, mean": (
+        "number",
+        arboost.AdaBoostRegressor(n_estimators=4, aggregation="mean"),
+        {},
+    ),
     "adaboost r2": ("number", arboost.AdaBoostRegressor(n_estimators=4), {}),
     "random forest": (
         "three",

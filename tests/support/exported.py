@@ -117,6 +117,7 @@ CASES = {
     "targets_of_two": _fitted("RandomForestClassifier", two_targets, n_estimators=5),
     "tree": _fitted("DecisionTreeClassifier", three),
     "r2": _fitted("AdaBoostRegressor", n_estimators=30),
+    "r2 by means": _fitted("AdaBoostRegressor", n_estimators=30, aggregation="mean"),
     "votes": _fitted("AdaBoostClassifier", two, n_estimators=20),
     "votes_of_classes": _fitted("AdaBoostClassifier", three, n_estimators=20),
     "levels": _mixed(many=False, n_estimators=30),

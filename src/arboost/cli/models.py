@@ -46,9 +46,7 @@ class ModelKind:
 
 def _kind(name: str, module: str, table: str, text: str) -> ModelKind:
     prefix = "".join(word.title() for word in name.split("_")).replace("Adaboost", "AdaBoost")
-    tables = (
-        (table, table) if module == "bagging" else (f"{table}_CLASSIFIER", f"{table}_REGRESSOR")
-    )
+    tables = (f"{table}_CLASSIFIER", f"{table}_REGRESSOR")
     return ModelKind(name, prefix, module, tables, text)
 
 

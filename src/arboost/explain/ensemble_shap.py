@@ -61,7 +61,8 @@ def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads
 def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
     """Return the matrix from the scores that SHAP values explain to the share of a member."""
     is_linear = member.model.link in ("identity", "shares", "share_of_two")
-    if not is_linear or member.output == "votes" or member.model.combine == "median":
+    votes = member.output in ("votes", "vote_shares")
+    if not is_linear or votes or member.model.combine == "median":
         kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
         raise TypeError(
             f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are no "

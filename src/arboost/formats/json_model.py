@@ -69,7 +69,7 @@ def to_json(model: Model) -> str:
     if model.schema.target is not None:
         document["target"] = model.schema.target
     document["base_score"] = numbers(model.base_score)
-    if model.combine == "median":
+    if model.combine == "median" or model.tree_weights.size:
         document["tree_weights"] = numbers(model.tree_weights)
     document["width"] = model.forest.width
     of_leaves = model.forest.feature[~model.forest.is_split]

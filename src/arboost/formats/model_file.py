@@ -168,7 +168,7 @@ def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
     header["schema"] = describe_schema(model.schema, arrays)
     header["classes"] = describe_classes(model.classes, arrays)
-    if model.combine == "median":
+    if model.combine == "median" or model.tree_weights.size:
         arrays["tree_weights"] = model.tree_weights
     if model.targets:
         header["targets"] = model.targets

@@ -30,8 +30,9 @@ __all__ = ["OUTPUTS", "Ensemble", "EnsembleMember", "LinearModel"]
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Outputs of a member: class probabilities, one-hot predicted classes, predicted values.
-OUTPUTS = ("probabilities", "votes", "values")
+# Outputs of a member: class probabilities; one-hot predicted classes, whose means are those of
+# predict_proba or not; predicted values.
+OUTPUTS = ("probabilities", "vote_shares", "votes", "values")
 _LINEAR_LINKS = ("identity", "logistic", "softmax")
 _TWO_CLASSES = 2
 

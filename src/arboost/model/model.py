@@ -27,6 +27,7 @@ __all__ = ["COMBINATIONS", "Model", "checked_rounds", "provenance_of"]
 
 
 COMBINATIONS = ("sum", "median", "mean")
+_WEIGHT_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,11 +51,12 @@ class Model:
         only, as ``{"custom": name}``.
     kind : {"regressor", "classifier"}
     combine : {"sum", "median", "mean"}
-        The mean is the sum divided by the number of rounds. With "median" the trees of a regressor
+        The mean is the sum divided by the number of rounds; where trees have weights, their mean is
+        1, and leaf values are multiplied by them. With "median" the trees of a regressor
         of one output vote with weights: the score is the smallest of their values at which the
         weights, cumulated in the order of the values, reach half of their total.
     tree_weights : float64 array of shape (n_trees,)
-        Weights of the trees in the median; empty for sums and means.
+        Weights of the trees in the median, or in a weighted mean; else empty.
     targets : tuple of int
         Number of outputs of each target, in order; empty for a single target. Targets of a
         classifier have the link that `target_link` returns, and the model's is "shares".
@@ -155,12 +157,31 @@ class Model:
         """
         n_trees = checked_rounds(rounds, self.n_rounds) * self.trees_per_round
         distributions = self.distributions
+        forest, weights = self.forest.first(n_trees), self.tree_weights[:n_trees]
+        if self.combine == "mean" and 0 < len(weights) < self.n_trees:
+            factor = n_trees / self.weight_of(rounds)
+            forest, weights = replace(forest, value=factor * forest.value), factor * weights
         return replace(
             self,
-            forest=self.forest.first(n_trees),
-            tree_weights=self.tree_weights[:n_trees],  # empty without a median
+            forest=forest,
+            tree_weights=weights,
             distributions=None if distributions is None else distributions.first(n_trees),
         )
+
+    def weight_of(self, rounds: int) -> float:
+        """Return the total weight of the first rounds of a mean; the divisor of their sum."""
+        if rounds in (0, self.n_rounds) or not len(self.tree_weights):
+            return float(max(rounds, 1))
+        return float(np.add.accumulate(self.tree_weights[:rounds])[-1])
+
+    def averaged(self) -> Self:
+        """Return the weighted mean of the trees of a weighted median."""
+        if not self.n_trees:
+            return replace(self, combine="mean")
+        weights = self.tree_weights * (self.n_trees / np.add.accumulate(self.tree_weights)[-1])
+        of_node = np.repeat(weights, np.diff(self.forest.tree_start))[:, np.newaxis]
+        forest = replace(self.forest, value=self.forest.value * of_node)
+        return replace(self, forest=forest, combine="mean", tree_weights=weights)
 
     def to(self, device: str) -> Self:
         """Return the model on another device: predictions and SHAP values are computed there.
@@ -222,16 +243,19 @@ class Model:
         require(self.combine == "mean" or not is_share, f"shares by {self.combine}")
         require(self.combine == "mean" or not self.targets, f"several targets by {self.combine}")
         weights = self.tree_weights
-        expected = self.n_trees if self.combine == "median" else 0
+        has_weights = self.combine == "median" or (self.combine == "mean" and weights.size)
+        expected = self.n_trees if has_weights else 0
         require(weights.shape == (expected,), f"tree weights of shape {weights.shape}")
-        if self.combine == "median":
-            require(self.link == "identity", f"a median with the link {self.link!r}")
-            require(self.n_outputs == 1, f"a median of {self.n_outputs} outputs")
-            require(self.trees_per_round == 1, "a median with several trees per round")
+        if has_weights:
+            require(self.link == "identity", f"a {self.combine} with the link {self.link!r}")
+            require(self.n_outputs == 1, f"a {self.combine} of {self.n_outputs} outputs")
+            require(self.trees_per_round == 1, f"a {self.combine} with several trees per round")
             require(np.all(np.isfinite(weights)), "a tree weight that is not finite")
             require(np.all(weights >= 0), "a negative tree weight")
             # Then every truncated model has a tree of nonzero weight, too.
             require(np.all(weights[:1] > 0), "a first tree without weight")
+        if has_weights and self.combine == "mean":
+            require(abs(weights.mean() - 1.0) < _WEIGHT_ROUNDING, "weights whose mean is not 1")
 
 
 def checked_rounds(rounds: object, n_rounds: int) -> int:

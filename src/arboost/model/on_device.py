@@ -56,7 +56,7 @@ def combination(model: Model) -> dict[str, Any]:
     return {
         "base": model.base_score,
         "mean_of": float(max(model.n_rounds, 1)) if model.combine == "mean" else 0.0,
-        "weights": model.tree_weights,
+        "weights": model.tree_weights if model.combine == "median" else np.empty(0),
     }
 
 

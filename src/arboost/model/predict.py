@@ -212,7 +212,7 @@ def _start(model: Model, table: Table) -> NDArray[np.float64]:
 
 
 def _mean(model: Model, sums: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
-    scores: NDArray[np.float64] = sums / max(rounds, 1)
+    scores: NDArray[np.float64] = sums / model.weight_of(rounds)
     scores += model.base_score
     return scores
 

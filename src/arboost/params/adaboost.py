@@ -174,4 +174,12 @@ ADABOOST_REGRESSOR: dict[str, Param] = _ALL | by_name(
         "1 - exp(-d).",
         search=Search(choices=("linear", "square", "exponential")),
     ),
+    Choice(
+        name="aggregation",
+        default="median",
+        options=("median", "mean"),
+        always_recorded=False,
+        text="Combination of the learners' predictions by their weights: the median, as Drucker "
+        "published it, or the mean.",
+    ),
 )

@@ -7,12 +7,12 @@ from dataclasses import replace
 from arboost.params.boosting import PARAMS
 from arboost.params.compound_kinds import Learner
 from arboost.params.count_kinds import CountOrShare
-from arboost.params.kinds import Flag, Integer, Param, Search, by_name
+from arboost.params.kinds import Choice, Flag, Integer, Param, Search, by_name
 
-__all__ = ["BAGGING"]
+__all__ = ["BAGGING_CLASSIFIER", "BAGGING_REGRESSOR"]
 
 
-BAGGING: dict[str, Param] = by_name(
+BAGGING_REGRESSOR: dict[str, Param] = by_name(
     Learner(
         name="estimator",
         default=None,
@@ -76,4 +76,15 @@ BAGGING: dict[str, Param] = by_name(
         "for each fit.",
     ),
     PARAMS["verbose"],
+)
+
+BAGGING_CLASSIFIER: dict[str, Param] = BAGGING_REGRESSOR | by_name(
+    Choice(
+        name="voting",
+        default="soft",
+        options=("soft", "hard"),
+        text="soft: the mean of the members' class probabilities, or of the classes of members "
+        "without any. hard: a majority vote of the members' classes, ties for the smaller label; "
+        "predict_proba has the shares of the votes.",
+    ),
 )

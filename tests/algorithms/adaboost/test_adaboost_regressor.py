@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from arboost import AdaBoostClassifier, AdaBoostRegressor
+from arboost import AdaBoostClassifier, AdaBoostRegressor, load
 from arboost.backend import core
 from arboost.formats import model_file
 from support.boosted import close
@@ -326,3 +326,58 @@ def test_out_of_bag_needs_draws():
     X, y = table()
     with pytest.raises(ValueError, match="oob_score=True is not allowed with resample=False"):
         AdaBoostRegressor(oob_score=True).fit(X, y)
+
+
+# ---- the weighted mean ----
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_mean_of_the_learners_by_their_weights(learner):
+    model, X, _ = fit(learner, aggregation="mean", n_estimators=12)
+    of_medians, _, _ = fit(learner, n_estimators=12)
+    columns = np.array([one.predict(X) for one in model.estimators_])
+    expected = np.array([one.predict(X) for one in of_medians.estimators_])
+    np.testing.assert_array_equal(columns, expected)  # the same learners
+    weights = model.estimator_weights_
+    for rounds, staged in enumerate(model.staged_predict(X), 1):
+        total = weights[:rounds].sum()
+        np.testing.assert_allclose(staged, weights[:rounds] @ columns[:rounds] / total, rtol=1e-12)
+    np.testing.assert_array_equal(staged, model.predict(X))
+
+
+def test_means_are_truncated_saved_and_explained(tmp_path):
+    model, X, _ = fit(aggregation="mean", n_estimators=12)
+    for rounds, staged in enumerate(model.staged_predict(X), 1):
+        np.testing.assert_allclose(model.model_.truncated(rounds).predict(X), staged, rtol=1e-12)
+    for name in ("model.arb", "model.json"):
+        model.save(tmp_path / name)
+        np.testing.assert_array_equal(load(tmp_path / name).predict(X), model.predict(X))
+    np.testing.assert_array_equal(
+        [model.model_.predict(row[None])[0] for row in X], model.predict(X)
+    )
+    shares = model.shap_values(X).sum(axis=1) + model.expected_value()
+    np.testing.assert_allclose(shares, model.predict(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("params", [{}, {"resample": True}], ids=["weights", "draws"])
+def test_continued_means_are_those_of_one_fit(learner, params):
+    model, X, y = fit(learner, aggregation="mean", n_estimators=12, **params)
+    part, _, _ = fit(learner, aggregation="mean", n_estimators=5, warm_start=True, **params)
+    part.set_params(n_estimators=12).fit(X, y)
+    np.testing.assert_array_equal(part.predict(X), model.predict(X))
+    other = part.set_params(n_estimators=14, aggregation="median").fit(X, y)
+    plain, _, _ = fit(learner, n_estimators=14, **params)
+    np.testing.assert_array_equal(other.predict(X), plain.predict(X))
+
+
+def test_validation_scores_and_out_of_bag_predictions_of_means():
+    X, y = table()
+    model = AdaBoostRegressor(
+        n_estimators=20, aggregation="mean", resample=True, oob_score=True, eval_metric="rmse"
+    ).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    history = model.evals_result_["validation"]["rmse"]
+    for rmse, staged in zip(history, model.staged_predict(X[200:]), strict=True):
+        assert rmse == pytest.approx(np.sqrt(np.mean((staged - y[200:]) ** 2)), rel=1e-9)
+    out = ~np.isnan(model.oob_prediction_)
+    assert model.oob_score_ == pytest.approx(r2_score(y[:200][out], model.oob_prediction_[out]))

@@ -42,6 +42,7 @@ def expected_failures(estimator):
     [
         BaggingClassifier(n_estimators=5),
         BaggingClassifier(n_estimators=3, bootstrap=False),
+        BaggingClassifier(n_estimators=3, voting="hard"),
         BaggingClassifier(KNeighborsClassifier(), n_estimators=3, n_jobs=1),
         BaggingClassifier(GradientBoostingClassifier(n_estimators=5), n_estimators=3),
         BaggingClassifier(
@@ -71,6 +72,19 @@ def test_soft_vote_is_the_mean_of_probabilities():
     np.testing.assert_array_equal(model.predict(X), model.classes_[mean.argmax(axis=1)])
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), mean, rtol=1e-12)
     assert model.predict_log_proba(X).min() == -np.inf
+
+
+def test_hard_vote_counts_the_classes_of_members_with_probabilities():
+    X, _ = IRIS
+    member = DecisionTreeClassifier(max_depth=2)
+    model = BaggingClassifier(member, n_estimators=7, voting="hard").fit(X, LABELS)
+    votes = np.array([one.predict(X) for one in model.estimators_])
+    shares = (votes[:, :, np.newaxis] == model.classes_).mean(axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), shares, rtol=1e-14)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[shares.argmax(axis=1)])
+    assert not np.array_equal(
+        shares, model.set_params(voting="soft").fit(X, LABELS).predict_proba(X)
+    )
 
 
 def test_hard_vote_is_the_share_of_choices():

@@ -60,6 +60,13 @@ CASES = {
         TABLE,
         TWO,
     ),
+    "bagging by vote": (
+        ab.BaggingClassifier(
+            ab.DecisionTreeClassifier(max_depth=3), n_estimators=5, voting="hard", max_features=3
+        ),
+        TABLE,
+        THREE,
+    ),
     "hard vote": (ab.VotingClassifier(members("Classifier"), weights=[1, 2, 2]), TABLE, THREE),
     "soft vote": (
         ab.VotingClassifier(members("Classifier"), voting="soft", weights=[1, 2, 3]),
@@ -153,7 +160,9 @@ def test_shap_values_of_log_odds():
     np.testing.assert_allclose(sums, estimator.decision_function(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["hard vote", "soft vote", "softmax", "final forest"])
+@pytest.mark.parametrize(
+    "name", ["bagging by vote", "hard vote", "soft vote", "softmax", "final forest"]
+)
 def test_sums_that_do_not_exist_are_refused(name):
     estimator, X = fitted(name)
     text = "final estimator is no linear" if name == "final forest" else "the member '"

@@ -166,7 +166,8 @@ class AdaBoost(EngineEstimator):
         model = self._fitted_model()
         if not isinstance(model, Predictor):
             return list(model.members)
-        return [_one_tree(model, tree) for tree in range(model.n_trees)]
+        learners = self._engine_model("init_model")
+        return [_one_tree(learners, tree) for tree in range(learners.n_trees)]
 
     @property
     def feature_importances_(self) -> Floats:
@@ -327,7 +328,7 @@ class AdaBoost(EngineEstimator):
             attribute: np.append(getattr(previous, attribute, none), fitted.facts.get(fact, none))
             for fact, attribute in self._FACTS.items()
         }
-        self._keep_model(model, model.schema)
+        self._keep_model(self._combined(model), model.schema)
         self._keep_history(result)
         self.__dict__.update(facts)
         for name in ("oob_score_", self._OOB_SCORES):
@@ -335,6 +336,10 @@ class AdaBoost(EngineEstimator):
         if fitted.oob_scores is not None and fitted.oob_score is not None:
             self.oob_score_ = fitted.oob_score
             setattr(self, self._OOB_SCORES, decision(fitted.oob_scores))
+
+    def _combined(self, model: Any) -> Any:
+        """Return the model that predicts, from the one of the learners."""
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

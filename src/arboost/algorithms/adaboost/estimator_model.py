@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost.schemes import ClassScheme, Scheme
+from arboost.algorithms.adaboost.schemes import ClassScheme, Scheme, combined
 from arboost.algorithms.members.answers import (
     class_choice,
     class_shares,
@@ -18,7 +18,7 @@ from arboost.algorithms.members.answers import (
     predicted_numbers,
 )
 from arboost.algorithms.members.tables import member_table
-from arboost.backend import checked_threads, core
+from arboost.backend import checked_threads
 from arboost.data import messages
 from arboost.data.schema import Schema
 from arboost.losses.base import Floats
@@ -116,8 +116,9 @@ class EstimatorModel:
         Name of a link in `arboost.model.links`.
     params : dict
         Parameters of the fit that can change the model.
-    combine : {"sum", "median"}
-        Whether raw scores are the sum of weighted votes, or the weighted median of predictions.
+    combine : {"sum", "median", "mean"}
+        Whether raw scores are the sum of weighted votes, or the weighted median or mean of
+        predictions.
     provenance : dict
         Metadata of the fit, as `arboost.model.model.Model` has it.
     """
@@ -166,8 +167,8 @@ class EstimatorModel:
         """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
         n_threads = checked_threads(n_jobs)
         table = member_table(X, self.schema).X
-        if self.combine == "median":
-            return _median(self.columns(table), self.weights, n_threads)
+        if self.combine != "sum":
+            return self._combined(self.columns(table), n_threads)
         scores = np.zeros((table.shape[0], self.n_outputs))
         for votes in self._weighted_votes(table):
             scores += votes
@@ -177,10 +178,10 @@ class EstimatorModel:
         """Yield the raw scores after each round, each in an array of its own."""
         n_threads = checked_threads(n_jobs)
         table = member_table(X, self.schema).X
-        if self.combine == "median":
+        if self.combine != "sum":
             columns = self.columns(table)
             for rounds in range(1, self.n_rounds + 1):
-                yield _median(columns[:, :rounds], self.weights[:rounds], n_threads)
+                yield self._combined(columns[:, :rounds], n_threads)
             return
         scores = np.zeros((table.shape[0], self.n_outputs))
         for votes in self._weighted_votes(table):
@@ -261,14 +262,13 @@ class EstimatorModel:
         for member, cover in zip(self.members, self.covers, strict=True):
             yield self.votes.of(member, table, cover)
 
+    def _combined(self, columns: Floats, n_threads: int) -> Floats:
+        """Return the raw scores from the predictions of the first members."""
+        weights = self.weights[: columns.shape[1]]
+        return combined(self.combine, columns, weights, n_threads)[:, np.newaxis]
+
     def _member_names(self) -> str:
         return messages.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"
-
-
-def _median(columns: Floats, weights: Floats, n_threads: int) -> Floats:
-    values = np.ascontiguousarray(columns)
-    median: Floats = core.weighted_median(values, weights, n_threads)
-    return median[:, np.newaxis]
 
 
 def _finite_numbers(member: Any, X: Any) -> Floats:
@@ -276,6 +276,6 @@ def _finite_numbers(member: Any, X: Any) -> Floats:
     if not np.isfinite(predicted).all():
         raise ValueError(
             f"{member_name(member)} predicts {predicted[~np.isfinite(predicted)][0]} for some "
-            "rows, but the median needs finite numbers. Use another learner, or look at X and y."
+            "rows, but AdaBoost.R2 needs finite numbers. Use another learner, or look at X and y."
         )
     return predicted

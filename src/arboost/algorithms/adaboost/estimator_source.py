@@ -124,7 +124,7 @@ class EstimatorSource(LearnerSource[MemberTable]):
         old, X = self._old, rows.source.X
         if old is None:
             return rows
-        return rows.started(old.columns(X) if old.combine == "median" else old.predict_raw(X))
+        return rows.started(old.predict_raw(X) if old.combine == "sum" else old.columns(X))
 
 
 def _start_clones(

@@ -77,13 +77,14 @@ class R2Rounds(AdaBoostRounds):
                 self._update_distribution(self._error(column[:, np.newaxis]))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of the validation set at the weighted medians so far."""
+        """Return the metrics of the validation set at the weighted medians or means so far."""
         weights = np.append(self._start_weights, self.facts["weight"])
-        medians = [
-            core.weighted_median(np.stack(columns, axis=1), weights, self.n_threads)[:, np.newaxis]
+        scores = [
+            self.scheme.combined(np.stack(columns, axis=1), weights, self.n_threads)
             for columns in self._predictions
         ]
-        return validation_results(self.evaluations, medians, metrics)
+        combined = [values[:, np.newaxis] for values in scores]
+        return validation_results(self.evaluations, combined, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the next round depends on, apart from the data of the fit."""
@@ -152,7 +153,7 @@ class R2Rounds(AdaBoostRounds):
                 out = ~drawn[index]
                 if out.any():
                     values[out, index] = self.learners.kept_votes(index, rows[out])[:, 0]
-            scores[rows, 0] = core.weighted_median(values, weights, self.n_threads)
+            scores[rows, 0] = self.scheme.combined(values, weights, self.n_threads)
         return scores
 
 

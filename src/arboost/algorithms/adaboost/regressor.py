@@ -13,12 +13,13 @@ from arboost.algorithms.adaboost.base import AdaBoost
 from arboost.algorithms.estimator import regressor_score, store
 from arboost.losses.metrics import Metric
 from arboost.params.adaboost import ADABOOST_REGRESSOR
+from arboost.predictor import Predictor
 
 __all__ = ["AdaBoostRegressor"]
 
 
 class AdaBoostRegressor(RegressorMixin, AdaBoost):
-    """AdaBoost.R2: the prediction is the weighted median of the learners' predictions.
+    """AdaBoost.R2: the weighted median, or mean, of the learners' predictions.
 
     Parameters
     ----------
@@ -31,6 +32,9 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         Factor on the weight of every learner; smaller rates need more learners.
     loss : {"linear", "square", "exponential"}, default="linear"
         Loss of a row with the error d, relative to the largest error: d, d^2, or 1 - exp(-d).
+    aggregation : {"median", "mean"}, default="median"
+        Combination of the learners' predictions by their weights: the median, as Drucker published
+        it, or the mean.
     max_depth : int or None, default=3
         Largest number of splits between the root of a tree and a leaf; None sets no limit. 1:
         stumps.
@@ -145,6 +149,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         n_estimators: int = 50,
         learning_rate: float = 1.0,
         loss: str = "linear",
+        aggregation: str = "median",
         max_depth: int | None = 3,
         max_leaves: int | None = None,
         min_samples_leaf: int = 1,
@@ -171,6 +176,18 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
+
+    def _combined(self, model: Any) -> Any:
+        self.__dict__.pop("_learners", None)
+        if self.aggregation == "median" or not isinstance(model, Predictor):
+            return model
+        self._learners = model
+        return model.averaged()
+
+    def _engine_model(self, asked: str) -> Predictor:
+        """Return the model; for a fit that continues it, the one with the learners' own values."""
+        learners: Predictor | None = self.__dict__.get("_learners")
+        return learners if learners and asked == "init_model" else super()._engine_model(asked)
 
     def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
         """Yield R^2, the result of `score`, after each round."""

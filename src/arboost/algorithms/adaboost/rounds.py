@@ -248,7 +248,7 @@ class AdaBoostRounds(ABC):
             self.learners.fitted(n_rounds),
             np.zeros(scheme.loss.n_outputs),
             scheme.loss.link,
-            tree_weights=facts["weight"] if scheme.combine == "median" else None,
+            tree_weights=None if scheme.combine == "sum" else facts["weight"],
             facts=facts,
             oob_scores=scores,
             oob_score=None if scores is None else self._oob_score(scores),

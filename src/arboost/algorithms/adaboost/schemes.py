@@ -23,7 +23,7 @@ from arboost.losses.base import Floats
 from arboost.losses.classification import ClassExponential, Exponential
 from arboost.losses.regression import SquaredError
 
-__all__ = ["ClassScheme", "R2Scheme", "Scheme", "class_scheme", "make_scheme"]
+__all__ = ["ClassScheme", "R2Scheme", "Scheme", "class_scheme", "combined", "make_scheme"]
 
 
 _TWO_CLASSES = 2
@@ -168,15 +168,17 @@ class R2Scheme:
         Loss L of a row from its error d, a share of the largest error: d, d^2 or 1 - exp(-d).
     rate : float
         Factor on the weights of learners, and on the exponents of the rows' weights.
+    combine : {"median", "mean"}
+        Combination of the learners' predictions by their weights.
     centre : float
         Trees fit differences to this number, so that their sums keep all bits.
     """
 
     error: str
     rate: float
+    combine: str = "median"
     centre: float = 0.0
 
-    combine = "median"
     kernel = "squared_error"
     chance = 0.5 - _LEAST_EDGE
 
@@ -197,6 +199,18 @@ class R2Scheme:
         """Return the predictions of a tree from the values of its leaves."""
         return outputs + self.centre
 
+    def combined(self, columns: Floats, weights: Floats, n_threads: int) -> Floats:
+        """Return the weighted median or mean of each row.
+
+        Parameters
+        ----------
+        columns : float64 array of shape (n_rows, n_learners)
+            Predictions; NaN for learners that do not count.
+        weights : float64 array of shape (n_learners,)
+        n_threads : int
+        """
+        return combined(self.combine, columns, weights, n_threads)
+
     def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
         """Return R^2 of predictions of shape (n_rows, 1)."""
         spread = (y - np.average(y, weights=weight)) ** 2
@@ -208,10 +222,32 @@ class R2Scheme:
 Scheme = ClassScheme | R2Scheme
 
 
+def combined(how: str, columns: Floats, weights: Floats, n_threads: int) -> Floats:
+    """Return the weighted median or mean of the columns that are no NaN, shape (n_rows,)."""
+    if how == "median":
+        median: Floats = core.weighted_median(
+            np.ascontiguousarray(columns), np.ascontiguousarray(weights), n_threads
+        )
+        return median
+    total, counted = np.zeros(len(columns)), np.zeros(len(columns))
+    # In the order of the learners: sums of BLAS depend on which rows are predicted together.
+    for column, weight in zip(columns.T, weights, strict=True):
+        is_number = ~np.isnan(column)
+        total += np.where(is_number, weight * column, 0.0)
+        counted += weight * is_number
+    with np.errstate(invalid="ignore"):
+        mean: Floats = total / counted
+    return mean
+
+
 def make_scheme(params: Mapping[str, Any], n_classes: int | None) -> Scheme:
     """Return the scheme of checked parameters; n_classes is None for regression."""
     if n_classes is None:
-        return R2Scheme(error=params["loss"], rate=params["learning_rate"])
+        return R2Scheme(
+            error=params["loss"],
+            rate=params["learning_rate"],
+            combine=params.get("aggregation", "median"),
+        )
     return class_scheme(params, n_classes)
 
 

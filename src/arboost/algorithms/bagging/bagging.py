@@ -16,7 +16,7 @@ from arboost.algorithms.bagging.outputs import class_decision
 from arboost.algorithms.estimator import classifier_score, regressor_score, store
 from arboost.backend import core
 from arboost.losses.base import Floats
-from arboost.params.bagging import BAGGING
+from arboost.params.bagging import BAGGING_CLASSIFIER, BAGGING_REGRESSOR
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
 
@@ -40,6 +40,10 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         tree.
     n_estimators : int, default=10
         Number of members, each with a bag of its own.
+    voting : {"soft", "hard"}, default="soft"
+        soft: the mean of the members' class probabilities, or of the classes of members without
+        any. hard: a majority vote of the members' classes, ties for the smaller label;
+        predict_proba has the shares of the votes.
     max_samples : int or float or None, default=None
         Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of the sum
         of sample_weight). None draws as many as the table has.
@@ -97,7 +101,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     0.95
     """
 
-    _TABLE = BAGGING
+    _TABLE = BAGGING_CLASSIFIER
     _KIND = "classifier"
 
     score = classifier_score
@@ -107,6 +111,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         estimator: Any = None,
         n_estimators: int = 10,
         *,
+        voting: str = "soft",
         max_samples: int | float | None = None,
         max_features: int | float = 1.0,
         bootstrap: bool = True,
@@ -210,7 +215,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     0.4
     """
 
-    _TABLE = BAGGING
+    _TABLE = BAGGING_REGRESSOR
     _KIND = "regressor"
 
     score = regressor_score

@@ -42,8 +42,8 @@ from arboost.grow.bootstrap import Origin, others
 from arboost.losses.base import Floats
 from arboost.model.ensemble import Ensemble
 from arboost.names.arguments import check_params, new_estimator
-from arboost.params.bagging import BAGGING
 from arboost.params.check import check
+from arboost.params.kinds import Param
 from arboost.progress import Bar
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.training.warm_start import n_to_add
@@ -68,6 +68,7 @@ class Bagging(EnsembleMethods):
     """Members that are trained on bags of rows and features, and whose predictions are averaged."""
 
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _TABLE: ClassVar[Mapping[str, Param]]
 
     estimator: Any
     n_jobs: int | None
@@ -114,7 +115,9 @@ class Bagging(EnsembleMethods):
         _refuse_dataset(X)
         table, y = training_table(X, y, None if old is None else old._schema)
         old_outputs = None if old is None else old._outputs
-        target, outputs = read_target(self._KIND, y, table.n_rows, old_outputs)
+        target, outputs = read_target(
+            self._KIND, y, table.n_rows, old_outputs, hard=self._is_hard()
+        )
         weight = weights(sample_weight, table.n_rows)
         template = self._template()
         arguments = self._routed("fit", fit_params)
@@ -194,7 +197,7 @@ class Bagging(EnsembleMethods):
         """Return the routing of arguments to methods of the members, for scikit-learn."""
         template = self._template()
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        for caller, callee in _member_methods(self._KIND, template).items():
+        for caller, callee in _member_methods(self._KIND, template, hard=self._is_hard()).items():
             mapping.add(caller=caller, callee=callee)
         return MetadataRouter(owner=self).add(estimator=template, method_mapping=mapping)
 
@@ -224,8 +227,11 @@ class Bagging(EnsembleMethods):
             return self.estimator
         return DecisionTreeClassifier() if self._KIND == "classifier" else DecisionTreeRegressor()
 
+    def _is_hard(self) -> bool:
+        return getattr(self, "voting", "soft") == "hard"
+
     def _checked_params(self) -> dict[str, Any]:
-        params = check(self.get_params(deep=False), BAGGING)
+        params = check(self.get_params(deep=False), self._TABLE)
         if params["oob_score"] and params["warm_start"]:
             raise ValueError(
                 "oob_score=True is not allowed with warm_start=True: members that are kept may "
@@ -269,6 +275,7 @@ class Bagging(EnsembleMethods):
                 self._outputs.classes,
                 features,
                 by_label=True,
+                output="vote_shares" if self._outputs.hard else "probabilities",
             )
             for i, (member, features) in enumerate(pairs)
         )
@@ -290,7 +297,7 @@ class Bagging(EnsembleMethods):
     def _mean(self, X: object, predict: Predict) -> Floats:
         """Return the mean of the members' predictions, added in the order of the members."""
         table = member_table(X, self._schema, caller=type(self).__name__)
-        n_jobs = check({"n_jobs": self.n_jobs}, BAGGING)["n_jobs"]
+        n_jobs = check({"n_jobs": self.n_jobs}, self._TABLE)["n_jobs"]
         n_parallel = _n_parallel(self.estimator_, len(self.estimators_), n_jobs)
         pairs = zip(self.estimators_, self.estimators_features_, strict=True)
         tasks = ((predict, member, table.X, features) for member, features in pairs)
@@ -304,7 +311,8 @@ class Bagging(EnsembleMethods):
         """Return the arguments of a method that are passed on to members."""
         if not params or not get_config()["enable_metadata_routing"]:
             return params
-        callee = _member_methods(self._KIND, self._template()).get(caller, caller)
+        methods = _member_methods(self._KIND, self._template(), hard=self._is_hard())
+        callee = methods.get(caller, caller)
         return dict(process_routing(self, caller, **params)["estimator"][callee])
 
 
@@ -317,11 +325,11 @@ def _refuse_dataset(X: object) -> None:
         )
 
 
-def _member_methods(kind: str, template: Any) -> Mapping[str, str]:
+def _member_methods(kind: str, template: Any, *, hard: bool) -> Mapping[str, str]:
     """Return the method of the members that each prediction method of the ensemble calls."""
     if kind == "regressor":
         return {"predict": "predict"}
-    callee = "predict_proba" if hasattr(template, "predict_proba") else "predict"
+    callee = "predict" if hard or not hasattr(template, "predict_proba") else "predict_proba"
     callers = ("predict", "predict_proba", "predict_log_proba")
     return dict.fromkeys(callers, callee) | {"decision_function": "decision_function"}
 

@@ -40,10 +40,13 @@ class BaggingOutputs:
     classes : array of shape (n_classes,), or None
         Labels, sorted; None for regression.
     n_targets : int
+    hard : bool
+        Whether the classes of members are averaged even where they have probabilities.
     """
 
     classes: NDArray[Any] | None
     n_targets: int = 1
+    hard: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -54,7 +57,7 @@ class BaggingOutputs:
         """Return the predictions of one member, shape (n_rows, n_columns)."""
         if self.classes is None:
             return predicted_numbers(member, X, self.n_targets, **arguments)
-        if hasattr(member, "predict_proba"):
+        if hasattr(member, "predict_proba") and not self.hard:
             otherwise = "a learner without predict_proba, for a hard vote"
             return class_shares(member, X, self.classes, otherwise, **arguments)
         return class_choice(member, X, self.classes, **arguments)
@@ -88,7 +91,7 @@ class BaggingOutputs:
 
 
 def read_target(
-    kind: str, y: object, n_rows: int, old: BaggingOutputs | None
+    kind: str, y: object, n_rows: int, old: BaggingOutputs | None, *, hard: bool = False
 ) -> tuple[NDArray[Any], BaggingOutputs]:
     """Return y in the form that members get, and the outputs of the ensemble.
 
@@ -99,6 +102,8 @@ def read_target(
     n_rows : int
     old : BaggingOutputs or None
         Outputs of the members that a warm start keeps.
+    hard : bool
+        Whether members vote by their classes.
     """
     if kind == "classifier":
         labels = target(y, n_rows)
@@ -107,7 +112,7 @@ def read_target(
         else:
             classes = old.classes
             codes = codes_of(labels, classes, "y", "the earlier fit")
-        return classes[codes.astype(np.intp)], BaggingOutputs(classes)
+        return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
     given = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
     if given.ndim == _TABLE_DIMENSIONS and given.shape[1] > 1:
         values = np.column_stack([numbers_of(target(column, n_rows)) for column in given.T])

@@ -117,7 +117,7 @@ def ensemble_member(
     features: Sequence[int] | NDArray[Any],
     *,
     by_label: bool,
-    votes: bool = False,
+    output: str = "probabilities",
     weight: float = 1.0,
 ) -> EnsembleMember:
     """Return a member whose outputs are added to the columns of the classes, or of the targets.
@@ -131,8 +131,8 @@ def ensemble_member(
         Features of the table that the member was fitted on.
     by_label : bool
         Whether the member was fitted on labels instead of class indices.
-    votes : bool
-        Whether its predicted class counts, instead of its probabilities.
+    output : str
+        Output of a classifier, one of `OUTPUTS`.
     weight : float
     """
     if model.classes is None:
@@ -141,7 +141,6 @@ def ensemble_member(
     else:
         columns = np.arange(len(model.classes))
         places = _places(name, model, classes, by_label=by_label)
-        output = "votes" if votes else "probabilities"
     return EnsembleMember(
         name=name,
         model=model,

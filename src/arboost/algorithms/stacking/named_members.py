@@ -153,7 +153,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         return member_table(X, self._schema, caller=type(self).__name__).X
 
     def _ensemble_members(
-        self, asked: str, *, by_label: bool = False, votes: bool = False
+        self, asked: str, *, by_label: bool = False, output: str = "probabilities"
     ) -> list[EnsembleMember]:
         """Return the fitted members as `ensemble_member` does; raise TypeError for others."""
         assert self._schema is not None  # members of arboost read tables
@@ -164,7 +164,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
             model = engine_model(name, member, asked)
             has_labels = by_label or isinstance(member, FrozenEstimator)
             found.append(
-                ensemble_member(name, model, classes, features, by_label=has_labels, votes=votes)
+                ensemble_member(name, model, classes, features, by_label=has_labels, output=output)
             )
         return found
 

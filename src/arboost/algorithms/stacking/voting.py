@@ -117,7 +117,8 @@ class Voting(NamedMembers):
 
     def _ensemble(self, asked: str) -> Ensemble:
         is_hard = getattr(self, "voting", "soft") == "hard"
-        members = self._ensemble_members(asked, votes=is_hard)
+        output = "votes" if is_hard else "probabilities"
+        members = self._ensemble_members(asked, output=output)
         member_weights = self._fitted_weights()
         classes = getattr(self, "classes_", None)
         assert self._schema is not None
