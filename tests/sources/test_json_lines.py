@@ -66,6 +66,61 @@ def test_line_longer_than_a_block(tmp_path, monkeypatch):
     assert whole(open_source(tmp_path / "a.jsonl")).to_pylist() == values
 
 
+def test_a_long_line_is_read_in_linear_time(monkeypatch):
+    """Every byte is copied once, whatever the number of blocks of the line."""
+
+    class Piece(bytes):
+        copied = 0
+
+        def __radd__(self, other):
+            Piece.copied += len(other) + len(self)
+            return other + bytes(self)
+
+    monkeypatch.setattr(json_files, "_PARSED_BYTES", 32)
+    text = b'{"a": "' + b"x" * 10_000 + b'"}\n{"a": "y"}\n'
+    pieces = [Piece(text[first : first + 64]) for first in range(0, len(text), 64)]
+    stream = iter([*pieces, b""])
+
+    class Stream:
+        def read(self, n_bytes):
+            return next(stream)
+
+    tables = list(json_files.json_blocks(Stream(), None, "a.jsonl"))
+    assert pa.concat_tables(tables).to_pylist() == [{"a": "x" * 10_000}, {"a": "y"}]
+    assert Piece.copied == 0
+
+
+def test_blocks_to_parse_are_never_larger_than_the_data(monkeypatch):
+    """PyArrow takes no block beyond 2 GiB."""
+    from pyarrow import json as pa_json
+
+    sizes, options = [], pa_json.ReadOptions
+    monkeypatch.setattr(json_files, "_PARSED_BYTES", 1000)
+    monkeypatch.setattr(
+        pa_json,
+        "ReadOptions",
+        lambda block_size: sizes.append(block_size) or options(block_size=block_size),
+    )
+    data = b'{"a": "' + b"x" * 100_000 + b'"}\n'
+    assert json_files.json_table(data, None, "a.jsonl").num_rows == 1
+    assert max(sizes) == len(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'[{"a": 1}, {"a": 2}]', r"a list in line 1\. .* jq -c '\.\[\]'"),
+        (b'{"a": 1}\n{"a": [' + b"1, " * 99, r"more than 0 MiB in line 2\. Each line must be one"),
+    ],
+)
+def test_files_of_one_line(text, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(json_files, "_BLOCK_BYTES", 9)
+    monkeypatch.setattr(json_files, "_LONGEST_LINE", 200)
+    (tmp_path / "a.jsonl").write_bytes(text)
+    with pytest.raises(ValueError, match=message):
+        whole(open_source(tmp_path / "a.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("line", "part"),
     [

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from arboost.sources import read_ahead as read_ahead_module
 from arboost.sources.read_ahead import read_ahead
 
 
@@ -61,3 +62,28 @@ def test_errors_are_those_of_the_caller(error):
 
 def test_nothing_to_read():
     assert list(read_ahead(iter([]))) == []
+
+
+@pytest.mark.parametrize(
+    ("of", "name"), [(threading.Thread, "start"), (read_ahead_module._Slot, "stop")]
+)
+def test_an_interrupt_leaves_no_thread(of, name, monkeypatch):
+    """Ctrl-C while the thread starts, or while it is told to end."""
+    step = getattr(of, name)
+
+    def interrupted(self):
+        if threading.current_thread() is not threading.main_thread():
+            return step(self)
+        if name == "start":
+            step(self)
+        raise KeyboardInterrupt
+
+    made, closed = [], []
+    before = threading.active_count()
+    items = read_ahead(counted(5, made, closed))
+    with monkeypatch.context() as patch:
+        patch.setattr(of, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            all(items.close() for _ in items)
+    wait_for(lambda: threading.active_count() == before)
+    assert len(closed) == 1

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 __all__ = ["read_ahead"]
 
 T = TypeVar("T")
+
+_LOST_SECONDS = 1.0  # after which a thread notices a reader that an interrupt ended
 
 
 def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
@@ -16,26 +20,35 @@ def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
 
     One item at most waits for the caller, and the thread begins with the next one only when that
     is taken. Closing the generator, or an error of the caller, ends the thread before it returns;
-    errors of `items` are raised in the caller.
+    errors of `items` are raised in the caller. Ctrl-C may come between any two steps, even while
+    the thread starts or is told to end: the thread ends with the generator.
     """
-    slot = _Slot[T]()
+    reader = _Reader()
+    slot = _Slot[T](weakref.ref(reader))
     thread = threading.Thread(target=slot.fill, args=(items,), name="arboost-reader", daemon=True)
-    thread.start()
     try:
+        thread.start()
         while True:
             found = slot.take()
             if not found:
                 return
             yield found.pop()
     finally:
+        del reader
         slot.stop()
-        thread.join()
+        with suppress(RuntimeError):  # of a thread whose start was interrupted
+            thread.join()
+
+
+class _Reader:
+    """Object that lives as long as the generator reads."""
 
 
 class _Slot(Generic[T]):
     """Room for one item between a thread that reads and one that works."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Callable[[], _Reader | None]) -> None:
+        self._reader = reader
         self._changed = threading.Condition()
         self._items: list[T] = []
         self._is_done = False
@@ -78,8 +91,9 @@ class _Slot(Generic[T]):
             self._items = [item]
             del item
             self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._items or self._is_done)
-            return not self._is_done
+            while self._items and not self._is_done and self._reader() is not None:
+                self._changed.wait(_LOST_SECONDS)
+            return not self._is_done and self._reader() is not None
 
 
 def _close(items: Any) -> None:

@@ -17,6 +17,7 @@ __all__ = ["JsonLinesFile", "json_blocks", "json_table"]
 
 _BLOCK_BYTES = 1 << 22
 _PARSED_BYTES = 1 << 20  # by a thread
+_LONGEST_LINE = 1 << 28
 _OTHER_TYPE = (
     "Each line must be one JSON object, and types are those of the first block of each file, of "
     "4 MB. Write the column in one form, or convert the file to Parquet."
@@ -84,12 +85,17 @@ def json_blocks(stream: IO[bytes] | _Opened, schema: Any, name: str) -> Iterator
     name : str
         Name of the file in messages.
     """
-    rest, line = b"", 1
+    pieces: list[bytes] = []  # of a line that has not ended
+    line = 1
     while True:
         data = stream.read(_BLOCK_BYTES)
-        block = rest + data
-        end = block.rfind(b"\n") + 1 if data else len(block)
-        rest, block = block[end:], block[:end]
+        end = data.rfind(b"\n") + 1
+        if data and not end:
+            pieces.append(data)
+            _check_line(pieces, name, line)
+            continue
+        block = b"".join([*pieces, data[:end]])
+        pieces = [data[end:]]
         if block.strip():
             table = json_table(block, schema, name, first_line=line)
             schema = table.schema if schema is None else schema
@@ -97,6 +103,20 @@ def json_blocks(stream: IO[bytes] | _Opened, schema: Any, name: str) -> Iterator
         line += block.count(b"\n")
         if not data:
             return
+
+
+def _check_line(pieces: list[bytes], name: str, line: int) -> None:
+    """Raise ValueError for a line without an end that is an array, or too long."""
+    if b"".join(piece[:64] for piece in pieces[:2]).lstrip().startswith(b"["):
+        raise ValueError(
+            f"The file {name!r} has a list in line {line}. Each line must be one JSON object: "
+            "convert the file, for example with jq -c '.[]'."
+        )
+    if sum(map(len, pieces)) > _LONGEST_LINE:
+        raise ValueError(
+            f"The file {name!r} has more than {_LONGEST_LINE >> 20} MiB in line {line}. Each line "
+            "must be one JSON object, of one row: convert the file, for example with jq -c."
+        )
 
 
 def json_table(data: bytes, schema: Any, name: str, *, first_line: int = 1) -> Any:
@@ -114,7 +134,7 @@ def json_table(data: bytes, schema: Any, name: str, *, first_line: int = 1) -> A
             table = json.read_json(pyarrow.BufferReader(data), read, parse)
         except pyarrow.ArrowInvalid as error:
             if "straddl" in str(error) and size < len(data):  # a line longer than a block
-                size *= 16
+                size = min(16 * size, len(data))
                 continue
             raise ValueError(_json_message(data, name, first_line, error)) from error
         return table if schema is None else table.select(schema.names)
