@@ -141,3 +141,14 @@ def test_missing_cells_are_those_of_pandas(tmp_path, cell, suffix):
         assert batch.table.column(name).to_pylist() == [
             None if pd.isna(value) else value for value in expected[name]
         ]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.jsonl"])
+def test_other_encodings_are_named(encoding, name, tmp_path):
+    text = '{"a": 1, "b": 2}\n' if "json" in name else "a,b\n1,2\n"
+    with pa.output_stream(str(tmp_path / name)) as file:
+        file.write(text.encode(encoding))
+    shown = encoding.replace("LE", "(LE)?")
+    with pytest.raises(ValueError, match=rf"in {shown}, but .* iconv -f {shown} -t UTF-8"):
+        open_source(tmp_path / name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,16 @@ from typing import Any
 from arboost.errors import needs_packages
 from arboost.sources.paths import compression_of
 
-__all__ = ["naming_file", "open_bytes", "require_pyarrow"]
+__all__ = ["check_encoding", "naming_file", "open_bytes", "require_pyarrow"]
+
+# Byte order marks; UTF-32 before UTF-16, whose mark is the begin of its own.
+_MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+_UTF16_WITHOUT_MARK = re.compile(rb"(?:[^\0]\0){2}|(?:\0[^\0]){2}")
 
 
 def require_pyarrow(asked: str) -> None:
@@ -46,3 +56,15 @@ def open_bytes(path: str) -> Any:
     import pyarrow
 
     return pyarrow.input_stream(path, compression=compression_of(path))
+
+
+def check_encoding(head: bytes, path: str) -> None:
+    """Raise ValueError for a text file whose first bytes are those of UTF-16 or UTF-32."""
+    name = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    if name is None and _UTF16_WITHOUT_MARK.match(head):
+        name = "UTF-16LE" if head[0] else "UTF-16BE"
+    if name is not None:
+        raise ValueError(
+            f"The file {path!r} is in {name}, but text files are read as UTF-8. Convert it, for "
+            f"example with iconv -f {name} -t UTF-8, or save it as CSV UTF-8 in a spreadsheet."
+        )

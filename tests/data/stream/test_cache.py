@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,41 @@ def test_changed_files_are_read_again(tmp_path, passes):
     changed = model_bytes(model.fit(pattern, "y", cache=cache), tmp_path)
     assert changed != first
     assert model_bytes(model.fit(pattern, "y"), tmp_path) == changed
+    assert len(list(cache.glob("*.codes"))) == 1
+
+
+def write_with_the_times_of_before(path):
+    """Write other values of the same size, and put the time of the last change back."""
+    status, data = path.stat(), path.read_bytes()
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def exchange(path):
+    """Put another file of the same size and time in the place of a file."""
+    other = path.with_suffix(".other")
+    shutil.copy2(path, other)
+    os.replace(other, path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="times and inodes of POSIX")
+@pytest.mark.parametrize("change", [write_with_the_times_of_before, exchange])
+def test_files_changed_behind_their_times_are_read_again(change, tmp_path, passes):
+    pattern, cache = write(tmp_path), tmp_path / "cache"
+    model = GradientBoostingRegressor(n_estimators=2).fit(pattern, "y", cache=cache)
+    del passes[:]
+    change(tmp_path / "two.parquet")
+    model.fit(pattern, "y", cache=cache)
+    assert "reading" in passes
+
+
+def test_entries_of_other_versions_are_replaced(tmp_path, passes, monkeypatch):
+    pattern, cache = write(tmp_path), tmp_path / "cache"
+    model = GradientBoostingRegressor(n_estimators=2).fit(pattern, "y", cache=cache)
+    del passes[:]
+    monkeypatch.setattr("arboost.data.stream.cache.core.version", lambda: "99.0")
+    model.fit(pattern, "y", cache=cache)
+    assert "reading" in passes
     assert len(list(cache.glob("*.codes"))) == 1
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+from arboost.sources.arrow import check_encoding
 from arboost.sources.text.csv_dialect import CsvDialect, delimiter_text
 
 __all__ = ["check_text", "csv_fault", "not_utf8"]
 
 _HEAD_BYTES = 1 << 16
 _LONGEST = 40  # characters of a value in a message
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _RENAME = "Rename it so that its name tells its kind, or use --format."
 # First bytes of files that are no text, whatever their names -> kind and advice.
 _MAGIC = {
@@ -37,8 +37,7 @@ def check_text(file: Any, path: str) -> None:
             raise ValueError(f"The file {path!r} is {kind}, not text. {advice}")
     if _PAGE.match(head):
         raise ValueError(f"The file {path!r} is an HTML page, not a table. Download it again.")
-    if head.startswith(_UTF16):
-        raise ValueError(f"The file {path!r} is in UTF-16. Save it as UTF-8.")
+    check_encoding(head, path)
     place = head.find(b"\0")
     if place >= 0:
         line = head.count(b"\n", 0, place) + 1

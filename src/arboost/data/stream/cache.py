@@ -4,8 +4,9 @@
     folder/<key>.npz     schema, edges, target, weights, and stamps of the files
     folder/<key>.lock    locked by the process that reads or writes the two
 
-The key is a digest of paths, columns and parameters. Files of other sizes or times than those of
-the stamps are read again, and replace the entry. Both files get their names when they are finished;
+The key is a digest of paths, columns and parameters. The stamps are the version of the library, and
+size, times and inode of each file: where one differs the files are read again, and replace the
+entry. Both files get their names when they are finished;
 those of killed writers are removed by the next one, which holds the lock.
 """
 
@@ -39,11 +40,12 @@ if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
+    from arboost.sources.files import DataFile
     from arboost.sources.source import Source
 
 __all__ = ["SourceCache"]
 
-_VERSION = 1  # of the description
+_VERSION = 2  # of the description
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class SourceCache:
     key : str
         Digest of paths, columns and parameters.
     stamps : list
-        Path, size and time of each file.
+        Version of the library; path, size, time of the last change, time of the last change of
+        the inode, and inode of each file.
     """
 
     folder: Path
@@ -86,7 +89,7 @@ class SourceCache:
             [repr(options.categorical_features), repr(options.missing), options.category_encoding],
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()
-        return cls(path, key, [[os.path.realpath(file.path), *file.stamp] for file in files])
+        return cls(path, key, [core.version(), *(_stamp(file) for file in files)])
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -180,6 +183,12 @@ class _CacheSink:
             codes = self._writer.finish()
             os.fsync(file.fileno())
         return codes
+
+
+def _stamp(file: DataFile) -> list[Any]:
+    """Return all that changes when a file does, even where size and time are put back."""
+    status = os.stat(file.path)
+    return [os.path.realpath(file.path), *file.stamp, status.st_ctime_ns, status.st_ino]
 
 
 def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboost.errors import warn_caller
-from arboost.sources.arrow import open_bytes
+from arboost.sources.arrow import check_encoding, open_bytes
 
 __all__ = ["DELIMITERS", "CsvDialect", "check_decimals", "delimiter_text", "find_dialect"]
 
@@ -49,13 +49,20 @@ class CsvDialect:
 def find_dialect(
     path: str, kind: str, delimiter: str | None = None, decimal: str | None = None
 ) -> CsvDialect:
-    """Return the dialect of a file of kind "csv" or "tsv"; a given delimiter is not questioned."""
-    return CsvDialect(delimiter or _found(path, DELIMITERS[kind]), decimal)
+    """Return the dialect of a file of kind "csv" or "tsv"; a given delimiter is not questioned.
 
-
-def _found(path: str, expected: str) -> str:
+    Raises
+    ------
+    ValueError
+        The file is in UTF-16 or UTF-32.
+    """
     with open_bytes(path) as file:
         head: bytes = file.read(_HEAD_BYTES)
+    check_encoding(head, path)
+    return CsvDialect(delimiter or _delimiter(head, DELIMITERS[kind]), decimal)
+
+
+def _delimiter(head: bytes, expected: str) -> str:
     # Line breaks and delimiters inside quotes belong to names.
     line = _LINE_BREAKS.split(_QUOTED.sub(b'"', head).lstrip(b"\r\n"), maxsplit=1)[0]
     there = [one for one in _USUAL if one.encode() in line]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, Any
 
-from arboost.sources.arrow import naming_file
+from arboost.sources.arrow import check_encoding, naming_file
 from arboost.sources.files import DAMAGED, DataFile, file_stamp
 from arboost.sources.paths import compression_of
 
@@ -89,6 +89,8 @@ def json_blocks(stream: IO[bytes] | _Opened, schema: Any, name: str) -> Iterator
     line = 1
     while True:
         data = stream.read(_BLOCK_BYTES)
+        if not pieces:  # the first block
+            check_encoding(data, name)
         end = data.rfind(b"\n") + 1
         if data and not end:
             pieces.append(data)
