@@ -13,7 +13,7 @@ namespace {
 void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threads) {
   self.check_scores(scores, self.n_training(), output);
   self.last_with_leaves();
-  nb::gil_scoped_release release;
+  GilRelease release;
   cuda::DeviceRows* device = self.grower.on_device();
   if (device != nullptr && device->has_scores()) return device->add_last(self.trees, output);
   Team team = self.team(4 * self.n_training(), n_threads);
@@ -35,7 +35,7 @@ void add_tree(const TreeGrower& self, std::size_t tree, double factor, const Cod
   const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
                            ids.empty() ? nullptr : ids.data()};
   self.check_scores(scores, tree_rows.n, output);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(8 * tree_rows.n, n_threads);
   self.trees.add(tree, codes, tree_rows, factor, {scores.data() + output, scores.shape(1)}, team);
 }
@@ -45,7 +45,7 @@ void add_own_tree(TreeGrower& self, std::size_t tree, Scores scores, std::size_t
                   int n_threads) {
   require(tree < self.trees.n_trees(), "the tree does not exist");
   self.check_scores(scores, self.n_training(), output);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(8 * self.n_training(), n_threads);
   const ScoreRows to{scores.data() + output, scores.shape(1)};
   if (ShareRows* shared = self.grower.shared()) return shared->add_own(self.trees, tree, to, team);
@@ -59,7 +59,7 @@ void add_shared_tree(const TreeGrower& self, std::size_t tree, double factor,
   const auto ids = checked_rows(rows, table.codes.n_rows);
   const std::size_t n_rows = ids.empty() ? table.codes.n_rows : ids.size();
   self.check_scores(scores, n_rows, output);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(8 * n_rows, n_threads);
   self.trees.add_leaves(tree, shared_leaves(self.trees, tree, table.codes, ids, team), factor,
                         {scores.data() + output, scores.shape(1)}, team);
@@ -104,7 +104,7 @@ void add_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
   const TreeRows tree_rows{ids.empty() ? codes.n_rows : ids.size(), nullptr,
                            ids.empty() ? nullptr : ids.data()};
   AddedTrees{trees, factors, outputs}.check(self, tree_rows.n, scores, kept);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(8 * tree_rows.n, n_threads);
   for (std::size_t i = 0; i < trees.size(); ++i)
     kept.leaves.add(self.trees, trees.data()[i], codes, tree_rows, factors.data()[i],
@@ -119,7 +119,7 @@ void add_shared_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees
   const auto ids = checked_rows(rows, table.codes.n_rows);
   const std::size_t n_rows = ids.empty() ? table.codes.n_rows : ids.size();
   AddedTrees{trees, factors, outputs}.check(self, n_rows, scores, kept);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(8 * n_rows, n_threads);
   for (std::size_t i = 0; i < trees.size(); ++i) {
     const std::size_t tree = trees.data()[i];

@@ -50,7 +50,7 @@ std::vector<Owned<double>> bound_quantiles(const Table& table, const std::option
     throw std::invalid_argument("max_bins must be from 2 to 65535.");
   std::vector<std::vector<double>> edges;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     const Rows used = rows_of(table, rows);
     std::span<const double> w;
     if (weights) w = {weights->data(), weights->size()};
@@ -103,7 +103,7 @@ Codes checked_codes(const Table& table, const std::optional<Index>& rows,
                     const Encode& encode_rows) {
   const Edges spans = checked_edges(table, edges);
   if (plan != nullptr) check_plan(*plan, table.columns.size());
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
   const std::vector<std::uint8_t> is_category(categorical.begin(), categorical.end());
@@ -135,7 +135,7 @@ StoragePlan bound_plan(const Table& table, const std::optional<Index>& rows,
           "A plan needs an entry of `categorical` for every column.");
   require(max_conflict_rate >= 0 && max_conflict_rate <= 1,
           "max_conflict_rate must be from 0 to 1.");
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   const Rows used = rows_of(table, rows);
   check_row_count(used.size());
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
@@ -179,7 +179,7 @@ Codes bound_take(const Codes& codes, const std::optional<Index>& rows, int n_thr
     require(!codes.stored_rows || i == 0 || taken.row(i - 1) < taken.row(i),
             "The rows of a table in a file must ascend.");
   }
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   Team team(threads_for(taken.n * codes.n_features, n_threads), python_poll());
   return take_rows(codes, taken, team);
 }

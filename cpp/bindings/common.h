@@ -1,4 +1,4 @@
-// Shared by all bindings: array types, checks, and the poll that stops a team on Ctrl-C.
+// Shared by all bindings: array types, checks, the GIL, and the poll that stops a team on Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "bindings/gil.h"
 
 namespace arboost::bindings {
 
@@ -59,7 +60,7 @@ Array array_attribute(nb::handle owner, const char* name) {
 // Poll of a team: acquires the GIL and raises on Ctrl-C. Called by the Python thread, which has
 // released the GIL. Python delivers Ctrl-C to its main thread only.
 inline void poll_python() {
-  nb::gil_scoped_acquire gil;
+  GilAcquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 inline Team::Poll python_poll() {

@@ -94,21 +94,21 @@ nb::object dlpack_capsule(std::uintptr_t address, const std::vector<std::size_t>
 void copy_from_cuda(
     std::uint64_t address, int device,
     const nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& out) {
-  nb::gil_scoped_release release;
+  GilRelease release;
   cuda::Device& from = cuda::Device::number(device);
   cuda::Device::Use use(from);
   cuda::download_staged(from, address, out.size(), out.data());
 }
 
 void copy_to_cuda(const Vector<std::uint8_t>& bytes, std::uint64_t address, int device) {
-  nb::gil_scoped_release release;
+  GilRelease release;
   cuda::Device& to = cuda::Device::number(device);
   cuda::Device::Use use(to);
   cuda::upload_staged(to, bytes.data(), bytes.size(), address);
 }
 
 void wait_for_cuda_stream(std::uint64_t stream, int device) {
-  nb::gil_scoped_release release;
+  GilRelease release;
   cuda::Device::Use use(cuda::Device::number(device));
   cuda::wait_for(stream);
 }

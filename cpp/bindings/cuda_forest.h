@@ -36,7 +36,7 @@ struct KeptCudaForest {
     const auto cover = array_attribute<Vector<double>>(forest, "cover");
     require(cover.size() == arrays.left.size() && arrays.output.size() == made.n_trees(),
             "another forest than that on the device");
-    nb::gil_scoped_release release;
+    GilRelease release;
     std::lock_guard lock(mutex);
     if (shap_programs == nullptr) {
       const ShapForest checked(arrays.views(), {cover.data(), cover.size()}, made.n_columns(),

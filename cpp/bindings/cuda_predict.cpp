@@ -35,7 +35,7 @@ void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vec
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_outputs(),
           "out is not one column for each output with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(forest, columns, n_threads);
   forest.made.scores(rows, combination(base, mean_of, weights), team, host_sink(out));
 }
@@ -44,7 +44,7 @@ void device_scores(const KeptCudaForest& forest, const cuda::DeviceColumns& colu
                    const Vector<double>& base, double mean_of, const Vector<double>& weights,
                    std::uint64_t out) {
   const cuda::TableSource rows = forest.source(columns);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team alone(1);
   forest.made.scores(rows, combination(base, mean_of, weights), alone, {.device = out});
 }
@@ -54,7 +54,7 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
   require(out.shape(0) == columns.n_rows && out.shape(1) == forest.made.n_trees(),
           "out is not one column for each tree with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(forest, columns, n_threads);
   forest.made.leaves(rows, team, host_sink(out));
 }
@@ -62,7 +62,7 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
 void device_leaves(const KeptCudaForest& forest, const cuda::DeviceColumns& columns,
                    std::uint64_t out) {
   const cuda::TableSource rows = forest.source(columns);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team alone(1);
   forest.made.leaves(rows, alone, {.device = out});
 }
@@ -76,7 +76,7 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
           "out is not features by outputs for each row");
   const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(forest, columns, n_threads);
   shap.values(rows, {divisors.data(), divisors.size()}, team, host_sink(out));
 }
@@ -85,7 +85,7 @@ void device_shap(const KeptCudaForest& forest, nb::handle trees, const cuda::Dev
                  const Vector<double>& divisors, std::uint64_t out, int n_threads) {
   const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team alone(1);
   shap.values(rows, {divisors.data(), divisors.size()}, alone, {.device = out});
 }
@@ -93,7 +93,7 @@ void device_shap(const KeptCudaForest& forest, nb::handle trees, const cuda::Dev
 void link(const std::string& name, std::uint64_t raw, std::size_t stride, std::size_t n_outputs,
           std::size_t n_rows, std::uint64_t out, int device) {
   const cuda::RawRows rows{raw, stride, n_outputs, n_rows};
-  nb::gil_scoped_release release;
+  GilRelease release;
   cuda::Device& where = cuda::Device::number(device);
   if (name == "ordered") return cuda::sort_on_device(where, rows, out);
   const Link which = link_of(name);
@@ -106,7 +106,7 @@ void labels(std::uint64_t raw, std::size_t stride, std::size_t n_outputs, std::s
             int device) {
   require(bytes > 0 && all.size() >= bytes * (n_outputs == 1 ? 2 : n_outputs),
           "fewer labels than outputs");
-  nb::gil_scoped_release release;
+  GilRelease release;
   cuda::label_on_device(cuda::Device::number(device), {raw, stride, n_outputs, n_rows},
                         std::as_bytes(std::span(all.data(), all.size())), bytes, out_stride, out);
 }

@@ -14,22 +14,6 @@ namespace {
 
 using cuda::DeviceColumns;
 
-// Keeps a Python object alive, and gives it back from any thread.
-struct PythonOwner {
-  explicit PythonOwner(nb::object given) : object(std::move(given)) {}
-  PythonOwner(const PythonOwner&) = delete;
-  PythonOwner& operator=(const PythonOwner&) = delete;
-  ~PythonOwner() {
-    if (!nb::is_alive()) {
-      object.release();
-      return;
-    }
-    nb::gil_scoped_acquire gil;
-    object.reset();
-  }
-  nb::object object;
-};
-
 Type type_of(char kind, std::size_t size) {
   const auto pick = [size](Type b1, Type b2, Type b4, Type b8) {
     return size == 1 ? b1 : size == 2 ? b2 : size == 4 ? b4 : size == 8 ? b8 : Type::null;
@@ -60,7 +44,7 @@ void add_matrix(DeviceColumns& table, cuda::Address address, std::size_t n_colum
 }
 
 Columns to_host(const DeviceColumns& table) {
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   std::vector<std::uint32_t> all(table.columns.size());
   std::iota(all.begin(), all.end(), 0u);
   return cuda::gather(table, all, Rows(table.n_rows, nullptr));
@@ -70,7 +54,7 @@ Owned<double> read(const DeviceColumns& table, std::size_t i) {
   require(i < table.columns.size(), "The table has no such column.");
   std::vector<double> values(table.n_rows);
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     const auto column = static_cast<std::uint32_t>(i);
     const Columns copy = cuda::gather(table, {&column, 1}, Rows(table.n_rows, nullptr));
     read_block(copy.columns[i], 0, table.n_rows, values.data(), 1);
@@ -81,7 +65,7 @@ Owned<double> read(const DeviceColumns& table, std::size_t i) {
 void put(DeviceColumns& table, std::size_t i, const Columns& other) {
   require(other.n_rows == table.n_rows && other.columns.size() == 1 && i < table.columns.size(),
           "The other table is not one column of as many rows.");
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   Team team(threads_for(table.n_rows, 0), python_poll());
   cuda::put(table, i, other.columns[0], team);
 }
@@ -127,7 +111,7 @@ void bind_device_columns(nb::module_& m) {
       .def(
           "inexact_columns",
           [](const DeviceColumns& table) {
-            nb::gil_scoped_release nogil;
+            GilRelease nogil;
             return cuda::inexact_columns(table);
           },
           "Indices of columns with integers that a float64 cannot hold.")

@@ -23,21 +23,21 @@ void make(DeviceEvaluation* self, int device, const Codes& codes,
           "y, weights and scores do not fit the rows");
   const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n,
                       scores.shape(1)};
-  nb::gil_scoped_release release;
+  GilRelease release;
   new (self) DeviceEvaluation(device, codes, ids, rows);
 }
 
 void add(DeviceEvaluation& self, const TreeGrower& grower, std::size_t first, std::size_t n) {
   require(first + n <= grower.trees.n_trees() && self.outputs() % grower.trees.width == 0,
           "the trees do not exist, or do not fit the outputs");
-  nb::gil_scoped_release release;
+  GilRelease release;
   self.add(grower.trees, first, n);
 }
 
 double mean_loss(DeviceEvaluation& self, const std::string& loss, std::vector<double> parameters) {
   const LossSpec spec{loss_named(loss), std::move(parameters)};
   require(spec.loss != Loss::given, "a loss without a value");
-  nb::gil_scoped_release release;
+  GilRelease release;
   self.losses();
   self.start_loss(spec);
   return self.losses().front();
@@ -64,7 +64,7 @@ void bind_device_evaluation(nb::module_& m) {
           "set_scores",
           [](DeviceEvaluation& self, const Scores& scores) {
             check(self, scores);
-            nb::gil_scoped_release release;
+            GilRelease release;
             self.set_scores(scores.data());
           },
           nb::arg("scores").noconvert(), "Replaces the scores.")
@@ -72,7 +72,7 @@ void bind_device_evaluation(nb::module_& m) {
           "fetch_scores",
           [](const DeviceEvaluation& self, const Scores& scores) {
             check(self, scores);
-            nb::gil_scoped_release release;
+            GilRelease release;
             self.fetch_scores(scores.data());
           },
           nb::arg("scores").noconvert(), "Copies the scores to the host.");

@@ -39,7 +39,7 @@ struct KeptShapForest {
     require_table(columns, out.shape(0));
     if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
       throw std::invalid_argument("out is not features by outputs for each row");
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
     shap_values(columns, checked, team, out.data());
   }
@@ -51,7 +51,7 @@ struct KeptShapForest {
     if (background.n_rows == 0) throw std::invalid_argument("the background has no rows");
     if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
       throw std::invalid_argument("out is not features by outputs for each row");
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
     shap_against(columns, background, checked, team, out.data());
   }
@@ -61,7 +61,7 @@ struct KeptShapForest {
     if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_features ||
         out.shape(3) != checked.n_outputs)
       throw std::invalid_argument("out is not features by features by outputs for each row");
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
     shap_interactions(columns, checked, team, out.data());
   }

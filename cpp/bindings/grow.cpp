@@ -20,7 +20,7 @@ namespace {
 
 void propose(TreeGrower& self, const Gradients& gradients, int n_threads) {
   self.check_gradients(gradients, 0);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
   self.grower.propose(gradients, team);
 }
@@ -35,7 +35,7 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, Tree
   self.has_leaves = false;
   self.sample = std::move(sample);
   request.sample = self.sample.get();
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
   self.grower.grow(gradients, output, request, self.trees, team);
   self.has_leaves = true;
@@ -46,7 +46,7 @@ void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, s
                            std::uint64_t draw) {
   cuda::DeviceRows* device = self.grower.on_device();
   require(device != nullptr && n_draws > 0, "no draws, or no rows on a device");
-  nb::gil_scoped_release release;
+  GilRelease release;
   device->draw_with_replacement(n_draws, {seed, draw}, out);
 }
 
@@ -54,7 +54,7 @@ Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   self.last_with_leaves();
   std::vector<std::uint32_t> leaves;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     leaves = self.grower.leaf_of_position();
   }
   return to_numpy(std::move(leaves));
@@ -66,7 +66,7 @@ Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::si
   const std::size_t n_nodes = self.trees.n_nodes(self.last_with_leaves());
   std::vector<double> sums;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team = self.team(8 * self.n_training(), n_threads);
     sums = self.grower.sums(gradients, output, team);
   }
@@ -91,7 +91,7 @@ void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
           "this is not the sample that the last tree was grown on");
   const std::size_t n_weights = weight ? self.n_training() : 0;
   const std::span<const double> weights{weight ? weight->data() : nullptr, n_weights};
-  nb::gil_scoped_release release;
+  GilRelease release;
   set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
 }
 

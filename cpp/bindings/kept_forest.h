@@ -22,7 +22,7 @@ struct KeptForest {
   void traverse(const Columns& columns, const Scores& out, int n_threads) const {
     if (out.shape(0) != columns.n_rows)
       throw std::invalid_argument("out has another number of rows than the table");
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(columns.n_rows * packed.n_trees(), n_threads), python_poll());
     packed.traverse(columns, out.shape(1), team, out.data());
   }
@@ -32,7 +32,7 @@ struct KeptForest {
     if (out.shape(0) != columns.n_rows || out.shape(1) != n_trees)
       throw std::invalid_argument("out is not one column for each tree with the table's rows");
     std::int32_t* leaf = out.data();
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(columns.n_rows * n_trees, n_threads), python_poll());
     packed.traverse_leaves(columns, n_trees, team, [&](const LeafBlock& block, int) {
       for (std::size_t row = block.begin; row < block.end; ++row)

@@ -48,7 +48,7 @@ class HistogramKernel {
     if (out.shape(0) != n_slots() || (wide && wide->shape(0) != codes_.n_rows))
       throw std::invalid_argument("the arrays do not fit the table");
     const RowSums sums{wide ? wide->data() : nullptr, 1, false};
-    nb::gil_scoped_release release;
+    GilRelease release;
     grow_kernels().accumulate(codes_.row_codes(), layout_.slots(), sums, elements.data(),
                               elements.shape(0), false, out.data());
   }
@@ -69,7 +69,7 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
     throw std::invalid_argument("the arrays do not fit the table");
   require(codes.where[feature].storage != Storage::sparse, "the feature is stored sparsely");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
-  nb::gil_scoped_release release;
+  GilRelease release;
   const std::size_t store = codes.where[feature].store;
   return grow_kernels().partition(in_rows ? codes.codes_in_rows(store) : codes.column_codes(store),
                                   rule, elements.data(), n, out.data(), out.data() + n);

@@ -84,7 +84,7 @@ void apply_loss_to(const std::string& loss, const Vector<double>& y, const Weigh
                    std::optional<double> weight_bound) {
   const LossRows rows = rows_of(y, weight, scores, out);
   const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(rows, 8, n_threads);
   const double bound = weight_bound ? *weight_bound : max_weight(rows.weight, rows.n_rows, team);
   apply_loss(spec, rows, bound, out, team);
@@ -96,7 +96,7 @@ void set_gradients(const Scores& g, const Scores& h, Gradients& out, int n_threa
     check_length(array.shape(1), out.outputs, "a row of gradients");
   }
   const LossRows rows{g.data(), h.data(), nullptr, out.n_rows, out.outputs};
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(rows, 1, n_threads);
   apply_loss({Loss::given}, rows, 1.0, out, team);
 }
@@ -105,7 +105,7 @@ double loss_value(const std::string& loss, const Vector<double>& y, const Weight
                   const Scores& scores, int n_threads, std::vector<double> parameters) {
   const LossRows rows = rows_of(y, weight, scores, y.shape(0));
   const LossSpec spec{loss_named(loss), std::move(parameters)};
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(rows, 8, n_threads);
   return mean_loss(spec, rows, team);
 }
@@ -132,7 +132,7 @@ auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores,
   auto* values = new std::vector<double>();
   nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team = team_for(rows, 8, n_threads);
     *values = refit_leaves(rows, output, leaf.data(), n_nodes, rule, team);
   }
@@ -149,7 +149,7 @@ double quantile(const Vector<double>& y, const Weights& weight, const std::optio
     check_length(weight->shape(0), rows.n_rows, "weight");
     rows.weight = weight->data();
   }
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = team_for(rows, 8, n_threads);
   return residual_quantile(rows, alpha, absolute, team);
 }

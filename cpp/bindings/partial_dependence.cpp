@@ -35,7 +35,7 @@ class KeptGrid {
       throw std::invalid_argument("another number of columns than the grid was made for");
     check(out);
     const std::size_t n_rows = out.shape(0);
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(n_rows * arrays_.output.size(), n_threads), python_poll());
     partial_of_rows(columns, begin, begin + n_rows, grid_forest_, n_outputs_, team, out.data());
   }
@@ -43,7 +43,7 @@ class KeptGrid {
   void of_trees(const Answers& out) const {
     check(out);
     if (out.shape(0) != 1) throw std::invalid_argument("out has not one row");
-    nb::gil_scoped_release release;
+    GilRelease release;
     partial_of_trees(grid_forest_, {cover_.data(), cover_.size()}, n_outputs_, out.data());
   }
 

@@ -20,7 +20,7 @@ void traverse(const Columns& columns, nb::handle forest, const Scores& out, std:
   if (out.shape(0) != columns.n_rows)
     throw std::invalid_argument("out has another number of rows than the table");
   const ForestArrays arrays(forest);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(columns.n_rows * (tree_end - tree_begin), n_threads), python_poll());
   arboost::traverse(columns, arrays.views(), {tree_begin, tree_end}, out.shape(1), team,
                     out.data());
@@ -32,7 +32,7 @@ void traverse_median(const Columns& columns, nb::handle forest, const Vector<dou
     throw std::invalid_argument("out is not one column with the table's rows");
   if (tree_end > weights.size()) throw std::invalid_argument("trees without weights");
   const ForestArrays arrays(forest);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(columns.n_rows * tree_end, n_threads), python_poll());
   arboost::traverse_median(columns, arrays.views(), {weights.data(), tree_end}, team, out.data());
 }
@@ -42,7 +42,7 @@ Owned<double> weighted_median(const Strided& values, const Vector<double>& weigh
     throw std::invalid_argument("another number of weights than values in a row");
   std::vector<double> out(values.shape(0));
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(values.size(), n_threads), python_poll());
     arboost::weighted_median({.data = values.data(),
                               .n_rows = values.shape(0),
@@ -89,7 +89,7 @@ void leaf_quantiles(nb::handle distributions, const Array<std::int32_t, nb::ndim
     throw std::invalid_argument("leaves of another number of trees");
   if (out.shape(0) != leaves.shape(0) || out.shape(1) != quantiles.size())
     throw std::invalid_argument("out is not one column for each quantile with the leaves' rows");
-  nb::gil_scoped_release release;
+  GilRelease release;
   validate(views);
   Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
   arboost::leaf_quantiles(views, leaves.data(), leaves.shape(0),
@@ -103,7 +103,7 @@ void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle di
   const LeafDistributions views = arrays.views();
   if (out.shape(0) != columns.n_rows || out.shape(1) != quantiles.size())
     throw std::invalid_argument("out is not one column for each quantile with the table's rows");
-  nb::gil_scoped_release release;
+  GilRelease release;
   validate(views);
   Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
   arboost::traverse_quantiles(columns, trees.views(), views, {quantiles.data(), quantiles.size()},

@@ -15,7 +15,7 @@ using Order = std::tuple<Owned<std::int32_t>, Owned<double>, Owned<double>>;
 Order order_of(const Vector<std::int32_t>& left, const Vector<double>& decrease) {
   PruneOrder order;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     order = prune_order({left.data(), left.size()}, {decrease.data(), decrease.size()});
   }
   return {to_numpy(std::move(order.node)), to_numpy(std::move(order.alpha)),

@@ -51,7 +51,7 @@ std::pair<double, double> distribution(const Vector<double>& y,
   const LossRows rows = rows_of(y, weight, scores);
   check_length(out.shape(0), rows.n_rows, "out");
   require_apart(out.data(), {rows.y, rows.weight, rows.scores});
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * rows.n_rows * rows.outputs, n_threads), python_poll());
   const ScoresOfClasses found = class_distribution(rows, out.data(), team);
   return {found.log_loss, found.error};
@@ -60,7 +60,7 @@ std::pair<double, double> distribution(const Vector<double>& y,
 double error_of(const Vector<double>& y, const Vector<double>& distribution, const Scores& votes,
                 int n_threads) {
   const LossRows rows = rows_of(y, distribution, votes);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(2 * rows.n_rows * rows.outputs, n_threads), python_poll());
   return weighted_error(rows, team);
 }
@@ -82,7 +82,7 @@ double losses_of(const Vector<double>& y, const Vector<double>& prediction,
   check_length(out.shape(0), n_rows, "out");
   require_apart(out.data(), {y.data(), prediction.data(), distribution.data()});
   const R2Loss loss = r2_loss_named(kind);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * n_rows, n_threads), python_poll());
   return r2_losses({y.data(), prediction.data(), {distribution.data(), n_rows}}, loss, out.data(),
                    team);
@@ -94,7 +94,7 @@ void reweight(const Vector<double>& losses, double log_beta_times_rate, Out dist
   require_rows(n_rows);
   check_length(distribution.shape(0), n_rows, "distribution");
   require_apart(distribution.data(), {losses.data()});
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * n_rows, n_threads), python_poll());
   r2_reweight(losses.data(), log_beta_times_rate, {distribution.data(), n_rows}, team);
 }

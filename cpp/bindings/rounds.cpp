@@ -33,7 +33,7 @@ std::size_t run_with(WatchedSets& watched, TreeGrower& self, const RoundParams& 
   require(params.leaf_quantiles.empty() || params.leaf_quantiles.size() == outputs,
           "quantiles of another number of outputs");
   const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs};
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team = self.team(n_rows * self.codes.n_features, n_threads);
   const int for_loss = threads_for(8 * n_rows * outputs, n_threads);
   std::optional<Team> other;
@@ -88,7 +88,7 @@ void take_gradients(TreeGrower& self, const std::string& loss, std::vector<doubl
   require(device != nullptr && spec.loss != Loss::given && out.outputs == outputs &&
               y.shape(0) == n_rows && (!weight || weight->shape(0) == n_rows),
           "no device or no loss, or y, weights, scores and gradients do not fit each other");
-  nb::gil_scoped_release release;
+  GilRelease release;
   std::optional<cuda::Device::Use> use;
   device->open_rounds({y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs},
                       use);
@@ -145,7 +145,7 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
       [](TreeGrower& self, const Vector<double>& of_row, Scores scores, int n_threads) {
         require(of_row.size() == scores.shape(1), "the scores have other outputs");
         self.check_scores(scores, self.n_training(), 0);
-        nb::gil_scoped_release release;
+        GilRelease release;
         const std::span<const double> of_each(of_row.data(), of_row.size());
         if (auto* device = self.grower.on_device())
           device->start_scores(of_each);
@@ -161,7 +161,7 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
       "fill_scores",
       [](const Vector<double>& of_row, Scores scores, int n_threads) {
         require(of_row.size() == scores.shape(1), "the scores have other outputs");
-        nb::gil_scoped_release release;
+        GilRelease release;
         fill_scores(of_row, scores, n_threads);
       },
       nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
@@ -174,7 +174,7 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
       "fetch_scores",
       [](TreeGrower& self, Scores scores) {
         self.check_scores(scores, self.n_training(), 0);
-        nb::gil_scoped_release release;
+        GilRelease release;
         if (auto* device = self.grower.on_device()) device->fetch_scores(scores.data());
         if (auto* shared = self.grower.shared())
           shared->fetch_scores(scores.shape(1), scores.data());

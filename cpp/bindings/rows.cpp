@@ -211,7 +211,7 @@ void link_scores(const std::string& name, const RawScores& raw, const Scores& ou
   const Link link = link_of(name);
   if (out.shape(0) != raw.shape(0) || out.shape(1) != answer_width(link, raw.shape(1)))
     throw std::invalid_argument("out has not the shape of the answers");
-  nb::gil_scoped_release release;
+  GilRelease release;
   apply_link(link, raw.data(), raw.shape(0), raw.shape(1), out.data());
 }
 

@@ -35,7 +35,7 @@ void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed
                std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   require_share(rate);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(4 * n_rows, n_threads), python_poll());
   sample_uniform(n_rows, rate, draw_bits({seed, draw}), self, team);
 }
@@ -45,7 +45,7 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
   require_gradients(gradients);
   require_share(rate);
   require(reg_lambda >= 0, "reg_lambda is below 0");
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
   sample_by_gradient(gradients, rate, reg_lambda, draw_bits({seed, draw}), self, team);
 }
@@ -54,7 +54,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
                    std::uint64_t seed, std::uint64_t draw, int n_threads) {
   require_gradients(gradients);
   for (const double share : {top_rate, other_rate, top_rate + other_rate}) require_share(share);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
   sample_one_side(gradients, top_rate, other_rate, draw_bits({seed, draw}), self, team);
 }
@@ -72,7 +72,7 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
   const std::size_t n_rows = weight.shape(0), n_draws = draws.value_or(n_rows);
   require_rows(n_rows);
   require_draws(n_draws);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
   bootstrap_by_weight({weight.data(), n_rows}, n_draws, {seed, draw}, self, team);
 }
@@ -81,7 +81,7 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
                            std::uint64_t seed, std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   require_draws(n_draws);
-  nb::gil_scoped_release release;
+  GilRelease release;
   Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
   bootstrap(n_rows, n_draws, {seed, draw}, self, team);
 }

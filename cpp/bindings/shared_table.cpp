@@ -17,7 +17,7 @@ nb::list gather(PythonWorkers& self, const nb::bytes& message) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.c_str());
   std::vector<Collective::Bytes> all;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     all = self.exchange(Collective::View(bytes, message.size()));
   }
   nb::list found;
@@ -35,7 +35,7 @@ nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_thread
   const SharedCodes::Range own = self.codes.own_of(ids);
   Codes taken;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     const std::vector<RowId> local = self.codes.local(ids.subspan(own.begin, own.size()));
     Team team(threads_for(local.size() * self.codes.own.n_features, n_threads), python_poll());
     taken = take_rows(self.codes.own, {local.size(), nullptr, local.data()}, team);
@@ -53,16 +53,23 @@ PythonWorkers::PythonWorkers(nb::object transport, std::size_t rank, std::size_t
 
 const std::vector<Collective::Bytes>& PythonWorkers::exchange(std::span<const View> messages) {
   if (size_ == 1) return received_;
-  nb::gil_scoped_acquire gil;
+  GilAcquire gil;
   const nb::object send = transport_.attr("send"), receive = transport_.attr("receive");
+  const auto call = [](const nb::object& method, const nb::tuple& args) {
+    PyObject* result = nullptr;
+    call_or_sleep([&] { result = PyObject_CallObject(method.ptr(), args.ptr()); });
+    if (result == nullptr) throw nb::python_error();
+    return nb::steal<nb::object>(result);
+  };
   // The next worker first, so that not all send to one.
   for (std::size_t i = 1; i < size_; ++i) {
     const std::size_t to = (rank_ + i) % size_;
-    send(to, nb::bytes(messages[to].data(), messages[to].size()));
+    const nb::bytes message(messages[to].data(), messages[to].size());
+    call(send, nb::make_tuple(to, message));
   }
   for (std::size_t i = 1; i < size_; ++i) {
     const std::size_t from = (rank_ + size_ - i) % size_;
-    const nb::object message = receive(from);
+    const nb::object message = call(receive, nb::make_tuple(from));
     Py_buffer view;
     if (PyObject_GetBuffer(message.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
     const auto* bytes = static_cast<const std::uint8_t*>(view.buf);
@@ -92,7 +99,7 @@ void bind_shared(nb::module_& m) {
           "sum",
           [](PythonWorkers& self,
              const nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& numbers) {
-            nb::gil_scoped_release release;
+            GilRelease release;
             self.sum(Collective::Numbers(numbers.data(), numbers.size()));
           },
           nb::arg("numbers").noconvert(), "Replaces the numbers by their sums over the workers.")
@@ -105,7 +112,7 @@ void bind_shared(nb::module_& m) {
           "first",
           [](PythonWorkers& self, double number) {
             const auto* bytes = reinterpret_cast<const std::uint8_t*>(&number);
-            nb::gil_scoped_release release;
+            GilRelease release;
             const std::vector<Collective::Bytes>& all =
                 self.exchange(Collective::View(bytes, sizeof number));
             if (self.rank() > 0) std::memcpy(&number, all[0].data(), sizeof number);
@@ -146,7 +153,7 @@ void bind_shared(nb::module_& m) {
       .def(
           "gather",
           [](const SharedTable& self, int n_threads) {
-            nb::gil_scoped_release release;
+            GilRelease release;
             Team team(threads_for(self.codes.n_rows * self.codes.own.n_features, n_threads),
                       python_poll());
             return gather_rows(self.codes, team);
@@ -155,7 +162,7 @@ void bind_shared(nb::module_& m) {
       .def(
           "checksum",
           [](const SharedTable& self, int n_threads) {
-            nb::gil_scoped_release release;
+            GilRelease release;
             Team team(threads_for(self.codes.own.n_rows * self.codes.own.n_features, n_threads),
                       python_poll());
             return checksum(self.codes, team);

@@ -75,7 +75,7 @@ nb::dict entries(const Summary& summary) {
 
 Ranks bound_rank(const Columns& table, const std::optional<Vector<RowId>>& rows, int n_threads,
                  const std::vector<std::uint32_t>& n_levels) {
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   const std::size_t n = rows ? rows->size() : table.n_rows;
   const RowId* index = rows ? rows->data() : nullptr;
   if (rows && n > 0 && *std::max_element(index, index + n) >= table.n_rows)
@@ -104,7 +104,7 @@ nb::list edges_of(nb::handle self) {
 void update(Proposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
   if (hessians.size() != self.codes().n_rows)
     throw std::invalid_argument("A proposal needs one hessian for each row of the ranks.");
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   Team team(threads_for(hessians.size() * self.codes().n_features, n_threads), python_poll());
   self.update({hessians.data(), hessians.size()}, team);
 }

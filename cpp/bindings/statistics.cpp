@@ -43,7 +43,7 @@ OfRowsAndLevels bound_statistics(const Vector<std::int32_t>& codes, std::size_t 
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
   Statistics found;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     found = level_statistics(rows);
   }
   return returned(std::move(found));
@@ -55,7 +55,7 @@ OfRowsAndLevels bound_means(const Vector<std::int32_t>& codes, std::size_t n_lev
   require(smoothing > 0, "a smoothing of 0 or less");
   Statistics found;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     found = ordered_means(rows, smoothing);
   }
   return returned(std::move(found));
@@ -70,7 +70,7 @@ Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_leve
       throw std::invalid_argument("a target that is no class");
   std::vector<double> scores;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     scores = class_scores(rows, n_classes);
   }
   return to_numpy(std::move(scores));
@@ -87,7 +87,7 @@ void bind_labels(nb::module_& m) {
         require(!all.empty() && out.size() == all.size(), "as many indices as labels");
         std::optional<std::vector<Label>> found;
         {
-          nb::gil_scoped_release release;
+          GilRelease release;
           Team team(threads_for(all.size(), n_threads), python_poll());
           found = index_labels(all, widest, team, out.data());
         }
@@ -118,7 +118,7 @@ void bind_statistics(nb::module_& m) {
       [](const Vector<double>& codes, std::size_t n_classes, int n_threads) {
         std::vector<std::int64_t> counts;
         {
-          nb::gil_scoped_release release;
+          GilRelease release;
           Team team(threads_for(codes.size(), n_threads), python_poll());
           counts = class_counts({codes.data(), codes.size()}, n_classes, team);
         }

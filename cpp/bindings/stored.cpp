@@ -22,7 +22,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 Codes bound_open(int descriptor, int n_threads) {
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   Team team(n_threads == 0 ? available_threads() : n_threads, python_poll());
   return open_codes(descriptor, team);
 }
@@ -35,9 +35,9 @@ void bind_stored(nb::module_& m) {
   nb::class_<CodesWriter>(m, "CodesWriter", "Writer of a binned table to a file, part by part.")
       .def(nb::init<int, std::size_t>(), "descriptor"_a, "window_rows"_a,
            "The file must be open for reading and writing; rows are read in windows later.")
-      .def("append", &CodesWriter::append, "part"_a, nb::call_guard<nb::gil_scoped_release>(),
+      .def("append", &CodesWriter::append, "part"_a, nb::call_guard<GilRelease>(),
            "Append rows in memory, with the layout of the parts before.")
-      .def("finish", &CodesWriter::finish, nb::call_guard<nb::gil_scoped_release>(),
+      .def("finish", &CodesWriter::finish, nb::call_guard<GilRelease>(),
            "Table of all parts, whose rows stay in the file.");
   m.def("open_codes", &bound_open, "descriptor"_a, "n_threads"_a = 0,
         "Table in a finished file; ValueError where the file is damaged.");

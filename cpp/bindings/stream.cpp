@@ -37,7 +37,7 @@ Edges spans_of(const Columns& table, const std::vector<Vector<double>>& edges) {
 }
 
 void push(TableSketch& self, const Columns& table, const Index& rows, int n_threads) {
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
   self.push(table, used, team);
@@ -48,7 +48,7 @@ std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<d
   require(is_level.size() == self.n_columns(), "A sketch needs an entry for every column.");
   std::vector<std::vector<double>> found;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     std::span<const double> w;
     if (weights) w = {weights->data(), weights->size()};
     require(!weights || w.size() == self.n_rows(), "A sketch needs one weight for each row.");
@@ -88,7 +88,7 @@ std::vector<Owned<double>> bound_sketch_edges(
           "A place lies beyond the rows.");
   std::vector<std::vector<double>> found;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     std::vector<Distinct> values;
     for (const auto& one : distinct) {
       values.emplace_back();
@@ -114,7 +114,7 @@ std::vector<std::uint32_t> bound_shareable(const std::vector<Vector<double>>& ed
 Owned<RowId> bound_plan_rows(std::size_t n_rows, int n_threads) {
   std::vector<RowId> rows;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     Team team(threads_for(n_rows, n_threads), python_poll());
     rows = choose_plan_rows(Rows(n_rows, nullptr), team);
   }
@@ -128,7 +128,7 @@ StoragePlan bound_plan(const Columns& sample, std::size_t n_rows,
   const Edges spans = spans_of(sample, edges);
   require(has_missing.size() == edges.size() && categorical.size() == edges.size(),
           "A plan needs an entry of `has_missing` and `categorical` for every column.");
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   Team team(threads_for(sample.n_rows * sample.columns.size(), n_threads), python_poll());
   std::vector<RowId> rows(is_chosen ? sample.n_rows : 0);
   std::iota(rows.begin(), rows.end(), RowId{0});
@@ -145,7 +145,7 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
                                                           const StoragePlan& plan, bool rows_only,
                                                           Codes* spent) {
   const Edges spans = spans_of(table, edges);
-  nb::gil_scoped_release nogil;
+  GilRelease nogil;
   const Rows used = rows_of(table, rows);
   Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
   StoragePlan changed = plan;
@@ -227,7 +227,7 @@ void bind_stream(nb::module_& m) {
       .def(
           "append",
           [](CodesParts& self, const Codes& part, int n_threads) {
-            nb::gil_scoped_release nogil;
+            GilRelease nogil;
             Team team(threads_for(part.n_rows * part.n_features, n_threads), python_poll());
             self.append(part, team);
           },

@@ -169,7 +169,7 @@ void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>&
   const Column column = make_column(values, values.shape(0), 0);
   Columns more;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     more = transpose<Offset>({{starts.data(), starts.size()},
                               {indices.data(), indices.size()},
                               &column,

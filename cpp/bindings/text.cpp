@@ -77,7 +77,7 @@ std::tuple<Owned<std::uint8_t>, Owned<std::int64_t>, Owned<std::int32_t>> levels
   std::vector<std::int32_t> codes;
   Strings found;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     found = sorted_levels(text, codes);
   }
   return {to_numpy(std::move(found.bytes)), to_numpy(std::move(found.offsets)),

@@ -84,7 +84,7 @@ nb::dict gather_forest(const std::vector<const TreeGrower*>& growers,
                              .set = new_array<std::int32_t>(result, "set", {n})};
   std::vector<CodeSet> sets;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     Team team(threads_for(n, n_threads), python_poll());
     sets = gather_trees(refs, spans, team, arrays);
   }
