@@ -1,4 +1,5 @@
-// Shared by all bindings: array types, checks, the GIL, and the poll that stops a team on Ctrl-C.
+// Shared by all bindings: array types, casters, checks, the GIL, and the poll that stops a team on
+// Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "bindings/casters.h"
 #include "bindings/gil.h"
 
 namespace arboost::bindings {

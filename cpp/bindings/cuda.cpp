@@ -1,6 +1,4 @@
 // Bindings of CUDA devices.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "bindings/common.h"
 #include "cuda/device.h"

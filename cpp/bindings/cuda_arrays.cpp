@@ -1,6 +1,4 @@
 // Bindings of arrays in the memory of CUDA devices. No kernels.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 

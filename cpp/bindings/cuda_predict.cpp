@@ -1,5 +1,4 @@
 // Bindings of prediction on CUDA devices.
-#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,6 @@
 // Bindings of tables in the memory of a CUDA device. The methods are those of Columns.
 #include "bin/device/device_columns.h"
 
-#include <nanobind/stl/vector.h>
-
 #include <cstdlib>
 #include <memory>
 #include <numeric>

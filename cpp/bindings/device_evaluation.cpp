@@ -2,8 +2,6 @@
 #include "grow/device/rounds/device_evaluation.h"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "bindings/loss_names.h"
 #include "bindings/tree_grower.h"

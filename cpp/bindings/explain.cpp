@@ -1,5 +1,4 @@
 // Bindings of SHAP values.
-#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <span>

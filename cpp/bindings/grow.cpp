@@ -1,12 +1,7 @@
 // Bindings of the grower: one object that grows trees on one binned table.
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "bindings/criterion_names.h"
@@ -101,14 +96,14 @@ void drop_last(TreeGrower& self) {
   self.has_leaves = false;
 }
 
-using Groups = std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>>;
-
-void set_groups(TreeParams& p, const std::map<std::uint32_t, Groups>& groups) {
+// Feature -> (all codes in the order of their mean targets, codes of several levels).
+void set_groups(TreeParams& p, const nb::dict& groups) {
   p.grouped.clear();
   for (const auto& [feature, given] : groups) {
-    LevelGroups own{given.first, {}};
-    for (const std::uint8_t code : given.second) put(own.shared, code, true);
-    p.grouped.emplace(feature, std::move(own));
+    LevelGroups own{nb::cast<std::vector<std::uint8_t>>(given[0]), {}};
+    for (const auto code : nb::cast<std::vector<std::uint8_t>>(given[1]))
+      put(own.shared, code, true);
+    p.grouped.emplace(nb::cast<std::uint32_t>(feature), std::move(own));
   }
 }
 

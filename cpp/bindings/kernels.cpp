@@ -1,8 +1,6 @@
 // Bindings of single kernels on prepared arrays, for tests and benchmarks.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>

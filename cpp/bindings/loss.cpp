@@ -1,7 +1,5 @@
 // Bindings of the losses: gradients, mean losses, leaf values by quantiles.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <cmath>  // isfinite
 #include <limits>

@@ -1,8 +1,6 @@
 // Bindings of partial dependence on a grid of one or two features.
 #include "explain/partial_dependence.h"
 
-#include <nanobind/stl/vector.h>
-
 #include <stdexcept>
 #include <vector>
 

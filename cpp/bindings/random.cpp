@@ -1,8 +1,6 @@
 // Binding of the random bits: Python and the core draw from the same hash.
 #include "base/random.h"
 
-#include <nanobind/stl/string.h>
-
 #include <stdexcept>
 #include <string>
 

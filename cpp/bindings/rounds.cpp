@@ -1,9 +1,6 @@
 // Bindings of rounds of gradient boosting in one call.
 #include "grow/rounds.h"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <chrono>
 

@@ -2,7 +2,6 @@
 //
 // One row costs about as much as its trees: no import, conversion or thread; arrays are read and
 // written through the buffer protocol.
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cmath>

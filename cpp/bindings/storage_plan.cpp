@@ -1,7 +1,6 @@
 // Bindings of storage plans, which workers send to each other.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <new>
@@ -30,14 +29,18 @@ PlanState plan_state(const StoragePlan& plan) {
   return {std::move(digits), plan.sparse, plan.n_rows, plan.max_conflict_rate};
 }
 
-void set_plan_state(StoragePlan& plan, const PlanState& state) {
-  const auto& [digits, sparse, n_rows, rate] = state;
-  new (&plan) StoragePlan{{}, sparse, n_rows, rate};
-  for (const auto& digit : digits) {
-    DigitPlan& own = plan.digits.emplace_back();
+// Part by part: the casters of tuples are noexcept.
+void set_plan_state(StoragePlan& plan, const nb::tuple& state) {
+  StoragePlan restored{{},
+                       nb::cast<std::vector<std::uint32_t>>(state[1]),
+                       nb::cast<std::size_t>(state[2]),
+                       nb::cast<double>(state[3])};
+  for (const auto& digit : nb::cast<std::vector<std::vector<ShareState>>>(state[0])) {
+    DigitPlan& own = restored.digits.emplace_back();
     for (const auto& [feature, usual, n_codes] : digit)
       own.shares.push_back({feature, usual, n_codes});
   }
+  new (&plan) StoragePlan(std::move(restored));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 
 #include <atomic>
 #include <limits>

@@ -1,5 +1,4 @@
 // Bindings of grown trees: as arrays, and gathered from several growers into a forest.
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 
