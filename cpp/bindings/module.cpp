@@ -41,6 +41,7 @@ void bind_device_evaluation(nb::module_& m);
 
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // objects in caches until the process ends are no leaks
+  arboost::variant();  // a wrong ARBOOST_ISA is an error of the import, not of a later fit
   m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
   m.attr("most_rows") = arboost::most_rows;
   m.def("version", [] { return ARBOOST_VERSION; }, "Version of the package.");

@@ -2,7 +2,9 @@
 #include "isa/dispatch.h"
 
 #include <cstdlib>
-#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 #if defined(ARBOOST_X86_64) && defined(_MSC_VER)
 #include <intrin.h>  // cpuid
@@ -68,14 +70,20 @@ namespace {
 
 // The environment variable ARBOOST_ISA=baseline, avx2 or avx512 (without VBMI) limits the
 // choice; tests use it to show that all variants give the same bytes.
+std::string_view limit() {
+  const char* given = std::getenv("ARBOOST_ISA");
+  const std::string_view name = given == nullptr ? "" : given;
+  if (name.empty() || name == "baseline" || name == "avx2" || name == "avx512") return name;
+  throw std::invalid_argument("The environment variable ARBOOST_ISA is '" + std::string(name) +
+                              "', but must be baseline, avx2 or avx512. Correct it, or remove it "
+                              "for the fastest instruction set of this CPU.");
+}
+
 const Variant& choose() {
+  const std::string_view name = limit();
 #if defined(ARBOOST_X86_64)
-  const char* wish = std::getenv("ARBOOST_ISA");
-  const bool any = wish == nullptr;
-  const bool baseline_only = !any && std::strcmp(wish, "baseline") == 0;
-  const bool avx2_at_most = !any && std::strcmp(wish, "avx2") == 0;
-  if (!baseline_only && !avx2_at_most && cpu_has_avx512()) return avx512::variant;
-  if (!baseline_only && cpu_has_avx2()) return avx2::variant;
+  if ((name.empty() || name == "avx512") && cpu_has_avx512()) return avx512::variant;
+  if (name != "baseline" && cpu_has_avx2()) return avx2::variant;
 #endif
   return baseline::variant;
 }
@@ -84,9 +92,7 @@ const BitKernels& choose_bits() {
 #if defined(ARBOOST_X86_64)
   if (&variant() == &avx512::variant) {
 #if defined(__GNUC__)
-    const char* wish = std::getenv("ARBOOST_ISA");
-    const bool plain = wish != nullptr && std::strcmp(wish, "avx512") == 0;
-    if (!plain && __builtin_cpu_supports("avx512vbmi")) return avx512::bit_lookups;
+    if (limit().empty() && __builtin_cpu_supports("avx512vbmi")) return avx512::bit_lookups;
 #endif
     return avx512::variant.bits;
   }

@@ -101,3 +101,17 @@ def test_unknown_name():
 
 def test_star_import():
     assert run("from arboost import *; print(load.__name__)") == "load"
+
+
+def test_an_unknown_instruction_set_is_refused(monkeypatch):
+    code = """
+        try:
+            import arboost.backend
+            print(arboost.backend.core.instruction_set())
+        except ImportError as error:
+            print(error)
+    """
+    monkeypatch.setenv("ARBOOST_ISA", "baseline")
+    assert run(code) == "baseline"
+    monkeypatch.setenv("ARBOOST_ISA", "bogus")
+    assert "ARBOOST_ISA is 'bogus', but must be baseline, avx2 or avx512" in run(code)
