@@ -2,9 +2,9 @@
 #include "table/codes_file.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>  // endian
 #include <cstring>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -109,7 +109,93 @@ void describe(const Codes& codes, Writer& out) {
     for (const std::uint32_t one : {digit.store, digit.stride, digit.radix}) out.number(one);
 }
 
-// Only files whose checksums hold are read, so that these checks find mistakes, not attacks.
+// Features and digits name stored columns, digits and slots that there are.
+void check_places(const Codes& codes) {
+  std::vector<std::uint32_t> slots(codes.n_stores, 1);  // of the digits of a stored column so far
+  std::uint32_t last = 0;
+  require(codes.digits.empty() || codes.width == 1);
+  for (const Digit& digit : codes.digits) {
+    require(digit.store < codes.n_stores && digit.store >= last && digit.radix > 0);
+    require(digit.stride == slots[digit.store] && digit.radix <= 256 / digit.stride);
+    slots[digit.store] *= digit.radix;
+    last = digit.store;
+  }
+  std::vector<bool> is_own(codes.n_stores, false);
+  for (std::size_t f = 0; f < codes.n_features; ++f) {
+    const Place& place = codes.where[f];
+    require(place.store < codes.n_stores && codes.has_missing[f] <= 1);
+    require(codes.n_codes(f) <= std::uint32_t{1} << 8 * codes.width);
+    if (place.storage == Storage::own) {
+      require(slots[place.store] == 1 && !is_own[place.store]);
+      is_own[place.store] = true;
+      continue;
+    }
+    require(place.storage == Storage::shared && place.digit < codes.digits.size());
+    const Digit& digit = codes.digits[place.digit];
+    require(digit.store == place.store && digit.radix >= (place.exclusive ? 1 : codes.n_codes(f)));
+    if (!place.exclusive) continue;
+    require(place.n_others <= codes.n_bins[f] && place.n_others + 1 >= codes.n_codes(f));
+    require(place.n_others < digit.radix && place.first <= digit.radix - place.n_others);
+    require(place.usual <= place.n_others);
+  }
+}
+
+// The stored codes that have a histogram slot, and a bin of each feature.
+class KnownCodes {
+ public:
+  explicit KnownCodes(const Codes& codes) : codes_(codes), most_(codes.n_stores, 0) {
+    for (const Digit& digit : codes.digits) {
+      most_[digit.store] = digit.stride * digit.radix;  // of the last digit: all codes
+      if (shared_.empty() || shared_.back().store != digit.store)
+        shared_.push_back({.store = digit.store, .has_bins = {}});
+    }
+    for (Shared& shared : shared_) shared.has_bins.fill(true);
+    std::vector<std::size_t> number(codes.n_stores, 0);
+    for (std::size_t i = 0; i < shared_.size(); ++i) number[shared_[i].store] = i;
+    for (std::size_t f = 0; f < codes.n_features; ++f) {
+      const std::uint32_t store = codes.where[f].store;
+      if (codes.where[f].storage == Storage::own) {
+        most_[store] = codes.n_codes(f);
+        continue;
+      }
+      std::array<bool, 256>& has_bins = shared_[number[store]].has_bins;
+      for (std::uint32_t code = 0; code < most_[store]; ++code)
+        has_bins[code] = has_bins[code] && codes.decode(f, code) < codes.n_codes(f);
+    }
+  }
+
+  // Throws where a row has another code.
+  void check(const std::uint8_t* rows, std::size_t n) const {
+    codes_.width == 1 ? check<std::uint8_t>(rows, n) : check<std::uint16_t>(rows, n);
+    for (const Shared& shared : shared_) {
+      bool all_have = true;
+      for (std::size_t row = 0; row < n; ++row)
+        all_have = all_have && shared.has_bins[rows[row * codes_.row_stride + shared.store]];
+      require(all_have);
+    }
+  }
+
+ private:
+  struct Shared {
+    std::uint32_t store;
+    std::array<bool, 256> has_bins;  // of each code, in every feature
+  };
+
+  template <class Code>
+  void check(const std::uint8_t* rows, std::size_t n) const {
+    std::vector<Code> largest(codes_.n_stores, 0);
+    for (std::size_t row = 0; row < n; ++row) {
+      const auto* codes = reinterpret_cast<const Code*>(rows + row * codes_.row_stride);
+      for (std::size_t s = 0; s < largest.size(); ++s) largest[s] = std::max(largest[s], codes[s]);
+    }
+    for (std::size_t s = 0; s < largest.size(); ++s) require(largest[s] < most_[s]);
+  }
+
+  const Codes& codes_;
+  std::vector<std::uint32_t> most_;  // codes of each stored column
+  std::vector<Shared> shared_;
+};
+
 Codes read_description(Reader& in) {
   Codes codes;
   codes.n_rows = in.number<std::uint64_t>();
@@ -124,7 +210,7 @@ Codes read_description(Reader& in) {
   require(codes.has_missing.size() == codes.n_features);
   require(codes.is_category.empty() || codes.is_category.size() == codes.n_features);
   require(codes.n_stores <= codes.n_features && codes.row_stride % 8 == 0);
-  require(codes.row_stride >= codes.n_stores * static_cast<std::size_t>(codes.width));
+  require(codes.row_stride / static_cast<std::size_t>(codes.width) >= codes.n_stores);
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     codes.edges.push_back(in.numbers<double>());
     require(codes.edges.back().size() + 1 == codes.n_bins[f]);
@@ -136,7 +222,6 @@ Codes read_description(Reader& in) {
     for (std::uint32_t* one :
          {&place.store, &place.digit, &place.first, &place.usual, &place.n_others})
       *one = in.number<std::uint32_t>();
-    require(place.storage != Storage::sparse && place.store < codes.n_stores);
     codes.where.push_back(place);
   }
   const auto n_digits = in.number<std::uint64_t>();
@@ -145,11 +230,9 @@ Codes read_description(Reader& in) {
     Digit digit{};
     for (std::uint32_t* one : {&digit.store, &digit.stride, &digit.radix})
       *one = in.number<std::uint32_t>();
-    require(digit.store < codes.n_stores && digit.stride > 0 && digit.radix > 0);
     codes.digits.push_back(digit);
   }
-  for (const Place& place : codes.where)
-    require(place.storage == Storage::own || place.digit < codes.digits.size());
+  check_places(codes);
   return codes;
 }
 
@@ -254,9 +337,12 @@ Codes open_codes(int descriptor, Team& team) {
   Codes codes = read_description(in);
   const auto window_rows = in.number<std::uint64_t>();
   const auto checksums = in.numbers<std::uint64_t>();
-  require(in.is_at_end() && window_rows > 0 && codes.n_rows <= std::numeric_limits<RowId>::max() &&
+  require(in.is_at_end() && window_rows > 0 && window_rows <= most_rows &&
+          codes.n_rows <= most_rows &&
+          codes.row_stride <= size / std::max<std::size_t>(1, codes.n_rows) &&
           codes.bytes_by_row() + StoredRows::padding == end.description &&
           checksums.size() == (codes.n_rows + window_rows - 1) / window_rows);
+  const KnownCodes known(codes);
   team.for_chunks(0, checksums.size(), 1, [&](std::size_t window, std::size_t, int) {
     const std::size_t first = window * window_rows;
     const std::size_t n = std::min<std::size_t>(window_rows, codes.n_rows - first);
@@ -264,6 +350,7 @@ Codes open_codes(int descriptor, Team& team) {
                                  n * codes.row_stride);
     require(checksum(rows.data(), n * codes.row_stride, first * codes.row_stride / 8) ==
             checksums[window]);
+    known.check(rows.data(), n);
   });
   codes.number_slots();
   codes.stored_rows = std::make_shared<StoredRows>(file, codes.n_rows, codes.row_stride,

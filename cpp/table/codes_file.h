@@ -39,7 +39,9 @@ class CodesWriter {
   std::vector<std::uint64_t> checksums_;  // of the windows
 };
 
-// The table of a finished file. Throws std::invalid_argument where the file is not whole.
+// The table of a finished file. Throws std::invalid_argument where the file is not whole, or has
+// codes without a bin: whoever can write the file cannot make a fit write out of bounds. The file
+// may not change later.
 Codes open_codes(int descriptor, Team& team);
 
 }  // namespace arboost

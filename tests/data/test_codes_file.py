@@ -95,6 +95,66 @@ def test_damaged_files_are_refused(tmp_path):
             core.open_codes(file.fileno())
 
 
+def checksum(data, first_word=0):
+    """Return the sum of a file of codes for some bytes, whose first word is one of the rows."""
+    words = np.frombuffer(data + bytes(-len(data) % 8), np.uint64)
+    with np.errstate(over="ignore"):
+        places = np.arange(first_word, first_word + len(words), dtype=np.uint64)
+        places = places * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+        mixed = ((words ^ places) * np.uint64(0xD6E8FEB86659FD93)) ^ (words >> np.uint64(29))
+        return int(mixed.sum(dtype=np.uint64))
+
+
+def forge(whole, codes, at, value, size=1):
+    """Return a file of one window with other bytes and the checksums of these bytes."""
+    data = bytearray(whole)
+    data[at : at + size] = int(value).to_bytes(size, "little")
+    first = len(codes.to_numpy()) * codes.by_row.strides[0]
+    data[-40:-32] = checksum(bytes(data[:first])).to_bytes(8, "little")
+    data[-8:] = checksum(bytes(data[first + 64 : -32])).to_bytes(8, "little")
+    return bytes(data)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_forged_codes_are_refused(width, tmp_path):
+    """Codes without a bin would be written out of bounds: no checksum keeps them out."""
+    path, codes = tmp_path / "codes", table(300, width=width)
+    write([codes], 300, path)
+    whole, stride = path.read_bytes(), codes.by_row.strides[0]
+    n_slots = np.diff(codes.first_slot).tolist()
+    for store, n_codes in enumerate(n_slots):
+        at = 123 * stride + width * store
+        path.write_bytes(forge(whole, codes, at, n_codes - 1, width))
+        with path.open("rb") as file:
+            core.open_codes(file.fileno())
+        if n_codes == 256:
+            continue
+        for value in (n_codes, 256**width - 1):
+            path.write_bytes(forge(whole, codes, at, value, width))
+            with path.open("rb") as file, pytest.raises(ValueError, match="damaged"):
+                core.open_codes(file.fileno())
+
+
+def test_forged_descriptions_never_write_out_of_bounds(tmp_path):
+    """Any changed byte of the description is an error, or a table that can be read."""
+    path, codes = tmp_path / "codes", table(64)
+    write([codes], 64, path)
+    whole, n_refused = path.read_bytes(), 0
+    begin = 64 * codes.by_row.strides[0] + 64
+    for at in range(begin, len(whole) - 40, 3):
+        for value in (whole[at] ^ 1, 255):
+            path.write_bytes(forge(whole, codes, at, value))
+            with path.open("rb") as file:
+                try:
+                    opened = core.open_codes(file.fileno(), 1)
+                except (ValueError, MemoryError):
+                    n_refused += 1
+                    continue
+                found = opened.take(None, 1).to_numpy()
+                assert (found < opened.n_bins + opened.has_missing).all()
+    assert n_refused > 100
+
+
 def test_writers_refuse_other_tables():
     codes = table()
     with tempfile.TemporaryFile() as file:

@@ -1,5 +1,6 @@
 """Bins of files in a folder: the next fit reads them instead of the files."""
 
+import errno
 import multiprocessing
 import os
 import shutil
@@ -10,8 +11,9 @@ import pytest
 
 import arboost
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.data.stream import read
+from arboost.data.stream import read, sinks
 from arboost.data.stream.memory import MemoryPlan
+from support.processes import run
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -184,6 +186,25 @@ def test_damaged_cache_is_written_again(suffix, harm, tmp_path, passes):
     assert passes == []
 
 
+@pytest.mark.parametrize("name", ["y", "weight", "edges 0", "codes 2", "levels"])
+def test_arrays_of_another_table_are_refused(name, tmp_path):
+    """Sizes and level codes are compared before the core reads them."""
+    pattern, cache = write(tmp_path), tmp_path / "cache"
+    model = GradientBoostingRegressor(n_estimators=2)
+    expected = model_bytes(model.fit(pattern, "y", "w", cache=cache), tmp_path)
+    (path,) = cache.glob("*.npz")
+    with np.load(path) as parts:
+        arrays = {key: parts[key] for key in parts.files}
+    if name == "levels":
+        arrays["codes 2"][7] = 10**6
+    else:
+        arrays[name] = arrays[name][:-1]
+    np.savez(path, **arrays)
+    with pytest.warns(arboost.DataWarning, match="is damaged .* It is written again"):
+        model.fit(pattern, "y", "w", cache=cache)
+    assert model_bytes(model, tmp_path) == expected
+
+
 def test_leftovers_of_killed_writers_are_removed(tmp_path):
     pattern, cache = write(tmp_path), tmp_path / "cache"
     model = GradientBoostingRegressor(n_estimators=2).fit(pattern, "y", cache=cache)
@@ -204,6 +225,38 @@ def test_errors_leave_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("arboost.data.stream.encode._encode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         GradientBoostingRegressor(n_estimators=2).fit(pattern, "y", cache=cache)
+    assert {path.suffix for path in cache.iterdir()} == {".lock"}
+
+
+def test_a_full_folder_is_found_before_writing(tmp_path, monkeypatch):
+    pattern, cache = write(tmp_path), tmp_path / "cache"
+    usage = type("usage", (), {"free": 1000})
+    monkeypatch.setattr(sinks.shutil, "disk_usage", lambda folder: usage)
+    message = r"the bins of 700 rows need 2MB in the folder .*another folder for cache, or leave"
+    with pytest.raises(OSError, match=message) as caught:
+        GradientBoostingRegressor(n_estimators=2).fit(pattern, "y", cache=cache)
+    assert caught.value.errno == errno.ENOSPC
+    assert str(cache) in str(caught.value)
+    assert {path.suffix for path in cache.iterdir()} == {".lock"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+@pytest.mark.parametrize("largest", [3_000, 12_000])
+def test_a_folder_that_becomes_full_keeps_nothing(largest, tmp_path):
+    """A limit on the size of files stands for a full disk: of the codes, of the description."""
+    code = """
+        import resource, sys
+        from arboost import GradientBoostingRegressor
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+        try:
+            GradientBoostingRegressor(n_estimators=2).fit(sys.argv[1], "y", cache=sys.argv[2])
+        except OSError as error:
+            print(error)
+    """
+    pattern, cache = write(tmp_path), tmp_path / "cache"
+    message = run(code, pattern, str(cache), str(largest))
+    assert "File too large: the bins of 700 rows need" in message
+    assert "choose another folder for cache, or leave out cache" in message
     assert {path.suffix for path in cache.iterdir()} == {".lock"}
 
 

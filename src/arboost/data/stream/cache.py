@@ -32,7 +32,7 @@ from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.data.stream.levels import StreamedLevels
 from arboost.data.stream.records import SketchedTable, StreamSpec
-from arboost.data.stream.sinks import naming_folder
+from arboost.data.stream.sinks import check_room, naming_folder
 from arboost.data.target_encoding import EncodedFeature
 from arboost.errors import warn_caller
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["SourceCache"]
 
 _VERSION = 2  # of the description
+_OTHER_FOLDER = "choose another folder for cache, or leave out cache"
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ class SourceCache:
             if codes.arrays[0].tolist() != described["checksum"]:
                 raise ValueError("the bins are not those of the description")
             table = _read_table(described, arrays)
+            _check_sizes(table, codes)
             return table, Binned(codes, table.edges, table.schema)
         except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
             warn_caller(
@@ -140,7 +142,7 @@ class SourceCache:
         text = np.frombuffer(json.dumps(described).encode(), np.uint8)
         scratch, n_bytes = self._path("npz.tmp"), sum(one.nbytes for one in arrays.values())
         try:
-            with naming_folder(str(self.folder), table.n_rows, n_bytes):
+            with naming_folder(str(self.folder), table.n_rows, n_bytes, _OTHER_FOLDER):
                 with open(scratch, "wb") as file:
                     np.savez(file, description=text, **arrays)  # type: ignore[arg-type]
                     os.fsync(file.fileno())
@@ -168,9 +170,11 @@ class _CacheSink:
     rows_only: ClassVar[bool] = True
 
     def __init__(self, path: Path, window_rows: int, n_rows: int, n_bytes: int) -> None:
-        self._path, self._names = path, (str(path.parent), n_rows, n_bytes)
-        with naming_folder(*self._names), open(path, "w+b") as file:
-            self._writer = core.CodesWriter(file.fileno(), window_rows)
+        self._path, self._names = path, (str(path.parent), n_rows, n_bytes, _OTHER_FOLDER)
+        with naming_folder(*self._names):
+            check_room(str(path.parent), n_bytes)
+            with open(path, "w+b") as file:
+                self._writer = core.CodesWriter(file.fileno(), window_rows)
 
     def append(self, codes: core.Codes) -> None:
         """Add the codes of the next rows."""
@@ -272,6 +276,25 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         encoded_table=encoded,
         level_classes=described["level_classes"],
     )
+
+
+def _check_sizes(table: SketchedTable, codes: core.Codes) -> None:
+    """Raise ValueError unless a table and codes are of the same rows, bins and levels."""
+    encoded = () if table.encoded_table is None else table.encoded_table.sources
+    rows = [table.y, table.weight, table.groups, *(one.codes for one in encoded)]
+    levels = table.schema.levels
+    if (
+        table.n_rows != int(codes.n_rows)
+        or any(one is not None and one.shape != (table.n_rows,) for one in rows)
+        or codes.n_bins.tolist() != [len(edges) + 1 for edges in table.edges]
+        or any(one.codes.dtype != np.int32 or one.target.ndim != 1 for one in encoded)
+        or any(
+            one.codes.min(initial=-1) < -1
+            or one.codes.max(initial=-1) >= len(levels[one.feature] or ())
+            for one in encoded
+        )
+    ):
+        raise ValueError("the description is not that of the bins")
 
 
 def _distinct(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:

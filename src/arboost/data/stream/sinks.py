@@ -18,8 +18,9 @@ from typing import ClassVar
 from arboost.backend import core
 from arboost.data.stream.memory import shown_bytes
 
-__all__ = ["FileSink", "MemorySink", "naming_folder", "scratch_folder", "sink_like"]
+__all__ = ["FileSink", "MemorySink", "check_room", "naming_folder", "scratch_folder", "sink_like"]
 
+_OTHER = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
 _WINDOW = 8 << 20  # bytes of the rows that are in memory at once
 
 
@@ -57,8 +58,7 @@ class FileSink:
         self._n_rows, self._n_bytes = n_rows, n_bytes
         self._folder = scratch_folder()
         with naming_folder(self._folder, n_rows, n_bytes):
-            if shutil.disk_usage(self._folder).free < n_bytes:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            check_room(self._folder, n_bytes)
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 self._writer = core.CodesWriter(file.fileno(), window_rows)
 
@@ -81,8 +81,14 @@ def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | Fi
     return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))
 
 
+def check_room(folder: str, n_bytes: int) -> None:
+    """Raise OSError where the disk of a folder has not so much room."""
+    if shutil.disk_usage(folder).free < n_bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @contextmanager
-def naming_folder(folder: str, n_rows: int, n_bytes: int) -> Iterator[None]:
+def naming_folder(folder: str, n_rows: int, n_bytes: int, other: str = _OTHER) -> Iterator[None]:
     """Put the folder, the needed bytes and advice into errors of the file system."""
     try:
         yield
@@ -90,8 +96,7 @@ def naming_folder(folder: str, n_rows: int, n_bytes: int) -> Iterator[None]:
         number = error.errno or errno.EIO
         message = (
             f"{os.strerror(number)}: the bins of {n_rows:,} rows need {shown_bytes(n_bytes)} in "
-            f"the folder {folder!r}. Free disk space, choose another folder by the environment "
-            "variable TMPDIR, or raise memory_limit"
+            f"the folder {folder!r}. Free disk space, {other}"
         )
         raise OSError(number, message) from error
 
