@@ -17,6 +17,7 @@ CHOSEN = {  # values of "auto" with n_estimators="auto", of a small table
     "max_leaves": 31,
     "grow_policy": "leafwise",
     "min_child_weight": 0.1,
+    "min_samples_leaf": 1,
     "reg_lambda": 3.0,
     "sampling_method": "gradient_based",
     "subsample": 0.5,
@@ -64,6 +65,7 @@ def test_textbook_values_where_n_estimators_is_given(problem):
         "max_depth": 6,
         "grow_policy": "depthwise",
         "min_child_weight": 1.0,
+        "min_samples_leaf": 1,
         "reg_lambda": 1.0,
         "sampling_method": "uniform",
         "subsample": 1.0,
@@ -79,8 +81,9 @@ def test_textbook_values_where_n_estimators_is_given(problem):
 def test_texts_name_the_automatic_values():
     auto = {name: param.default for name, param in PARAMS.items() if param.default == "auto"}
     del auto["category_encoding"]  # that of the algorithm, or of the Dataset
-    assert len(auto) == 9
+    assert len(auto) == 10
     others = {
+        "loss": "squared_error",
         "preset": "good",
         "n_iter_no_change": None,
         "max_leaves": None,
@@ -94,6 +97,23 @@ def test_texts_name_the_automatic_values():
             value = found[name]
             shown = f"{value:g}" if isinstance(value, float) else str(value)
             assert shown in PARAMS[name].text.partition('"auto": ')[2], name
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n_rows", "leaf"),
+    [(0.5, 2000, 10), (0.05, 2000, 100), (0.99, 2000, 200), ([0.05, 0.5, 0.95], 2000, 46)],
+)
+def test_leaves_of_quantiles_are_large(alpha, n_rows, leaf):
+    names = ["max_depth", "grow_policy", "subsample", "min_child_weight", "min_samples_leaf"]
+    given = dict.fromkeys(names, "auto") | AUTOMATIC | {"preset": "good", "max_leaves": None}
+    given |= {"loss": "quantile", "alpha": alpha, "boosting": "newton", "reg_lambda": None}
+    found = resolve(given, TableSize(n_rows, 9), has_validation=False)
+    assert (found["min_samples_leaf"], found["subsample"]) == (leaf, 1.0)
+    given["n_estimators"] = 100
+    assert resolve(given, TableSize(n_rows, 9), has_validation=False)["min_samples_leaf"] == 1
+    given |= {"n_estimators": "auto", "min_samples_leaf": 3, "subsample": 0.7}
+    found = resolve(given, TableSize(n_rows, 9), has_validation=False)
+    assert (found["min_samples_leaf"], found["subsample"]) == (3, 0.7)
 
 
 def test_given_validation_rows_decide_alone(problem):

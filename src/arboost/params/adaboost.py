@@ -27,7 +27,6 @@ ENGINE_ONLY = (
 )
 
 _SHARED = (
-    "min_samples_leaf",
     "max_bins",
     "categorical_features",
     "category_encoding",
@@ -63,6 +62,13 @@ _COMMON = by_name(
         default="hist",
         options=("hist", "exact"),
         text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
+    ),
+    Integer(
+        name="min_samples_leaf",
+        default=1,
+        low=1,
+        text="Smallest number of training rows in each child of a split.",
+        search=Search(1, 100, log=True),
     ),
     Fraction(
         name="min_weight_fraction_leaf",

@@ -172,9 +172,13 @@ _TREES = _table(
     ),
     Integer(
         name="min_samples_leaf",
-        default=1,
+        default="auto",
         low=1,
-        text="Smallest number of training rows in each child of a split.",
+        automatic=True,
+        text='Smallest number of training rows in each child of a split. "auto": 1; with '
+        'n_estimators="auto" and loss="quantile" 5 / min(alpha, 1 - alpha) (the geometric mean '
+        "over several quantiles), and at most a tenth of the rows.",
+        advice='Use min_samples_leaf="auto", or 1 for no limit.',
         search=Search(1, 100, log=True),
     ),
     Real(name="gamma", default=0.0, low=0.0, text="Gain that a split must exceed."),

@@ -74,8 +74,10 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
     min_child_weight : float or str, default="auto"
         Smallest sum of hessians (with boosting="gradient", of weights) in each child of a split.
         "auto": 1; with n_estimators="auto", 0.1.
-    min_samples_leaf : int, default=1
-        Smallest number of training rows in each child of a split.
+    min_samples_leaf : int or str, default="auto"
+        Smallest number of training rows in each child of a split. "auto": 1; with
+        n_estimators="auto" and loss="quantile" 5 / min(alpha, 1 - alpha) (the geometric mean over
+        several quantiles), and at most a tenth of the rows.
     gamma : float, default=0.0
         Gain that a split must exceed.
     reg_lambda : float or None, default=None
@@ -266,7 +268,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         max_leaves: int | None = None,
         grow_policy: str = "auto",
         min_child_weight: float | str = "auto",
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | str = "auto",
         gamma: float = 0.0,
         reg_lambda: float | None = None,
         reg_alpha: float = 0.0,
