@@ -24,7 +24,7 @@ from arboost.formats.model_file import format_version
 QUANTILES = [0.1, 0.5, 0.9]
 CITIES = [f"city {number:03d}" for number in range(150)]
 
-Fit = tuple[Any, Any, Any]  # an estimator, a table, a target
+Fit = tuple[Any, ...]  # an estimator, a table, a target, and further arguments of fit by name
 
 
 def numbers(seed: int, n: int = 200, n_features: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -77,6 +77,15 @@ def booster_poisson() -> Fit:
         loss="poisson", n_estimators=5, max_depth=3, missing=-9.0
     )
     return model, X, np.floor(np.abs(y))
+
+
+def booster_offset() -> Fit:
+    """Counts and the logarithm of their exposure, a column of the table."""
+    X, y = numbers(18)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    table["log exposure"] = np.round(np.random.default_rng(18).uniform(-1.0, 1.0, len(y)), 2)
+    model = arboost.GradientBoostingRegressor(loss="poisson", n_estimators=5, max_depth=3)
+    return model, table, np.floor(np.abs(y)), {"offset": "log exposure"}
 
 
 def booster_quantiles() -> Fit:
@@ -196,6 +205,7 @@ MODELS: tuple[Callable[[], Fit], ...] = (
     booster_classes,
     booster_vector_leaves,
     booster_poisson,
+    booster_offset,
     booster_quantiles,
     booster_categories,
     booster_groups,
@@ -242,8 +252,8 @@ def main() -> None:
     default = Path(__file__).resolve().parent.parent / "tests" / "models"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     for make in MODELS:
-        estimator, X, y = make()
-        model = estimator.fit(X, y).model_
+        estimator, X, y, *options = make()
+        model = estimator.fit(X, y, **(options[0] if options else {})).model_
         version = format_version(model.schema)
         path = folder / f"{arboost.__version__}-v{version}-{make.__name__}.arb"
         if path.exists():

@@ -10,10 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import threads
 from arboost.cuda.arrays import is_device_array
 from arboost.explain.methods import ExplainMethods
-from arboost.explain.monotone import MonotoneProof, verify_monotone
 from arboost.formats.container import read_file
 from arboost.formats.methods import ExportMethods
 from arboost.formats.model_file import (
@@ -62,7 +60,9 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
     Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are
     float64, or class labels as in ``fit``. `n_jobs` is the number of threads (None for all that
     this process may use); predictions do not depend on it. `rounds` takes the first rounds of the
-    model only, trees in forests.
+    model only, trees in forests. `offset` is added to the raw scores of a model that was fitted
+    with one: an array, a number for all rows, or names of columns of X; None takes the columns that
+    the fit named, and is refused after a fit with an array.
 
     Examples
     --------
@@ -78,7 +78,12 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
     report = report
 
     def predict(
-        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+        self,
+        X: object,
+        *,
+        rounds: int | None = None,
+        offset: object = None,
+        n_jobs: int | None = None,
     ) -> NDArray[Any]:
         """Return the predicted values or class labels of the rows of X.
 
@@ -93,54 +98,72 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         (array([0.5]), array([1.]))
         """
         if rounds is not None:
-            return self.truncated(rounds).predict(X, n_jobs=n_jobs)
-        of_row = predictions_of_row(self, X) if self._takes_row(n_jobs) else None
+            return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
+        of_row = predictions_of_row(self, X) if self._takes_row(n_jobs, offset) else None
         if of_row is not None:
             return of_row
         if is_device_array(X):
-            return predictions_of_array(self, X)
-        return predictions(self, self._raw(X, n_jobs))
+            return predictions_of_array(self, X, offset)
+        return predictions(self, self._raw(X, n_jobs, offset))
 
     def predict_proba(
-        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+        self,
+        X: object,
+        *,
+        rounds: int | None = None,
+        offset: object = None,
+        n_jobs: int | None = None,
     ) -> Probabilities:
         """Return the class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
         """
         if rounds is not None:
-            return self.truncated(rounds).predict_proba(X, n_jobs=n_jobs)
-        of_row = probabilities_of_row(self, X) if self._takes_row(n_jobs) else None
+            return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
+        of_row = probabilities_of_row(self, X) if self._takes_row(n_jobs, offset) else None
         if of_row is not None:
             return of_row
         if is_device_array(X):
-            return probabilities_of_array(self, X)
-        return probabilities(self, self._raw(X, n_jobs))
+            return probabilities_of_array(self, X, offset)
+        return probabilities(self, self._raw(X, n_jobs, offset))
 
     def predict_raw(
-        self, X: object, *, rounds: int | None = None, n_jobs: int | None = None
+        self,
+        X: object,
+        *,
+        rounds: int | None = None,
+        offset: object = None,
+        n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
-        """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
+        """Return the raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
         if rounds is not None:
-            return self.truncated(rounds).predict_raw(X, n_jobs=n_jobs)
-        of_row = raw_scores_of_row(self, X) if self._takes_row(n_jobs) else None
+            return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
+        of_row = raw_scores_of_row(self, X) if self._takes_row(n_jobs, offset) else None
         if of_row is not None:
             return of_row
-        return raw_scores_of_array(self, X) if is_device_array(X) else self._raw(X, n_jobs)
+        if is_device_array(X):
+            return raw_scores_of_array(self, X, offset)
+        return self._raw(X, n_jobs, offset)
 
-    def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[np.float64]]:
+    def staged_raw(
+        self, X: object, *, offset: object = None, n_jobs: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
         """Yield the raw scores after each round."""
-        return staged_raw_scores(self, X, n_threads=_threads(n_jobs))
+        return staged_raw_scores(self, X, offset, n_threads=_threads(n_jobs))
 
-    def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
+    def staged_predict(
+        self, X: object, *, offset: object = None, n_jobs: int | None = None
+    ) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        return (predictions(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+        return (predictions(self, raw) for raw in self.staged_raw(X, offset=offset, n_jobs=n_jobs))
 
     def staged_predict_proba(
-        self, X: object, *, n_jobs: int | None = None
+        self, X: object, *, offset: object = None, n_jobs: int | None = None
     ) -> Iterator[Probabilities]:
         """Yield the result of `predict_proba` after each round."""
-        return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+        return (
+            probabilities(self, raw) for raw in self.staged_raw(X, offset=offset, n_jobs=n_jobs)
+        )
 
     def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Return the index of the leaf of each row in each tree, shape (n_rows, n_trees).
@@ -192,34 +215,6 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
         table = read_table(self, X)
         return table_quantiles(self, table, distributions, quantiles, n_threads=_threads(n_jobs))
 
-    def verify_monotone(
-        self, features: object = None, *, n_jobs: int | None = None
-    ) -> tuple[MonotoneProof, ...]:
-        """Return a proof that the raw scores are monotone, or a counter-example.
-
-        Parameters
-        ----------
-        features : dict, sequence or None
-            Directions to prove, in the form of ``monotone_constraints``; None takes those of the
-            fit.
-        n_jobs : int or None
-            Number of threads.
-
-        Returns
-        -------
-        tuple of arboost.MonotoneProof
-            One for each constrained feature and output.
-
-        Examples
-        --------
-        >>> import arboost
-        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1], [2]], [0, 5, 1]).model_
-        >>> (proof,) = model.verify_monotone({0: 1})
-        >>> proof.holds, proof.counter_example.rows.tolist()
-        (False, [[1.5], [2.5]])
-        """
-        return verify_monotone(self, features, n_threads=threads(_checked(n_jobs)))
-
     def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
         """Write the model to a file; after a failure the previous file is intact.
 
@@ -259,12 +254,13 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
 
         return cls(**from_json(text).fields())
 
-    def _takes_row(self, n_jobs: object) -> bool:
+    def _takes_row(self, n_jobs: object, offset: object) -> bool:
         """Whether single rows are predicted without `ingest`, on the processor."""
-        return self.device == "cpu" and _is_valid(n_jobs)
+        is_plain = offset is None and self.schema.offset is None
+        return is_plain and self.device == "cpu" and _is_valid(n_jobs)
 
-    def _raw(self, X: object, n_jobs: int | None) -> NDArray[np.float64]:
-        return raw_scores(self, X, n_threads=_threads(n_jobs))
+    def _raw(self, X: object, n_jobs: int | None, offset: object) -> NDArray[np.float64]:
+        return raw_scores(self, X, offset, n_threads=_threads(n_jobs))
 
     def __repr__(self) -> str:
         features = _counted(self.schema.n_features, "feature")

@@ -86,6 +86,6 @@ def test_no_models(text):
 
 
 def test_newer_version():
-    text = arboost.load(FILES[0]).to_json().replace('"version": 4', '"version": 6', 1)
+    text = arboost.load(FILES[0]).to_json().replace('"version": 4', '"version": 7', 1)
     with pytest.raises(arboost.ModelFormatError, match="Install a newer arboost"):
         from_json(text)

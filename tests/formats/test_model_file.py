@@ -151,9 +151,9 @@ def test_longer_file():
 
 def test_newer_version_refuses():
     data = bytearray(model_file.to_bytes(small_model()))
-    data[8:16] = struct.pack("<II", 7, 6)
+    data[8:16] = struct.pack("<II", 8, 7)
     with pytest.raises(
-        ModelFormatError, match=r"format version 7 and needs .* 6 or later"
+        ModelFormatError, match=r"format version 8 and needs .* 7 or later"
     ) as caught:
         model_file.from_bytes(sealed(bytes(data)))
     assert "Install a newer arboost" in str(caught.value)

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.backend import core, threads
-from arboost.cuda.arrays import refuse_device_array
+from arboost.cuda.arrays import refuse_logarithms
 from arboost.cuda.devices import check_device
 from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
@@ -50,7 +50,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 P = ParamSpec("P")
 R = TypeVar("R")
-_LOG_ADVICE = "Take the logarithm of predict_proba, which runs there"
 
 
 def store(estimator: object, arguments: Mapping[str, Any]) -> None:
@@ -332,7 +331,7 @@ class ClassifierMethods(ClassifierMixin):
 
     def predict_log_proba(self, X: object) -> Floats | list[Floats]:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
-        refuse_device_array(X, "X", _LOG_ADVICE)
+        refuse_logarithms(X)
         found = self.predict_proba(X)
         return [core.log(one) for one in found] if isinstance(found, list) else core.log(found)
 
@@ -357,7 +356,7 @@ class BoostedClassifierMethods(ClassifierMixin):
 
     def predict_log_proba(self, X: object) -> Floats:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
-        refuse_device_array(X, "X", _LOG_ADVICE)
+        refuse_logarithms(X)
         return core.log(self.predict_proba(X))
 
     @public_name

@@ -24,6 +24,7 @@ __all__ = [
     "device_array",
     "is_device_array",
     "refuse_device_array",
+    "refuse_logarithms",
 ]
 
 # Types of memory that a device reads, by their numbers in DLPack: its own, and managed memory.
@@ -229,6 +230,11 @@ def refuse_device_array(X: object, name: str, advice: str) -> None:
             f"{name} is a {type(X).__module__}.{type(X).__name__} in the memory of a CUDA device, "
             f"but the processor needs it in its own. {advice}, or pass a copy: {_copy_of(X, name)}."
         )
+
+
+def refuse_logarithms(X: object) -> None:
+    """Raise DeviceError where X, whose log probabilities are asked for, is in device memory."""
+    refuse_device_array(X, "X", "Take the logarithm of predict_proba, which runs there")
 
 
 def _copy_of(X: object, name: str) -> str:

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.bins import TREE_METHODS, Binned, bin_table
-from arboost.data.feature_names import split_target
+from arboost.data.feature_names import (
+    offset_names,
+    offset_values,
+    split_offset,
+    split_target,
+)
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
@@ -58,6 +63,9 @@ class Dataset:
         if a category has more than 100 levels.
     sample_weight : array of shape (n_rows,), or float, optional
         Weights of at least 0.
+    offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
+        Start of the raw scores in gradient boosting; or names of columns of X, which are then no
+        features.
     max_bins : int, default=255
         Largest number of bins of a feature, not counting missing values; above 255 a bin code
         takes two bytes. Only for the tree method "hist".
@@ -86,6 +94,7 @@ class Dataset:
         Codes, edges and schema.
     y : array of shape (n_kept,), or None
     sample_weight : float64 array of shape (n_kept,), or None
+    offset : float64 array of shape (n_kept, 1) or (n_kept, n_outputs), or None
     groups : array of shape (n_kept,), or None
         Groups of the rows of `from_files`.
     max_bins : int
@@ -121,6 +130,7 @@ class Dataset:
         y: object = None,
         *,
         sample_weight: object = None,
+        offset: object = None,
         max_bins: int = 255,
         tree_method: str = "hist",
         bundling: bool = True,
@@ -145,9 +155,11 @@ class Dataset:
         )
         warn_target_pairing(X, y)
         X, y, name = split_target(X, y)
+        X, offset_given = split_offset(X, offset)
         table = ingest(X, options=self.column_options, device=None)
-        if name is not None:
-            table = replace(table, schema=replace(table.schema, target=name))
+        names = offset_names(offset)
+        table = replace(table, schema=replace(table.schema, target=name, offset=names))
+        start = None if names is None else offset_values(offset_given, table.n_rows, names)
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None
@@ -155,6 +167,7 @@ class Dataset:
             rows = np.flatnonzero(weight).astype(np.uint32)
             weight = weight[rows]
             labels = None if labels is None else labels[rows]
+            start = None if start is None else start[rows]
         self.level_classes: int | None = None
         if features_to_encode(table.schema):
             numbers, self.level_classes = label_target(labels, table.schema)
@@ -180,6 +193,7 @@ class Dataset:
         )
         self.y: NDArray[Any] | None = labels
         self.sample_weight: NDArray[np.float64] | None = weight
+        self.offset: NDArray[np.float64] | None = start
         self.groups: NDArray[Any] | None = None
         self.max_bins: int = max_bins
         self.max_conflict_rate: float = max_conflict_rate
@@ -194,6 +208,7 @@ class Dataset:
         *,
         weight: object = None,
         groups: object = None,
+        offset: object = None,
         columns: Sequence[str] | None = None,
         memory_limit: int | str = "auto",
         cache: str | os.PathLike[str] | None = None,
@@ -221,6 +236,8 @@ class Dataset:
         groups : str or array of shape (n_rows,), optional
             Column of X with the group of each row, which is no feature; or the groups. They are
             the attribute `groups`, for ``fit(..., groups=data.groups)``.
+        offset : str or list of str, or array of shape (n_rows,) or (n_rows, n_outputs), optional
+            Columns of X with the start of the raw scores, which are no features; or its values.
         columns : list of str, optional
             Features to read; None: all other columns.
         memory_limit : int or str, default="auto"
@@ -247,7 +264,7 @@ class Dataset:
         )
         table, binned = read_table(
             X,
-            RowColumns(target, weight, groups),
+            RowColumns(target, weight, groups, offset),
             columns=columns,
             options=options,
             max_bins=max_bins,
@@ -269,8 +286,28 @@ class Dataset:
         data.level_classes, data.encoded_table = table.level_classes, table.encoded_table
         data.binned = binned
         data.y, data.sample_weight, data.groups = table.y, table.weight, table.groups
+        data.offset = table.offset
         data.max_bins, data.max_conflict_rate, data.tree_method = max_bins, 0.0, "hist"
         return data
+
+    @property
+    def _given_offset(self) -> object:
+        """The offset as ``fit`` takes it: names of columns, else the array, or None."""
+        return list(self.schema.offset) if self.schema.offset else self.offset
+
+    def _offset_of(self, offset: object) -> NDArray[np.float64] | None:
+        """Return the offset of all rows: that of the Dataset, or the array given to ``fit``."""
+        names = offset_names(offset)
+        if names is None:
+            return self.offset
+        if names:
+            raise ValueError(
+                f"offset={offset!r} names a column, but X is a Dataset, which holds bins. Name the "
+                "column in Dataset(X, y, offset=...), or pass an array."
+            )
+        if self.offset is not None:
+            raise ValueError("offset was passed, but the Dataset has an offset. Leave it out.")
+        return offset_values(offset, self.n_rows)
 
     @property
     def schema(self) -> Schema:

@@ -1,6 +1,6 @@
 """Feature names or indices -> feature indices, for constraints, categories and explanations.
 
-A target by name -> the column, and the table without it.
+Target and offset by name -> the columns, and the table without them; an offset -> its numbers.
 
 ``params/`` has checked the values before; only here are the features of the table known.
 """
@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboost.data.messages import listing, no_column_message
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import is_sparse
+from arboost.data.target import vector
 
 __all__ = [
     "feature_indices",
     "feature_label",
     "interaction_groups",
     "monotone_directions",
+    "offset_names",
+    "offset_values",
+    "split_offset",
     "split_target",
 ]
 
@@ -169,10 +174,11 @@ def feature_label(feature: int, schema: Schema) -> str | int:
     return feature if schema.names is None else schema.names[feature]
 
 
-def split_target(X: Any, y: object) -> tuple[Any, object, str | None]:
+def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, str | None]:
     """Return X, y and None; where y names a column of X: the rest of X, the column and its name.
 
-    Tables without names are left to `arboost.data.target`, which says what y must be.
+    Tables without names are left to `arboost.data.target`, which says what y must be. `argument`
+    is the name of y in messages.
     """
     if not isinstance(y, str):
         return X, y, None
@@ -180,7 +186,7 @@ def split_target(X: Any, y: object) -> tuple[Any, object, str | None]:
     if names is None or names.count(name) > 1:  # two columns of one name: the reader of X says so
         return X, y, None
     if name not in names:
-        raise ValueError(no_column_message(name, names))
+        raise ValueError(no_column_message(name, names, argument))
     if isinstance(X, Mapping):
         return {key: column for key, column in X.items() if key != name}, X[name], name
     if isinstance(X, list | tuple):
@@ -190,6 +196,89 @@ def split_target(X: Any, y: object) -> tuple[Any, object, str | None]:
         return X.drop(columns=[name]), X[name], name
     others = [one for one in names if one != name]
     return X.select(others), X[name], name  # Polars and PyArrow
+
+
+def offset_names(offset: object) -> tuple[str, ...] | None:
+    """Return the columns that an offset names; empty for numbers, None without an offset."""
+    if isinstance(offset, str):
+        return (offset,)
+    is_named = isinstance(offset, list | tuple) and all(isinstance(one, str) for one in offset)
+    if is_named and offset:
+        return tuple(map(str, cast(Any, offset)))
+    return None if offset is None else ()
+
+
+def split_offset(X: Any, offset: object, argument: str = "offset") -> tuple[Any, object]:
+    """Return X without the columns that an offset names, and the offset as numbers.
+
+    Parameters
+    ----------
+    X : table, dict or pandas Series of one row
+    offset : str, list of str, numbers or None
+    argument : str
+        Name of the offset in messages.
+    """
+    names = offset_names(offset)
+    if not names:
+        return X, offset
+    if hasattr(X, "iloc") and not hasattr(X, "columns"):  # a row of pandas
+        X = dict(zip(X.index, X.tolist(), strict=True))
+    columns = []
+    for name in names:
+        X, column, found = split_target(X, name, argument)
+        if found is None:
+            raise ValueError(
+                f"{argument}={name!r} names a column, but X, a {type(X).__name__}, has no columns "
+                f"of different names. Pass an array: one value for each row."
+            )
+        columns.append(column)
+    return X, columns[0] if len(columns) == 1 else [vector(column) for column in columns]
+
+
+def offset_values(
+    offset: object, n_rows: int, names: tuple[str, ...] = (), argument: str = "offset"
+) -> NDArray[np.float64]:
+    """Return the offset as float64 of shape (n_rows, n_columns), finite.
+
+    Parameters
+    ----------
+    offset : numbers
+        One for all rows, one for each row, or a row of them for each row; of several names the
+        list of their columns.
+    n_rows : int
+    names : tuple of str
+        Names of the columns.
+    argument : str
+        Name of the offset in messages.
+    """
+    try:
+        if len(names) > 1:
+            array = np.stack([np.asarray(vector(one), np.float64) for one in cast(Any, offset)], -1)
+        else:
+            array = np.asarray(vector(offset), np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{argument} must be numbers, one for each row, but {error}. Pass floats."
+        ) from error
+    if array.ndim == 0 or (array.shape == (len(names),) and len(names) > 1):
+        array = np.broadcast_to(array.reshape(1, -1), (n_rows, array.size))
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2 or len(array) != n_rows:  # noqa: PLR2004 - rows and raw scores
+        raise ValueError(
+            f"{argument} has the shape {array.shape}, but X has {n_rows} rows. Pass one value for "
+            "each row, or for K classes an array of shape (n_rows, K)."
+        )
+    bad = ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        shown = f"{argument} {', '.join(map(repr, names))}" if names else argument
+        raise ValueError(
+            f"{shown} has {int(bad.sum())} rows that are NaN or infinite, the first "
+            f"{array[row].tolist()} in row {row}. An offset is added to the raw scores: pass "
+            "finite numbers, 0 for rows without one."
+        )
+    return np.ascontiguousarray(array)
 
 
 def _names_of(X: Any) -> list[Any] | None:

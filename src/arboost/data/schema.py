@@ -29,6 +29,9 @@ class Schema:
         One of `UNITS`, or "" for plain numbers.
     target : str, or None
         Column of the training table that was y. It is no feature: tables to predict may have it.
+    offset : tuple of str, or None
+        Columns of the training table that were the offset, one for each raw score or one for all;
+        empty where the offset was an array. None: the fit had no offset.
     """
 
     names: tuple[str, ...] | None
@@ -37,6 +40,7 @@ class Schema:
     missing: float = math.nan
     units: tuple[str, ...] = ()
     target: str | None = None
+    offset: tuple[str, ...] | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -48,6 +52,12 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash((self.names, self.n_features))
+
+    @property
+    def other_columns(self) -> frozenset[str]:
+        """Columns that are no features, which tables to predict may have."""
+        target = () if self.target is None else (self.target,)
+        return frozenset((*target, *(self.offset or ())))
 
     @property
     def categorical(self) -> tuple[bool, ...]:

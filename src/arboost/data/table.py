@@ -235,7 +235,7 @@ def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
     """Return the values of a pandas row by name; raise ValueError for any other series."""
     row = dict(zip(series.index, series.tolist(), strict=True))
     names = None if schema is None else schema.names
-    if schema is None or names is None or row.keys() - {schema.target} != set(names):
+    if schema is None or names is None or row.keys() - schema.other_columns != set(names):
         raise ValueError(messages.series_message(series))
     return row
 
@@ -290,15 +290,15 @@ def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
 def is_reordered(
     names: tuple[str, ...] | None, n_features: int, schema: Schema, caller: str
 ) -> bool:
-    """Whether columns have the names of a schema in another order, or next to the target.
+    """Whether columns have the names of a schema in another order, or next to target and offset.
 
     Raise SchemaError for columns that the schema does not have; warn where only one has names.
     """
     if names is not None and schema.names is not None:
         if names == schema.names:
             return False
-        if set(names) - {schema.target} != set(schema.names):
-            features = tuple(name for name in names if name != schema.target)
+        if set(names) - schema.other_columns != set(schema.names):
+            features = tuple(name for name in names if name not in schema.other_columns)
             raise SchemaError(messages.names_message(features, schema.names))
         return True
     if n_features != schema.n_features:

@@ -28,6 +28,7 @@ __all__ = [
     "encode_labels",
     "numbers_of",
     "target",
+    "vector",
     "weights",
 ]
 
@@ -50,7 +51,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
         )
     if isinstance(y, str):
         raise TypeError(column_name_message(y))
-    array = _vector(y)
+    array = vector(y)
     if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning
 
@@ -82,7 +83,7 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
 def batch_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64]:
     """Return n_rows finite weights of at least 0, all of which may be 0."""
     try:
-        array = np.asarray(_vector(sample_weight), dtype=np.float64)
+        array = np.asarray(vector(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"sample_weight must be numbers, one for each row, but {error}. Pass floats."
@@ -235,7 +236,7 @@ def class_factors(
     return None if (factors == 1.0).all() else factors
 
 
-def _vector(values: Any) -> NDArray[Any]:
+def vector(values: Any) -> NDArray[Any]:
     """Return y or weights of any container as an array of the host."""
     if is_device_array(values):
         values = cast(CudaArray, device_array(values, "y or sample_weight")).to_numpy()

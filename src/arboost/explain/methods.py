@@ -16,6 +16,7 @@ from arboost.model.model import Model
 
 if TYPE_CHECKING:
     from arboost.explain.grids import Grid
+    from arboost.explain.monotone import MonotoneProof
     from arboost.explain.partial_dependence import PartialDependence
 
 __all__ = ["ExplainMethods"]
@@ -225,3 +226,33 @@ class ExplainMethods(Model):
         from arboost.explain.shap import expected_value
 
         return expected_value(self, background, n_threads=checked_threads(n_jobs))
+
+    def verify_monotone(
+        self, features: object = None, *, n_jobs: int | None = None
+    ) -> tuple[MonotoneProof, ...]:
+        """Return a proof that the raw scores are monotone, or a counter-example.
+
+        Parameters
+        ----------
+        features : dict, sequence or None
+            Directions to prove, in the form of ``monotone_constraints``; None takes those of the
+            fit.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        tuple of arboost.MonotoneProof
+            One for each constrained feature and output.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor().fit([[0], [1], [2]], [0, 5, 1]).model_
+        >>> (proof,) = model.verify_monotone({0: 1})
+        >>> proof.holds, proof.counter_example.rows.tolist()
+        (False, [[1.5], [2.5]])
+        """
+        from arboost.explain.monotone import verify_monotone
+
+        return verify_monotone(self, features, n_threads=checked_threads(n_jobs))

@@ -68,6 +68,8 @@ def to_json(model: Model) -> str:
     document["has_names"] = schema["names"] is not None
     if model.schema.target is not None:
         document["target"] = model.schema.target
+    if model.schema.offset is not None:
+        document["offset"] = model.schema.offset
     document["base_score"] = numbers(model.base_score)
     if model.combine == "median" or model.tree_weights.size:
         document["tree_weights"] = numbers(model.tree_weights)
@@ -295,6 +297,7 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
         missing=read_number(document["missing"]),
         units=tuple(units) if any(units) else (),
         target=as_string(document["target"]) if "target" in document else None,
+        offset=tuple(map(as_string, as_list(document["offset"]))) if "offset" in document else None,
     )
     schema.validate()
     arrays = {"base_score": read_numbers(document["base_score"])}

@@ -53,8 +53,9 @@ __all__ = [
 
 # Version 2 added level sets, and levels, units and missing values of the schema; version 3 medians,
 # packed means and several targets; version 4 packed trees of all kinds, leaf distributions, and
-# metadata of the fit; version 5 groups of levels; version 6 ordered levels. All versions are read,
-# and the oldest that holds a model is written.
+# metadata of the fit; version 5 groups of levels; version 6 ordered levels and offsets, which older
+# readers would leave out of the scores. All versions are read, and the oldest that holds a model is
+# written.
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
@@ -109,7 +110,7 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
 def format_version(schema: Schema) -> int:
     """Return the oldest format version that can hold a schema."""
     levels = [one for one in schema.levels if one is not None]
-    if any(one.ranks is not None for one in levels):
+    if schema.offset is not None or any(one.ranks is not None for one in levels):
         return FORMAT.version
     return _WITH_GROUPS if any(one.groups is not None for one in levels) else _OLDEST_VERSION
 
@@ -268,6 +269,8 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
         described["units"] = schema.units
     if schema.target is not None:
         described["target"] = schema.target
+    if schema.offset is not None:
+        described["offset"] = schema.offset
     if schema.levels:
         described["levels"] = [
             None if levels is None else levels.describe(f"levels {feature}", arrays)
@@ -294,6 +297,11 @@ def read_schema(
     target = described.get("target")
     if target is not None and type(target) is not str:
         raise TypeError(f"a target named {target!r}")
+    offset = described.get("offset")
+    if offset is not None and (
+        not isinstance(offset, list) or not all(type(name) is str for name in offset)
+    ):
+        raise TypeError(f"an offset named {offset!r}")
     levels = [
         None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
         for feature, kind in enumerate(described.get("levels", []))
@@ -305,6 +313,7 @@ def read_schema(
         missing=missing,
         units=tuple(units),
         target=target,
+        offset=None if offset is None else tuple(offset),
     )
     schema.validate()
     return schema

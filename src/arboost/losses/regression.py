@@ -169,9 +169,17 @@ def _quantile(target: Target, scores: Floats | None, alpha: float, n_threads: in
 
 @dataclass(frozen=True)
 class LogLink(Loss):
-    """Base of losses with a log link: the mean is e^F, the best constant the log mean of y."""
+    """Base of losses with a log link: the mean is e^F, the best constant the log mean of y.
+
+    The variance of y is in proportion to its mean to the `power`.
+    """
 
     link = "exp"
+
+    @property
+    def power(self) -> float:
+        """Power of the mean that the variance of y is in proportion to."""
+        raise NotImplementedError
 
     def start(self, target: Target) -> Floats:
         """The logarithm of the mean."""
@@ -197,6 +205,7 @@ class Poisson(LogLink):
     """Half the Poisson deviance of y and e^F."""
 
     name = "poisson"
+    power = 1.0
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """log(sum w y / sum w e^F)."""
@@ -208,6 +217,7 @@ class Gamma(LogLink):
     """Half the gamma deviance of y and e^F."""
 
     name = "gamma"
+    power = 2.0
 
     def check_target(self, y: Floats) -> None:
         """Raise ValueError unless y is above 0."""
@@ -230,6 +240,11 @@ class Tweedie(LogLink):
     tweedie_power: float
 
     name = "tweedie"
+
+    @property
+    def power(self) -> float:
+        """The power of the loss."""
+        return self.tweedie_power
 
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
         """The power."""

@@ -23,6 +23,7 @@ from arboost.model.outputs import (
     Probabilities,
     TargetPart,
     check_classifier,
+    read_offset,
     target_parts,
 )
 
@@ -76,19 +77,19 @@ def table_of_array(model: Model, X: object) -> core.DeviceColumns:
     return columns
 
 
-def raw_scores_of_array(model: Model, X: object) -> NDArray[np.float64]:
+def raw_scores_of_array(model: Model, X: object, offset: object = None) -> NDArray[np.float64]:
     """Return the raw scores of the rows of a table in device memory."""
-    raw = scores_of_columns(model, table_of_array(model, X))
+    raw = _scores_of_array(model, X, offset)
     scores: NDArray[np.float64] = as_kind_of(raw, X)
     return scores
 
 
-def predictions_of_array(model: Model, X: object) -> NDArray[Any]:
+def predictions_of_array(model: Model, X: object, offset: object = None) -> NDArray[Any]:
     """Return the predicted values or labels of these rows.
 
     Labels that are no numbers are an array of NumPy.
     """
-    raw = scores_of_columns(model, table_of_array(model, X))
+    raw = _scores_of_array(model, X, offset)
     if model.classes is None:
         values = raw if model.link == "identity" else _linked(model.link, raw, 0, model.n_outputs)
         found: NDArray[Any] = as_kind_of(values.ravel() if model.n_outputs == 1 else values, X)
@@ -100,10 +101,10 @@ def predictions_of_array(model: Model, X: object) -> NDArray[Any]:
     return found
 
 
-def probabilities_of_array(model: Model, X: object) -> Probabilities:
+def probabilities_of_array(model: Model, X: object, offset: object = None) -> Probabilities:
     """Return the class probabilities of these rows; a list of arrays for several targets."""
     check_classifier(model)
-    raw = scores_of_columns(model, table_of_array(model, X))
+    raw = _scores_of_array(model, X, offset)
     shares: list[NDArray[np.float64]] = [
         as_kind_of(_linked(link, raw, first, n_outputs), X)
         for link, _, first, n_outputs in target_parts(model)
@@ -118,6 +119,13 @@ def leaves_of_array(model: Model, X: object) -> NDArray[np.int32]:
     cuda_forest(model, columns.device).leaves(columns, leaves.address)
     found: NDArray[np.int32] = as_kind_of(leaves, X)
     return found
+
+
+def _scores_of_array(model: Model, X: object, offset: object) -> CudaArray:
+    """Return the raw scores of a table in device memory, with their offset."""
+    raw = scores_of_columns(model, table_of_array(model, X))
+    added = read_offset(model, X, raw.shape[0], offset)
+    return raw if added is None else CudaArray.of(raw.to_numpy() + added, raw.device)
 
 
 def scores_of_columns(model: Model, columns: core.DeviceColumns) -> CudaArray:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import offset_names, offset_values, split_offset
+from arboost.data.schema import Schema
 from arboost.model.links import LINKS
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "Probabilities",
     "TargetPart",
     "check_classifier",
+    "check_offset",
     "is_difference",
+    "read_offset",
     "require",
     "target_link",
     "target_parts",
@@ -61,6 +65,15 @@ class OutputSpec(Protocol):
         ...
 
 
+class ScoredModel(OutputSpec, Protocol):
+    """A model whose raw scores may have an offset."""
+
+    @property
+    def schema(self) -> Schema:
+        """Columns of the fit."""
+        ...
+
+
 def check_classifier(model: OutputSpec) -> None:
     """Raise TypeError unless a model has class probabilities."""
     if model.kind != "classifier":
@@ -68,6 +81,59 @@ def check_classifier(model: OutputSpec) -> None:
             f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
             "Use predict."
         )
+
+
+def check_offset(
+    offset: NDArray[np.float64] | None, n_outputs: int, link: str, argument: str = "offset"
+) -> None:
+    """Raise ValueError unless an offset, if any, can be added to raw scores of a row."""
+    if offset is None:
+        return
+    width = offset.shape[1]
+    if width not in (1, n_outputs):
+        raise ValueError(
+            f"{argument} has {width} values a row, but there are {n_outputs} raw scores a row. "
+            f"Pass an array of shape (n_rows, {n_outputs})."
+        )
+    if width < n_outputs and link == "softmax" and offset.any():
+        raise ValueError(
+            f"{argument} has one value a row, which would shift the raw scores of all {n_outputs} "
+            f"classes alike and change no probability. Pass an array of shape (n_rows, "
+            f"{n_outputs}), or the names of {n_outputs} columns."
+        )
+
+
+def read_offset(
+    model: ScoredModel, X: object, n_rows: int, offset: object
+) -> NDArray[np.float64] | None:
+    """Return the offset of the rows of X; None for a model that was fitted without one.
+
+    Parameters
+    ----------
+    model : ScoredModel
+    X : table
+        It may have the columns of the offset.
+    n_rows : int
+    offset : object
+        As `predict` takes it; None for the columns that the fit named.
+    """
+    if model.schema.offset is None:
+        if offset is not None:
+            raise ValueError(
+                "offset was passed, but the model was fitted without an offset. Leave it out; "
+                "predict_raw returns scores that numbers can be added to."
+            )
+        return None
+    if offset is None and not model.schema.offset:
+        raise ValueError(
+            "offset is None, but the model was fitted with an array of offsets, which are part of "
+            "its raw scores. Pass the offset of these rows, or offset=0 for predictions without it."
+        )
+    chosen = list(model.schema.offset) if offset is None else offset
+    _, values = split_offset(X, chosen)
+    array = offset_values(values, n_rows, offset_names(chosen) or ())
+    check_offset(array, model.n_outputs, model.link)
+    return array
 
 
 def target_link(n_outputs: int, n_classes: int) -> str:

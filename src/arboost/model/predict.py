@@ -33,6 +33,7 @@ from arboost.model.outputs import (
     OutputSpec,
     Probabilities,
     check_classifier,
+    read_offset,
     target_parts,
 )
 
@@ -51,9 +52,14 @@ __all__ = [
 ]
 
 
-def raw_scores(model: Model, X: object, *, n_threads: int) -> NDArray[np.float64]:
-    """Return the raw scores of the rows of X."""
-    return table_scores(model, read_table(model, X), n_threads=n_threads)
+def raw_scores(
+    model: Model, X: object, offset: object = None, *, n_threads: int
+) -> NDArray[np.float64]:
+    """Return the raw scores of the rows of X, with their offset."""
+    table = read_table(model, X)
+    added = read_offset(model, X, table.n_rows, offset)
+    scores = table_scores(model, table, n_threads=n_threads)
+    return scores if added is None else scores + added
 
 
 def _row_of(model: Model, X: object) -> tuple[core.RowModel | None, object]:
@@ -92,7 +98,7 @@ def probabilities_of_row(model: Model, X: object) -> NDArray[np.float64] | None:
 
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> NDArray[np.float64]:
-    """Return the raw scores of the rows of a table that has the columns of the model's schema."""
+    """Return the raw scores of the rows of a table by the model's schema, without offset."""
     if isinstance(table.values, core.DeviceColumns):
         copied: NDArray[np.float64] = scores_of_columns(model, table.values).to_numpy()
         return copied
@@ -132,7 +138,9 @@ def tree_scores(model: Model, table: Table, tree: int, *, n_threads: int) -> NDA
     return scores
 
 
-def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[NDArray[np.float64]]:
+def staged_raw_scores(
+    model: Model, X: object, offset: object = None, *, n_threads: int
+) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
     refuse_device(model, "staged_raw")
     table = read_table(model, X)
@@ -140,11 +148,13 @@ def staged_raw_scores(model: Model, X: object, *, n_threads: int) -> Iterator[ND
         for n_trees in range(1, model.n_trees + 1):
             yield _median_scores(model, table, n_trees, n_threads)
         return
+    added = read_offset(model, X, table.n_rows, offset)
     scores = _start(model, table)
     for first in range(0, model.n_trees, model.trees_per_round):
         _add_trees(model, table, scores, range(first, first + model.trees_per_round), n_threads)
         rounds = first // model.trees_per_round + 1
-        yield _mean(model, scores, rounds) if model.combine == "mean" else scores.copy()
+        staged = _mean(model, scores, rounds) if model.combine == "mean" else scores.copy()
+        yield staged if added is None else staged + added
 
 
 def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:

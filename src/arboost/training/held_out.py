@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.dataset import Dataset
-from arboost.data.feature_names import split_target
+from arboost.data.feature_names import (
+    offset_names,
+    offset_values,
+    split_offset,
+    split_target,
+)
 from arboost.params.auto import SEARCH_FOLDS
 from arboost.params.records import StoppingParams, ValidationParams
 from arboost.sources.opening import is_source
@@ -46,9 +51,9 @@ class GivenSet:
     ----------
     name : str
         Name in results.
-    X, y, weight : object
+    X, y, weight, offset : object
     X_name, all_names : str
-        Names of the arguments in messages: of X, and of X, y and weight.
+        Names of the arguments in messages: of X, and of all four.
     is_training : bool
         Whether X is the training table itself, which cannot stop a fit.
     """
@@ -60,6 +65,7 @@ class GivenSet:
     X_name: str
     all_names: str
     is_training: bool = False
+    offset: object = None
 
     def rows(self, read: Callable[[object], SourceT]) -> Rows[SourceT]:
         """Return the rows, checked, of the table that `read` makes of X."""
@@ -70,22 +76,49 @@ class GivenSet:
             )
         if isinstance(read, TableReader) and is_source(self.X):
             with named_arguments(self.all_names):
-                rows = read.rows(self.X, self.y, self.weight)
-            return cast(Rows[SourceT], replace(rows, name=self.name))
+                streamed = read.rows(self.X, self.y, self.weight, self.offset)
+            return cast(Rows[SourceT], replace(streamed, name=self.name))
         with named_arguments(self.all_names):
             X, y, _ = split_target(self.X, self.y)
+            X, offset = split_offset(X, self.offset)
         with named_arguments(self.X_name):
             table = read(X)
         if table.n_rows == 0:
             raise ValueError(
                 f"{self.X_name} has no rows. Pass rows to validate on, or leave out {self.X_name}."
             )
-        return replace(table_rows(table, y, self.weight, self.all_names), name=self.name)
+        names, of_rows = offset_names(self.offset), None
+        if names is not None:
+            with named_arguments(self.all_names):
+                of_rows = offset_values(offset, table.n_rows, names)
+        rows = table_rows(table, y, self.weight, self.all_names, offset=of_rows)
+        return replace(rows, name=self.name)
+
+    def with_offset(self, offset: object) -> GivenSet:
+        """Return the set with its offset, given that of the training rows.
+
+        Columns that were named for the training rows are those of the set as well.
+        """
+        names = offset_names(offset)
+        if names is None and self.offset is not None:
+            raise ValueError(
+                f"{self.all_names}: an offset came without that of the training rows. Pass offset "
+                "too, or neither."
+            )
+        if names is None or self.offset is not None:
+            return self
+        if names == () and not self.is_training:
+            where = "offset_val" if self.X_name == "X_val" else "a fourth entry, (X, y, w, offset)"
+            raise ValueError(
+                f"{self.all_names}: offset is an array, which says nothing about these rows. Pass "
+                f"{where}, or name a column by offset."
+            )
+        return replace(self, offset=offset)
 
 
 def given_sets(
     training: tuple[object, object],
-    validation: tuple[object, object, object],
+    validation: tuple[object, ...],
     eval_set: object = None,
     eval_names: object = None,
 ) -> tuple[GivenSet, ...]:
@@ -97,8 +130,8 @@ def given_sets(
         X and y of the training rows. A set of the same X, or of equal values, is the training
         table.
     validation : tuple
-        X_val, y_val and sample_weight_val.
-    eval_set : list of pairs (X, y) or triples (X, y, weight), one of these, or None
+        X_val, y_val, sample_weight_val, and offset_val where the algorithm starts from an offset.
+    eval_set : list of pairs (X, y), triples (X, y, weight) or (X, y, weight, offset), or one
     eval_names : list of str, or None
         Names of the sets of `eval_set`; None: "train" for the training table, "validation" for one
         other set, "validation_0", "validation_1" and so on for several.
@@ -112,12 +145,12 @@ def given_sets(
             "eval_set came together with X_val, y_val or sample_weight_val, its short form. Pass "
             "eval_set alone: it holds pairs (X, y) or triples (X, y, weight)."
         )
-    sets = _pairs(eval_set)
+    sets = _pairs(eval_set, len(validation))
     X, y = training
     are_training = [one[0] is X or (_is_equal(one[0], X) and _is_equal(one[1], y)) for one in sets]
     names = _default_names(are_training) if eval_names is None else _names(eval_names, len(sets))
     given = [
-        GivenSet(names[i], one[0], one[1], one[2], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own)
+        GivenSet(names[i], *one[:3], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own, one[3])
         for i, (one, is_own) in enumerate(zip(sets, are_training, strict=True))
     ]
     return tuple(sorted(given, key=lambda one: not one.is_training))
@@ -146,10 +179,11 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _validation_set(
-    X_val: object, y_val: object, sample_weight_val: object
+    X_val: object, y_val: object, sample_weight_val: object, offset_val: object = None
 ) -> tuple[GivenSet, ...]:
     """Return the set of the short form; raise ValueError where X_val or y_val is missing."""
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    given["offset_val"] = offset_val
     names = [name for name, value in given.items() if value is not None]
     if names and (X_val is None or y_val is None):
         missing = "X_val" if X_val is None else "y_val"
@@ -160,11 +194,12 @@ def _validation_set(
     if not names:
         return ()
     names_of_all = "X_val, y_val, sample_weight_val"
-    return (GivenSet(VALIDATION, X_val, y_val, sample_weight_val, "X_val", names_of_all),)
+    arguments = (X_val, y_val, sample_weight_val, "X_val", names_of_all)
+    return (GivenSet(VALIDATION, *arguments, offset=offset_val),)
 
 
-def _pairs(eval_set: object) -> list[tuple[object, object, object]]:
-    """Return X, y and weight of each set."""
+def _pairs(eval_set: object, most: int) -> list[tuple[Any, Any, Any, Any]]:
+    """Return X, y, weight and offset of each set, which has at most so many of them."""
     several = eval_set
     if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
         several = [eval_set]  # one pair, not in a list
@@ -177,12 +212,13 @@ def _pairs(eval_set: object) -> list[tuple[object, object, object]]:
         )
     sizes = [len(one) for one in cast(Any, several)]
     for i, size in enumerate(sizes):
-        if size not in (2, 3):
+        if not 2 <= size <= most:  # noqa: PLR2004 - X and y
+            allowed = ("(X, y)", "(X, y, weight)", "(X, y, weight, offset)")[: most - 1]
             raise ValueError(
-                f"eval_set[{i}] has {size} entries, but a set is (X, y) or (X, y, weight). Pass "
+                f"eval_set[{i}] has {size} entries, but a set is {' or '.join(allowed)}. Pass "
                 "each set as a tuple."
             )
-    return [(*one, None)[:3] for one in cast(Any, several)]
+    return [(*one, None, None)[:4] for one in cast(Any, several)]
 
 
 def _default_names(are_training: Sequence[bool]) -> list[str]:

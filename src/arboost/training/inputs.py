@@ -1,6 +1,6 @@
 """Arguments of ``fit`` -> `Rows`, checked: rows of nonzero weight with their target and weights.
 
-X, y, sample_weight ────────────▶ Rows ─┬─(split)─▶ TrainingSet
+X, y, sample_weight, offset ────▶ Rows ─┬─(split)─▶ TrainingSet
 eval_set; X_val, y_val ─────────▶ Rows ─┴─────────▶ EvaluationSet
 """
 
@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.dataset import Dataset
-from arboost.data.feature_names import split_target
+from arboost.data.feature_names import (
+    offset_names,
+    offset_values,
+    split_offset,
+    split_target,
+)
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, target, weights
@@ -23,8 +28,10 @@ from arboost.data.target_encoding import encoded_features, target_encode, withou
 from arboost.data.unusual import warn_target_pairing
 from arboost.errors import warn_caller
 from arboost.losses import Loss, Target
+from arboost.model.outputs import check_offset
 
 __all__ = [
+    "NO_OFFSET",
     "VALIDATION",
     "EngineRows",
     "Floats",
@@ -32,9 +39,9 @@ __all__ = [
     "Rows",
     "Source",
     "SourceT",
-    "dataset_rows",
     "loss_rows",
     "named_arguments",
+    "summable",
     "table_rows",
     "target_encode_rows",
     "training_rows",
@@ -44,6 +51,7 @@ __all__ = [
 
 _TWO_CLASSES = 2
 VALIDATION = "validation"  # name of the validation set in results
+NO_OFFSET = object()
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
@@ -81,7 +89,9 @@ class Rows(Generic[SourceT_co]):
     weight : float64 array of shape (n_rows,), or None
         Weights above 0.
     start : float64 array of shape (n_rows, n_outputs), or None
-        Raw scores of the model whose training is continued.
+        Raw scores of the model whose training is continued, with the offset.
+    offset : float64 array of shape (n_rows, 1) or (n_rows, n_outputs), or None
+        Part of the raw scores that is known before training.
     name : str
         Name of an evaluation set in results.
     """
@@ -91,12 +101,16 @@ class Rows(Generic[SourceT_co]):
     y: NDArray[Any]
     weight: Floats | None = None
     start: Floats | None = None
+    offset: Floats | None = None
     name: str = VALIDATION
 
     @property
     def schema(self) -> Schema:
-        """Columns of the source."""
-        return self.source.schema
+        """Columns of the source, and whether there is an offset."""
+        schema = self.source.schema
+        if self.offset is None or schema.offset is not None:
+            return schema
+        return replace(schema, offset=())
 
     @property
     def target(self) -> Target:
@@ -105,40 +119,23 @@ class Rows(Generic[SourceT_co]):
 
     def take(self, chosen: Index) -> Self:
         """Return some of the rows, by their positions among these."""
-        weight, start = self.weight, self.start
+        weight, start, offset = self.weight, self.start, self.offset
         return replace(
             self,
             index=chosen if self.index is None else self.index[chosen],
             y=self.y[chosen],
             weight=None if weight is None else weight[chosen],
             start=None if start is None else start[chosen],
+            offset=None if offset is None else offset[chosen],
         )
 
     def started(self, scores: Floats) -> Self:
         """Return the rows with the raw scores of a model for all rows of the source."""
-        return replace(self, start=scores if self.index is None else scores[self.index])
+        start = scores if self.index is None else scores[self.index]
+        return replace(self, start=start if self.offset is None else start + self.offset)
 
 
 EngineRows = Rows[Table | Dataset]
-
-
-def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> EngineRows:
-    """Return some rows of a Dataset, which share its bins with the other members of an ensemble.
-
-    Parameters
-    ----------
-    data : Dataset
-        With its y.
-    index : uint32 array
-        Ascending, each row once.
-    weight : float64 array of shape (len(index),), or None
-        Weights above 0, multiplied by those of the Dataset.
-    """
-    assert data.y is not None
-    if data.sample_weight is not None:
-        own = data.sample_weight[index]
-        weight = own if weight is None else own * weight
-    return Rows(data, index, data.y[index], _summable(weight))
 
 
 def training_rows(
@@ -150,6 +147,7 @@ def training_rows(
     *,
     several: bool = False,
     device: str = "cpu",
+    offset: object = NO_OFFSET,
 ) -> EngineRows:
     """Return the training rows, checked.
 
@@ -165,25 +163,42 @@ def training_rows(
         Whether y may have several columns.
     device : str
         Device of the fit, which may hold X.
+    offset
+        As `fit` takes it; `NO_OFFSET` for an algorithm that takes none.
     """
     options = ColumnOptions() if options is None else options
+    given = None if offset is NO_OFFSET else offset
     if not isinstance(X, Dataset | Rows):
         if schema is not None:
             _check_schema(options, schema)
         warn_target_pairing(X, y)
         X, y, name = split_target(X, y)
+        X, values = split_offset(X, given)
         # At prediction, levels become their stored encodings; training rows are encoded anew.
         known = None if schema is None else without_target_encoding(schema)
         table = ingest(X, known, options=options, device=device)
         if name is not None:
             table = replace(table, schema=replace(table.schema, target=name))
+        names = offset_names(given)
+        if schema is not None and schema.offset is not None and names is None:
+            raise ValueError(
+                "offset is None, but the model whose training is continued was fitted with an "
+                "offset. Pass the offset of these rows, or offset=0."
+            )
+        table = replace(table, schema=replace(table.schema, offset=names))
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
-        return table_rows(table, y, sample_weight, several=several)
+        of_rows = None if names is None else offset_values(values, table.n_rows, names)
+        return table_rows(table, y, sample_weight, several=several, offset=of_rows)
     if schema is not None:
         raise ValueError(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
             "values. Pass the table that the Dataset was made from."
+        )
+    if offset is NO_OFFSET and X.offset is not None:
+        raise ValueError(
+            "the Dataset has an offset, which only gradient boosting starts from. Make a Dataset "
+            "without offset for other algorithms."
         )
     if isinstance(X, Rows):
         options.check_follows(X.source.column_options, "the Dataset")
@@ -192,13 +207,13 @@ def training_rows(
     labels = X.y if y is None and X.y is not None else target(y, X.n_rows, several=several)
     weight = X.sample_weight
     if sample_weight is not None:
-        weight = _summable(weights(sample_weight, X.n_rows))
+        weight = summable(weights(sample_weight, X.n_rows))
     if weight is not None and not weight.all():
         raise ValueError(
             f"sample_weight is 0 in {np.count_nonzero(weight == 0)} rows, but the rows of a "
             "Dataset are binned already and cannot be left out. Pass these weights to Dataset."
         )
-    return Rows(X, None, labels, weight)
+    return Rows(X, None, labels, weight, offset=X._offset_of(given))
 
 
 def target_encode_rows(
@@ -242,13 +257,19 @@ def loss_rows(
     loss.check_target(task.y)
 
     def validated(part: Rows[SourceT]) -> Rows[SourceT]:
-        y_name = "y_val" if part.name == VALIDATION else f"y of the set {part.name!r}"
-        y = task.encode(part.y, y_name)
+        y = task.encode(part.y, _argument("y", part.name))
+        check_offset(part.offset, loss.n_outputs, loss.link, _argument("offset", part.name))
         # Some losses need a value above 0, which few validation rows may not have.
         loss.check_target(np.append(y, task.y.max()))
         return weighted_rows(part, y, factors)
 
+    check_offset(rows.offset, loss.n_outputs, loss.link)
     return weighted_rows(rows, task.y, factors), tuple(map(validated, held_out))
+
+
+def _argument(name: str, of_set: str) -> str:
+    """Return the name of an argument on an evaluation set in messages."""
+    return f"{name}_val" if of_set == VALIDATION else f"{name} of the set {of_set!r}"
 
 
 def weighted_rows(rows: Rows[SourceT], y: Floats, factors: Floats | None) -> Rows[SourceT]:
@@ -271,7 +292,7 @@ def weighted_rows(rows: Rows[SourceT], y: Floats, factors: Floats | None) -> Row
                 f"class weights down to {factors.min()} times sample_weight are 0 in floating "
                 "point. Only ratios of weights matter much: scale them up."
             )
-    weight = _summable(weight, "class weights times sample_weight")
+    weight = summable(weight, "class weights times sample_weight")
     return replace(rows, y=y, weight=weight)
 
 
@@ -335,7 +356,13 @@ def named_arguments(names: str) -> Iterator[None]:
 
 
 def table_rows(
-    table: SourceT, y: object, sample_weight: object, names: str = "", *, several: bool = False
+    table: SourceT,
+    y: object,
+    sample_weight: object,
+    names: str = "",
+    *,
+    several: bool = False,
+    offset: Floats | None = None,
 ) -> Rows[SourceT]:
     """Return the rows of nonzero weight of a table, with y and weights checked.
 
@@ -343,17 +370,19 @@ def table_rows(
     """
     with named_arguments(names) if names else nullcontext():
         labels = target(y, table.n_rows, several=several)
-        weight = _summable(weights(sample_weight, table.n_rows))
+        weight = summable(weights(sample_weight, table.n_rows))
     kept = None
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight).astype(np.uint32)
         labels, weight = labels[kept], weight[kept]
-    return Rows(table, kept, labels, weight)
+        offset = None if offset is None else offset[kept]
+    return Rows(table, kept, labels, weight, offset=offset)
 
 
-def _summable(
+def summable(
     weight: NDArray[np.float64] | None, name: str = "sample_weight"
 ) -> NDArray[np.float64] | None:
+    """Return the weights; raise ValueError where their sum is infinite."""
     if weight is not None:
         with np.errstate(over="ignore"):
             total = weight.sum()

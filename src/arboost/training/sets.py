@@ -44,7 +44,9 @@ class TrainingSet:
     rows : uint32 array, or None for all
         The training rows among those of the table, ascending.
     start : float64 array of shape (n_training, n_outputs), or None
-        Raw scores of the model whose training is continued.
+        Raw scores of the model whose training is continued, with the offset.
+    offset : float64 array of shape (n_training, 1) or (n_training, n_outputs), or None
+        Added to the base score where there is no such model.
     first_round : int
         Number of rounds of that model.
     """
@@ -53,6 +55,7 @@ class TrainingSet:
     target: Target
     rows: Index | None = None
     start: Scores | None = None
+    offset: Scores | None = None
     first_round: int = 0
 
 
@@ -64,6 +67,7 @@ class EvaluationSet:
     target: Target
     rows: Index | None = None
     start: Scores | None = None
+    offset: Scores | None = None
     name: str = VALIDATION
 
     @property
@@ -81,6 +85,9 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
         "weights of the rows": digest(data.target.weight),
         "init_model": digest(data.start),
     }
+    if data.offset is not None:
+        offsets = (data.offset, *(part.offset for part in evaluations))
+        found["offset"] = digest(*offsets)
     for part in evaluations:
         target = part.target
         arrays = (*_arrays(part.codes), part.rows, target.y, target.weight, part.start)
@@ -112,7 +119,7 @@ def build_sets(
     encoded = _encoded(train.source)
     if encoded is not None and any(one.source is train.source for one in validation):
         binned = replace(binned, group_order=encoded.group_order(_positions(train)))
-    training = TrainingSet(binned, train.target, rows, train.start)
+    training = TrainingSet(binned, train.target, rows, train.start, train.offset)
     return training, tuple(_evaluation_set(train, one, binned, n_threads) for one in validation)
 
 
@@ -133,7 +140,8 @@ def _evaluation_set(
     else:
         codes = binned.encode(source, n_threads, rows)
         rows = None
-    return EvaluationSet(codes, validation.target, rows, validation.start, validation.name)
+    start, offset = validation.start, validation.offset
+    return EvaluationSet(codes, validation.target, rows, start, offset, validation.name)
 
 
 def fold_sets(
@@ -158,7 +166,7 @@ def fold_sets(
     encoded = _encoded(part.source)
     if encoded is not None:
         binned = replace(binned, group_order=encoded.group_order(fold[0]))
-    data = TrainingSet(binned, train.target, fold[0], train.start)
+    data = TrainingSet(binned, train.target, fold[0], train.start, train.offset)
     if encoded is not None:
         rows, codes = None, _held_out_codes(encoded, binned, fold, n_threads)
     elif binned.is_ranked or binned.codes.is_stored:
@@ -168,7 +176,8 @@ def fold_sets(
         # All held-out rows walk every new tree, contiguous rows 512 at once. Each row is held out
         # once, so that the copies of all folds together are as large as the codes.
         rows, codes = None, binned.codes.take(fold[1], n_threads)
-    return data, (EvaluationSet(codes, held_out.target, rows, held_out.start),)
+    start, offset = held_out.start, held_out.offset
+    return data, (EvaluationSet(codes, held_out.target, rows, start, offset),)
 
 
 def _encoded(source: Table | Dataset) -> TargetEncodedTable | None:

@@ -36,6 +36,7 @@ class StreamOptions:
     cache : path or None
     groups : str, array or None
         Groups of the rows; a string is a column of the source.
+    offset : str, list of str, numbers or None
     has_validation : bool
         Whether there are evaluation sets that stop a fit early.
     """
@@ -44,6 +45,7 @@ class StreamOptions:
     cache: str | os.PathLike[str] | None = None
     groups: object = None
     has_validation: bool = False
+    offset: object = None
 
     def check_unused(self) -> None:
         """Raise ValueError where an argument for sources is given with a table."""
@@ -82,7 +84,7 @@ class TableReader:
         """Return a table with the columns of the fit."""
         return ingest(X, self.schema, device=self.device)
 
-    def rows(self, X: object, y: object, weight: object) -> Rows[Table]:
+    def rows(self, X: object, y: object, weight: object, offset: object) -> Rows[Table]:
         """Return the rows of a source, which are encoded when bins are known."""
         from arboost.data.stream.evaluation import read_evaluation
 
@@ -91,10 +93,10 @@ class TableReader:
                 "evaluation sets that are read in batches are not allowed with init_model or "
                 "warm_start: the old model must score their values. Pass a table."
             )
-        table, labels, weights = read_evaluation(X, y, weight, self.schema)
-        if labels is None:
+        table, rows = read_evaluation(X, y, weight, self.schema, offset)
+        if rows.y is None:
             raise ValueError("the target y is None. Pass the name of a column.")
-        return Rows(table, None, labels, weights)
+        return Rows(table, None, rows.y, rows.weight, offset=rows.offset)
 
 
 def opened(
@@ -132,7 +134,7 @@ def opened(
     _check_streams(bins, needs_values)
     table, binned = read_table(
         X,
-        RowColumns(y, sample_weight, stream.groups),
+        RowColumns(y, sample_weight, stream.groups, stream.offset),
         options=options,
         max_bins=bins.max_bins,
         bundling=bins.bundling,

@@ -16,13 +16,14 @@ from arboost.algorithms.estimator import EngineEstimator, category_encoding, col
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.backend import threads
+from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
 from arboost.errors import warn_caller
 from arboost.losses import Loss
 from arboost.model.model import Model
-from arboost.names.arguments import known_arguments
+from arboost.names.arguments import known_arguments, public_name
 from arboost.params import auto
 from arboost.params.auto import AUTO, TableSize
 from arboost.predictor import Predictor
@@ -67,9 +68,11 @@ class GradientBoosting(EngineEstimator):
         y: object = None,
         sample_weight: object = None,
         *,
+        offset: object = None,
         X_val: object = None,
         y_val: object = None,
         sample_weight_val: object = None,
+        offset_val: object = None,
         eval_set: object = None,
         eval_names: object = None,
         groups: object = None,
@@ -96,10 +99,15 @@ class GradientBoosting(EngineEstimator):
             which is then no feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out.
-        X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+        offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
+            Start of the raw scores of each row, such as log(exposure) with loss="poisson": trees
+            are added to it. K classes have an array of shape (n_rows, K). Or the name of a column
+            of X, or K names, which are then no features: predictions find the column by its name.
+            After a fit with an array, predictions need ``offset=`` as well.
+        X_val, y_val, sample_weight_val, offset_val : as X, y, sample_weight and offset, optional
             Validation set, scored after every round and used by early stopping. Columns are
-            matched by name.
-        eval_set : list of pairs (X, y) or triples (X, y, weight), optional
+            matched by name, that of the offset, too.
+        eval_set : list of (X, y), (X, y, weight) or (X, y, weight, offset), optional
             Several validation sets instead of X_val, each scored after every round; the last one
             is used by early stopping. The training table may be among them, for its learning
             curve: X itself, or equal values of X and y. It stops no fit.
@@ -130,13 +138,16 @@ class GradientBoosting(EngineEstimator):
         self
         """
         given = self._checked_params()
-        sets = given_sets((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
+        validation_set = (X_val, y_val, sample_weight_val, offset_val)
+        sets = given_sets((X, y), validation_set, eval_set, eval_names)
+        start = X._given_offset if offset is None and isinstance(X, Dataset) else offset
+        sets = tuple(one.with_offset(start) for one in sets)
         old, n_kept = self._previous(init_model, given["n_estimators"])
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
         has_validation = any(not one.is_training for one in sets)
-        stream = StreamOptions(memory_limit, cache, groups, has_validation)
+        stream = StreamOptions(memory_limit, cache, groups, has_validation, offset)
         rows, task = self._read((X, y, sample_weight), given, old, stream)
         held_out = self._held_out(sets, rows.schema, given, old)
         params = self._resolve(given, rows, task, has_validation=has_validation)
@@ -204,7 +215,15 @@ class GradientBoosting(EngineEstimator):
         known = None if old is None else old.schema
         needs_values = "" if old is None else "init_model or warm_start"
         X, y, weight = self._opened(given, params, stream, needs_values)
-        rows = training_rows(X, y, weight, known, column_options(params), device=params["device"])
+        rows = training_rows(
+            X,
+            y,
+            weight,
+            known,
+            column_options(params),
+            device=params["device"],
+            offset=stream.offset if X is given[0] else None,  # of a source, its Dataset has it
+        )
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._USUAL_ENCODING)
@@ -235,9 +254,24 @@ class GradientBoosting(EngineEstimator):
         train, validation = loss_rows(rows, held_out, task, loss, factors)
         return continued_rows(train, validation, old, threads(params["n_jobs"]))
 
-    def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
+    @public_name
+    def predict(
+        self, X: object, *, rounds: int | None = None, offset: object = None
+    ) -> NDArray[Any]:
+        """Return the predicted values or labels, shape (n_rows,).
+
+        Several quantiles have a column each. `rounds` takes the first rounds of the model only.
+        `offset` is that of the rows, for a model that was fitted with one: an array, a number for
+        all rows, or names of columns; None takes the columns that the fit named.
+        """
+        model = self._first_rounds(rounds)
+        predicted: NDArray[Any] = model.predict(X, offset=offset, n_jobs=self.n_jobs)
+        return predicted
+
+    def staged_predict(self, X: object, *, offset: object = None) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        found: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
+        staged = self._fitted_model().staged_predict
+        found: Iterator[NDArray[Any]] = staged(X, offset=offset, n_jobs=self.n_jobs)
         return found
 
     def _checked_params(self) -> dict[str, Any]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
+from sklearn.base import ClassifierMixin
 
-from arboost.algorithms.estimator import BoostedClassifierMethods, store
+from arboost.algorithms.estimator import store
 from arboost.algorithms.gradient_boosting.base import GradientBoosting
+from arboost.backend import core
+from arboost.cuda.arrays import refuse_logarithms
+from arboost.data.feature_names import split_target
 from arboost.losses import CustomLoss
+from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
+from arboost.model.predict import decision
+from arboost.names.arguments import public_name
 from arboost.params.boosting import BOOSTED_CLASSIFIER
 
 __all__ = ["GradientBoostingClassifier"]
 
 
-class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
+class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     """Gradient boosting for classification: logistic loss for two classes, softmax for more.
 
     Parameters
@@ -314,3 +321,59 @@ class GradientBoostingClassifier(BoostedClassifierMethods, GradientBoosting):
         verbose: bool | int = 1,
     ) -> None:
         store(self, locals())
+
+    @public_name
+    def predict_proba(
+        self, X: object, *, rounds: int | None = None, offset: object = None
+    ) -> Floats:
+        """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
+
+        The probabilities of a row sum to 1. `rounds` and `offset` are those of `predict`.
+        """
+        model = self._first_rounds(rounds)
+        found: Floats = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
+        return found
+
+    def predict_log_proba(self, X: object, *, offset: object = None) -> Floats:
+        """Return the logarithms of `predict_proba`; those of 0 are -inf."""
+        refuse_logarithms(X)
+        return core.log(self.predict_proba(X, offset=offset))
+
+    @public_name
+    def decision_function(
+        self, X: object, *, rounds: int | None = None, offset: object = None
+    ) -> Floats:
+        """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        model = self._first_rounds(rounds)
+        return decision(model.predict_raw(X, offset=offset, n_jobs=self.n_jobs))
+
+    def staged_predict_proba(self, X: object, *, offset: object = None) -> Iterator[Floats]:
+        """Yield the result of `predict_proba` after each round."""
+        staged = self._fitted_model().staged_predict_proba
+        found: Iterator[Floats] = staged(X, offset=offset, n_jobs=self.n_jobs)
+        return found
+
+    def staged_decision_function(self, X: object, *, offset: object = None) -> Iterator[Floats]:
+        """Yield the result of `decision_function` after each round."""
+        staged = self._fitted_model().staged_raw(X, offset=offset, n_jobs=self.n_jobs)
+        return map(decision, staged)
+
+    @public_name
+    def score(
+        self, X: object, y: object, sample_weight: object = None, *, offset: object = None
+    ) -> float:
+        """Return the accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        y : array of shape (n_rows,), or the name of a column of X
+        sample_weight : array of shape (n_rows,), optional
+        offset
+            As `predict` takes it.
+        """
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        X, y, _ = split_target(X, y)
+        predicted = self.predict(X, offset=offset)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+
 from arboost.algorithms.gradient_boosting.dart import Dropout
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
@@ -17,8 +18,9 @@ from arboost.data.target import Task
 from arboost.errors import warn_caller
 from arboost.grow.grower import TreeParams
 from arboost.grow.row_sampling import RowSampling
-from arboost.losses import CustomLoss, Loss, make
+from arboost.losses import CustomLoss, Loss, Target, make
 from arboost.losses.base import Floats
+from arboost.losses.offset import start_from
 from arboost.model.outputs import CLASS_LINKS
 from arboost.params.auto import AUTO
 from arboost.params.shared import LEVELS
@@ -96,6 +98,11 @@ class BoostingRecipe:
     def weighs_rounds(self) -> bool:
         """Whether rounds have factors, which may differ from 1."""
         return self.one_step or self.dropout is not None
+
+    def start(self, target: Target, offset: Floats | None) -> Floats:
+        """Return the raw scores that training starts from, on top of an offset: (n_outputs,)."""
+        start = self.base_score
+        return start_from(self.loss, target, offset) if start is None else start
 
     @property
     def width(self) -> int:

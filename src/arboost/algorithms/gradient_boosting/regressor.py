@@ -310,7 +310,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         store(self, locals())
 
     @public_name
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+    def score(
+        self, X: object, y: object, sample_weight: object = None, *, offset: object = None
+    ) -> float:
         """Return R^2 of the predictions; of several quantiles the mean of their D^2.
 
         D^2 of a quantile is ``sklearn.metrics.d2_pinball_score``: 1 is perfect, and 0 the score of
@@ -321,15 +323,18 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         X : table of shape (n_rows, n_features)
         y : array of shape (n_rows,), or the name of a column of X
         sample_weight : array of shape (n_rows,), optional
+        offset
+            As `predict` takes it.
         """
+        from sklearn.metrics import d2_pinball_score, r2_score  # slow to import
+
         X, y, _ = split_target(X, y)
         alphas = self._fitted_model().params["alpha"]
+        predicted = self.predict(X, offset=offset)
         if not isinstance(alphas, list):
-            return float(super().score(X, y, sample_weight))
-        from sklearn.metrics import d2_pinball_score  # slow to import
-
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
         scores = [
             d2_pinball_score(y, column, sample_weight=sample_weight, alpha=alpha)
-            for alpha, column in zip(alphas, self.predict(X).T, strict=True)
+            for alpha, column in zip(alphas, predicted.T, strict=True)
         ]
         return float(np.mean(scores))

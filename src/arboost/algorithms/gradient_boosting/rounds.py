@@ -48,8 +48,7 @@ class BoostingRounds:
         self.n_threads = n_threads
         self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
         self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
-        start = recipe.base_score
-        self.base_score = loss.start(data.target) if start is None else start
+        self.base_score = recipe.start(data.target, data.offset)
         self._scores = self._start(data, self.grower.start_scores)
         self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
         # Rounds with factors are added on the processor.
@@ -245,6 +244,8 @@ class BoostingRounds:
         """Return the start scores of rows; where all are the same, `fill` sets them."""
         if part.start is not None:
             return part.start.copy()
+        if part.offset is not None:
+            return self.base_score + part.offset
         scores = np.empty((len(part.target.y), len(self.base_score)))
         fill(self.base_score, scores, self.n_threads)
         return scores

@@ -26,8 +26,7 @@ from arboost.algorithms.estimator import EngineEstimator, category_encoding
 from arboost.algorithms.members.tables import take_rows
 from arboost.backend import startable
 from arboost.data.dataset import Dataset
-from arboost.losses.base import Floats
-from arboost.training.inputs import dataset_rows
+from arboost.training.inputs import EngineRows, Floats, Index, Rows, summable
 
 __all__ = [
     "arguments_for_rows",
@@ -202,3 +201,23 @@ def _taken(value: Any, rows: NDArray[Any], n_rows: int) -> Any:
     if (value.shape[0] if is_table else len(value)) != n_rows:
         return value
     return take_rows(value if is_table else np.asarray(value), rows)
+
+
+def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> EngineRows:
+    """Return some rows of a Dataset, which share its bins with the other members of an ensemble.
+
+    Parameters
+    ----------
+    data : Dataset
+        With its y.
+    index : uint32 array
+        Ascending, each row once.
+    weight : float64 array of shape (len(index),), or None
+        Weights above 0, multiplied by those of the Dataset.
+    """
+    assert data.y is not None
+    if data.sample_weight is not None:
+        own = data.sample_weight[index]
+        weight = own if weight is None else own * weight
+    offset = None if data.offset is None else data.offset[index]
+    return Rows(data, index, data.y[index], summable(weight), offset=offset)

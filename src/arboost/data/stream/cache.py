@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.bins import Binned
+from arboost.data.feature_names import offset_names
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.data.stream.levels import StreamedLevels
@@ -72,11 +73,13 @@ class SourceCache:
         """Return the entry of a source; raise ValueError for one without files."""
         files = getattr(source, "files", None)
         columns = spec.columns.target, spec.columns.weight, spec.columns.group
-        if not files or not all(one is None or isinstance(one, str) for one in columns):
+        offset = offset_names(spec.columns.offset)
+        are_names = all(one is None or isinstance(one, str) for one in columns)
+        if not files or not are_names or offset == ():
             raise ValueError(
                 f"cache={os.fspath(folder)!r} is not allowed here: only bins of files are kept, "
-                "whose y and weights are columns. Pass paths and names of columns, or leave out "
-                "cache."
+                "whose y, weights and offset are columns. Pass paths and names of columns, or "
+                "leave out cache."
             )
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
@@ -88,6 +91,7 @@ class SourceCache:
             [*columns, spec.kind, spec.max_bins, spec.bundling],
             "" if spec.edge_rows is None else spec.edge_rows.key,
             [repr(options.categorical_features), repr(options.missing), options.category_encoding],
+            *([] if offset is None else [offset]),
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()
         return cls(path, key, [core.version(), *(_stamp(file) for file in files)])
@@ -206,6 +210,7 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
         "units": schema.units,
         "missing": repr(schema.missing),
         "target": schema.target,
+        "offset": schema.offset,
         "levels": [
             None if levels is None else levels.describe(f"levels {i}", arrays)
             for i, levels in enumerate(schema.levels)
@@ -214,6 +219,8 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
     }
     if table.weight is not None:
         arrays["weight"] = table.weight
+    if table.offset is not None:
+        arrays["offset"] = table.offset
     for name, values in (("y", table.y), ("groups", table.groups)):
         if values is not None:
             arrays[name], described[f"{name} labels"] = _coded(values)
@@ -250,6 +257,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         missing=float(described["missing"]),
         units=tuple(described["units"]),
         target=described["target"],
+        offset=offset_names(described.get("offset")),
     )
     schema.validate()
     for name in ("y", "groups"):
@@ -272,6 +280,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         y=arrays.get("y"),
         groups=arrays.get("groups"),
         weight=weight,
+        offset=arrays.get("offset"),
         n_rows=described["n_rows"],
         encoded_table=encoded,
         level_classes=described["level_classes"],

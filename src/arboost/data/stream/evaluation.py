@@ -78,14 +78,14 @@ class StreamedTable(Table):
 
 
 def read_evaluation(
-    X: object, y: object, weight: object, schema: Schema
-) -> tuple[StreamedTable, NDArray[Any] | None, NDArray[np.float64] | None]:
-    """Return an evaluation set as a table of a schema, and its target and weights.
+    X: object, y: object, weight: object, schema: Schema, offset: object = None
+) -> tuple[StreamedTable, GatheredRows]:
+    """Return an evaluation set as a table of a schema, and its target, weights and offset.
 
-    `y` and `weight` are as `Dataset.from_files` takes them. X may be a `Share`.
+    `y`, `weight` and `offset` are as `Dataset.from_files` takes them. X may be a `Share`.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
-    rows = RowColumns(y, weight)
+    rows = RowColumns(y, weight, None, offset)
     with first_warns(workers):
         gathered, n_own, source = together(workers, partial(_own_rows, X, rows, schema))
     first, n_rows = 0, n_own
@@ -104,7 +104,7 @@ def read_evaluation(
         own=own,
         workers=workers,
     )
-    return table, gathered.y, gathered.weight
+    return table, gathered
 
 
 def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows, int, Source]:

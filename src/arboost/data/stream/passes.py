@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.feature_names import offset_names
 from arboost.data.features.level_columns import level_column
 from arboost.data.stream.levels import StreamedLevels, encoded_values, value_column
 from arboost.data.stream.merge.columns import ColumnMerge
@@ -79,8 +80,8 @@ def sketch_batches(
         merged = seen.merge.joined(spec.workers.gather(seen.merge.part()))
     merged.notes.warn()
     schema, weight = merged.schema, gathered.weight
-    if isinstance(spec.columns.target, str):
-        schema = replace(schema, target=spec.columns.target)
+    target = spec.columns.target if isinstance(spec.columns.target, str) else None
+    schema = replace(schema, target=target, offset=offset_names(spec.columns.offset))
     for feature, codes in merged.codes.items():
         sketch.replace_codes(feature, codes)
     encoded, classes = _target_encoded(batches, spec, schema, gathered)
@@ -98,6 +99,7 @@ def sketch_batches(
         encoded_table=encoded,
         level_classes=classes,
         groups=gathered.groups,
+        offset=gathered.offset,
     )
 
 

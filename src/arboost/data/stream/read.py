@@ -172,6 +172,8 @@ def _row_bytes(table: SketchedTable) -> int:
         total += 8 if table.y.dtype == np.float64 else 8 + table.y.dtype.itemsize
     if table.groups is not None:
         total += table.groups.dtype.itemsize
+    if table.offset is not None:
+        total += 8 * table.offset.shape[1]
     if table.encoded_table is not None:  # level codes, target, encoding
         total += 20 * len(table.encoded_table.sources)
     return total

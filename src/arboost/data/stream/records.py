@@ -80,6 +80,7 @@ class SketchedTable:
     level_classes : int or None
         Number of classes that the target encoding was made for.
     groups : array of shape (n_rows,), or None
+    offset : float64 array of shape (n_rows, n_columns), or None
     """
 
     schema: Schema
@@ -91,6 +92,7 @@ class SketchedTable:
     encoded_table: TargetEncodedTable | None = None
     level_classes: int | None = None
     groups: NDArray[Any] | None = None
+    offset: Floats | None = None
 
 
 class CodesSink(Protocol):

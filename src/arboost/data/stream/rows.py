@@ -1,16 +1,21 @@
-"""Batches -> features, target and weights; target and weights of all rows in memory."""
+"""Batches -> features, target, weights, offset; all of them but features in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.feature_names import split_target
+from arboost.data.feature_names import (
+    offset_names,
+    offset_values,
+    split_offset,
+    split_target,
+)
 from arboost.data.target import batch_weights, check_any_weight, target, weights
 
 if TYPE_CHECKING:
@@ -43,6 +48,7 @@ class BatchRows(NamedTuple):
     kept : uint32 array, or None for all
         Rows of nonzero weight.
     group : array of shape (n_kept,), or None
+    offset : float64 array of shape (n_kept, n_columns), or None
     """
 
     X: object
@@ -50,6 +56,7 @@ class BatchRows(NamedTuple):
     weight: NDArray[np.float64] | None
     kept: Index | None
     group: NDArray[Any] | None = None
+    offset: Floats | None = None
 
     def n_rows(self, batch: Batch) -> int:
         """Return the number of rows of nonzero weight of their batch."""
@@ -78,22 +85,25 @@ def naming_batch(batch: Batch) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True)
 class RowColumns:
-    """Target, weights and groups of a source: columns of it, arrays of all rows, or None."""
+    """Target, weights, groups, offset of a source: its columns, arrays of all rows, or None."""
 
     target: object = None
     weight: object = None
     group: object = None
+    offset: object = None
 
     @property
     def names(self) -> list[str]:
         """Names of the columns of the source that are no features."""
         given = self.target, self.weight, self.group
-        return [name for name in given if isinstance(name, str)]
+        names = [name for name in given if isinstance(name, str)]
+        return [*names, *(offset_names(self.offset) or ())]
 
     @property
     def is_empty(self) -> bool:
         """Whether none of them is given; tuples of a source may have them even so."""
-        return self.target is None and self.weight is None and self.group is None
+        given = self.target, self.weight, self.group, self.offset
+        return all(one is None for one in given)
 
     def rows(self, batch: Batch) -> BatchRows:
         """Return the rows of a batch, checked."""
@@ -103,16 +113,18 @@ class RowColumns:
         X, y = self._part(X, y, self.target, batch)
         X, weight = self._part(X, weight, self.weight, batch)
         X, group = self._part(X, None, self.group, batch)
+        X, offset = self._offset(X, batch)
         labels = None if y is None else target(y, batch.n_rows)
         groups = None if group is None else np.asarray(group)
         if weight is None:
-            return BatchRows(X, labels, None, None, groups)
+            return BatchRows(X, labels, None, None, groups, offset)
         of_rows = batch_weights(weight, batch.n_rows)
         if of_rows.all():
-            return BatchRows(X, labels, of_rows, None, groups)
+            return BatchRows(X, labels, of_rows, None, groups, offset)
         kept = np.flatnonzero(of_rows).astype(np.uint32)
-        labels, groups = (None if one is None else one[kept] for one in (labels, groups))
-        return BatchRows(X, labels, of_rows[kept], kept, groups)
+        parts = (labels, groups, offset)
+        labels, groups, offset = (None if one is None else one[kept] for one in parts)
+        return BatchRows(X, labels, of_rows[kept], kept, groups, offset)
 
     def _part(self, X: object, own: object, given: object, batch: Batch) -> tuple[object, object]:
         """Return X without a column that is the target or the weights, and its values."""
@@ -124,12 +136,24 @@ class RowColumns:
         values = np.asarray(given)
         return X, values[batch.first_row : batch.first_row + batch.n_rows]
 
+    def _offset(self, X: object, batch: Batch) -> tuple[object, Floats | None]:
+        """Return X without the columns of the offset, and the offset."""
+        names = offset_names(self.offset)
+        if names is None:
+            return X, None
+        X, values = split_offset(X, self.offset)
+        if not names and np.ndim(cast(Any, values)):
+            values = np.asarray(values)[batch.first_row : batch.first_row + batch.n_rows]
+        return X, offset_values(values, batch.n_rows, names)
+
     def check_lengths(self, n_rows: int) -> None:
         """Raise ValueError for arrays that do not have a value for each row of the source."""
         if self.target is not None and not isinstance(self.target, str):
             target(self.target, n_rows)
         if self.weight is not None and not isinstance(self.weight, str):
             weights(self.weight, n_rows)
+        if offset_names(self.offset) == ():
+            offset_values(self.offset, n_rows)
 
 
 @dataclass(frozen=True)
@@ -173,11 +197,13 @@ class GrowingArray:
             shared[:] = [self._labels.setdefault(value, value) for value in values.tolist()]
             values = shared
         end = self._size + len(values)
-        array = np.empty(0, values.dtype) if self._array is None else self._array
+        array = (
+            np.empty((0, *values.shape[1:]), values.dtype) if self._array is None else self._array
+        )
         dtype = np.result_type(array.dtype, values.dtype)
         if end > len(array) or dtype != array.dtype:
             room = max(end, self._n_rows or len(array) * 3 // 2)
-            larger = np.empty(room, dtype)
+            larger = np.empty((room, *values.shape[1:]), dtype)
             larger[: self._size] = array[: self._size]
             array = larger
         array[self._size : end] = values
@@ -190,7 +216,7 @@ class GrowingArray:
 
 
 class GatheredRows:
-    """Target, weights and groups of the rows of nonzero weight."""
+    """Target, weights, groups and offset of the rows of nonzero weight."""
 
     def __init__(self, n_rows: int | None) -> None:
         self._n_rows = n_rows
@@ -198,7 +224,7 @@ class GatheredRows:
 
     def add(self, rows: BatchRows) -> None:
         """Add the rows of the next batch."""
-        for name in ("y", "weight", "group"):
+        for name in ("y", "weight", "group", "offset"):
             values = getattr(rows, name)
             if values is not None:
                 self._columns.setdefault(name, GrowingArray(self._n_rows)).add(values)
@@ -234,6 +260,11 @@ class GatheredRows:
     def groups(self) -> NDArray[Any] | None:
         """Groups, None where there are none."""
         return self._values("group")
+
+    @property
+    def offset(self) -> Floats | None:
+        """Offset, None where there is none."""
+        return self._values("offset")
 
     def _values(self, name: str) -> NDArray[Any] | None:
         column = self._columns.get(name)

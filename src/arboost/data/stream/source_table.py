@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from arboost.data.bins import Binned
+from arboost.data.feature_names import offset_names
 from arboost.data.messages import no_column_message
 from arboost.data.stream.cache import SourceCache
 from arboost.data.stream.memory import limit_bytes
@@ -55,7 +56,7 @@ def read_table(
         As `Dataset.from_files` takes them; X may be a `Share`, whose result is that of all rows,
         with the codes of each worker's own.
     rows : RowColumns
-        Target, weights and groups.
+        Target, weights, groups and offset.
     options, max_bins, bundling, kind, edge_rows, needs_memory, n_threads
         As `StreamSpec` has them.
     """
@@ -106,8 +107,9 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
-    given = {"y": rows.target, "weight": rows.weight, "groups": rows.group}
-    for argument, name in given.items():
+    given: list[tuple[str, object]]
+    given = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
+    for argument, name in (*given, *(("offset", one) for one in offset_names(rows.offset) or ())):
         if isinstance(name, str) and source.names is not None and name not in source.names:
             raise ValueError(no_column_message(name, source.names, argument))
     return source
