@@ -290,11 +290,6 @@ class Dataset:
         data.max_bins, data.max_conflict_rate, data.tree_method = max_bins, 0.0, "hist"
         return data
 
-    @property
-    def _given_offset(self) -> object:
-        """The offset as ``fit`` takes it: names of columns, else the array, or None."""
-        return list(self.schema.offset) if self.schema.offset else self.offset
-
     def _offset_of(self, offset: object) -> NDArray[np.float64] | None:
         """Return the offset of all rows: that of the Dataset, or the array given to ``fit``."""
         names = offset_names(offset)

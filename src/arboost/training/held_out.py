@@ -117,7 +117,7 @@ class GivenSet:
 
 
 def given_sets(
-    training: tuple[object, object],
+    training: tuple[object, ...],
     validation: tuple[object, ...],
     eval_set: object = None,
     eval_names: object = None,
@@ -127,15 +127,28 @@ def given_sets(
     Parameters
     ----------
     training : tuple
-        X and y of the training rows. A set of the same X, or of equal values, is the training
-        table.
+        X and y of the training rows, and their offset where the algorithm starts from one. A set
+        of the same X, or of equal values, is the training table.
     validation : tuple
-        X_val, y_val, sample_weight_val, and offset_val where the algorithm starts from an offset.
+        X_val, y_val, sample_weight_val, and then offset_val, too.
     eval_set : list of pairs (X, y), triples (X, y, weight) or (X, y, weight, offset), or one
     eval_names : list of str, or None
         Names of the sets of `eval_set`; None: "train" for the training table, "validation" for one
         other set, "validation_0", "validation_1" and so on for several.
     """
+    sets = _sets(training[:2], validation, eval_set, eval_names)
+    for offset in training[2:]:
+        X, start = training[0], offset
+        if offset is None and isinstance(X, Dataset) and X.offset is not None:
+            start = list(X.schema.offset or ()) or X.offset
+        sets = tuple(one.with_offset(start) for one in sets)
+    return sets
+
+
+def _sets(
+    training: tuple[object, ...], validation: tuple[object, ...], eval_set: Any, eval_names: Any
+) -> tuple[GivenSet, ...]:
+    """Return the evaluation sets as they were given."""
     if eval_set is None:
         if eval_names is not None:
             raise ValueError(f"eval_names={eval_names!r} came without eval_set. Pass both.")

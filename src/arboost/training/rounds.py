@@ -185,6 +185,11 @@ class FitResult:
         fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
         return cls(fitted=fitted, stop_reason="one class")
 
+    @property
+    def has_splits(self) -> bool:
+        """Whether any tree has a split."""
+        return bool(self.fitted.forest.is_split.any())
+
     def limited_by(self, preset: str) -> Self:
         """Return the result with the preset as the reason of an end after the last round."""
         if self.stop_reason != "n_estimators":

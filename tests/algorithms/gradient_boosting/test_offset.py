@@ -381,3 +381,17 @@ def test_xgboost_starts_from_its_base_margin(task):
     rows = xgboost.DMatrix(values, label=y, base_margin=OFFSET)
     theirs = xgboost.train(params, rows, 5).predict(rows, output_margin=True)
     np.testing.assert_allclose(raw, theirs, rtol=2e-4, atol=2e-4)
+
+
+def test_trees_are_models_without_offset():
+    model = poisson(n_estimators=2).fit(NAMED, COUNTS, offset="log_exposure")
+    parts = sum(tree.predict(X) for tree in model.estimators_.ravel())
+    base = model.model_.base_score
+    np.testing.assert_allclose(base + parts + OFFSET, model.predict_raw(NAMED)[:, 0])
+
+
+def test_validation_sets_use_the_columns_of_a_dataset():
+    data = Dataset(NAMED[300:], COUNTS[300:], offset="log_exposure")
+    val = {"X_val": NAMED[:300], "y_val": COUNTS[:300]}
+    known = poisson().fit(NAMED[300:], COUNTS[300:], offset="log_exposure", **val)
+    assert poisson().fit(data, **val).evals_result_ == known.evals_result_

@@ -16,7 +16,6 @@ from arboost.algorithms.estimator import EngineEstimator, category_encoding, col
 from arboost.algorithms.gradient_boosting.recipe import check_together, make_loss, make_recipe
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.backend import threads
-from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
 from arboost.data.unusual import warn_weight_scale
@@ -139,9 +138,7 @@ class GradientBoosting(EngineEstimator):
         """
         given = self._checked_params()
         validation_set = (X_val, y_val, sample_weight_val, offset_val)
-        sets = given_sets((X, y), validation_set, eval_set, eval_names)
-        start = X._given_offset if offset is None and isinstance(X, Dataset) else offset
-        sets = tuple(one.with_offset(start) for one in sets)
+        sets = given_sets((X, y, offset), validation_set, eval_set, eval_names)
         old, n_kept = self._previous(init_model, given["n_estimators"])
         if n_kept == given["n_estimators"]:
             return self
@@ -158,7 +155,6 @@ class GradientBoosting(EngineEstimator):
         if task.is_constant:
             return self._keep_one_class(X, rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
-        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         train, validation = self._rows_of_loss(rows, held_out, task, loss, params, old)
         result = run_fit(
             FitJob(
@@ -178,10 +174,8 @@ class GradientBoosting(EngineEstimator):
                 checkpoint=checkpoint,
             )
         )
-        grew = bool(result.fitted.forest.is_split.any())
-        warn_weight_scale(train.weight, params["min_child_weight"], grew=grew)
-        self._keep(result, rows.schema, task, recorded)
-        return self
+        warn_weight_scale(train.weight, params["min_child_weight"], grew=result.has_splits)
+        return self._keep(result, rows.schema, task, recorded)
 
     @property
     def estimators_(self) -> NDArray[Any]:
@@ -250,6 +244,7 @@ class GradientBoosting(EngineEstimator):
         old: Model | None,
     ) -> tuple[EngineRows, tuple[EngineRows, ...]]:
         """Return training and validation rows with the target of the loss and all weights."""
+        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         factors = self._class_factors(params, task, rows.weight)
         train, validation = loss_rows(rows, held_out, task, loss, factors)
         return continued_rows(train, validation, old, threads(params["n_jobs"]))
@@ -324,12 +319,11 @@ class GradientBoosting(EngineEstimator):
     ) -> Self:
         """Keep the constant model of one class, and say so."""
         warn_one_class(X, [task])
-        self._keep(FitResult.of_one_class(), schema, task, recorded)
-        return self
+        return self._keep(FitResult.of_one_class(), schema, task, recorded)
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
-    ) -> None:
+    ) -> Self:
         """Set the fitted attributes; nothing before this has changed the estimator."""
         if recorded["n_estimators"] == AUTO and recorded["n_iter_no_change"] is not None:
             limited = result.limited_by(self.preset)
@@ -344,6 +338,7 @@ class GradientBoosting(EngineEstimator):
             result = limited
         self._keep_model(result.predictor(schema, task, recorded), schema)
         self._keep_history(result)
+        return self
 
 
 def _size(rows: EngineRows, task: Task, n_jobs: int | None) -> TableSize:
@@ -373,5 +368,6 @@ def _one_tree(model: Predictor, tree: int) -> Predictor:
         "classes": None,
         "kind": "regressor",
         "trees_per_round": 1,
+        "schema": replace(model.schema, offset=None),
     }
     return Predictor(**model.fields() | changes)

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from arboost.algorithms.gradient_boosting.dart import Dropout
 from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
