@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "bin/codes/encode.h"
+#include "bin/codes/mixed_rows.h"
 #include "bin/codes/plan.h"
 #include "bin/codes/sparse_codes.h"
 #include "bin/codes/take.h"
@@ -183,6 +184,24 @@ Codes bound_take(const Codes& codes, const std::optional<Index>& rows, int n_thr
   return take_rows(codes, taken, team);
 }
 
+Owned<std::uint64_t> bound_keys(const Codes& codes) {
+  if (codes.width == 4) throw std::invalid_argument("Ranks have no row keys.");
+  std::vector<std::uint64_t> keys;
+  {
+    nb::gil_scoped_release nogil;
+    keys = row_keys(codes);
+  }
+  return to_numpy(std::move(keys));
+}
+
+std::size_t bound_count_mixed(const Vector<std::uint64_t>& keys,
+                              const Array<double, nb::ndim<2>>& targets) {
+  require(targets.shape(0) == keys.size(), "There are not as many targets as keys.");
+  nb::gil_scoped_release nogil;
+  return count_mixed_rows({keys.data(), keys.size()}, {targets.data(), targets.size()},
+                          targets.shape(1));
+}
+
 void require_memory(const Codes& codes) {
   require(!codes.stored_rows, "The codes are in a file: take() copies rows of them to memory.");
 }
@@ -288,6 +307,7 @@ void bind_bin(nb::module_& m) {
           "Have room for missing values of other rows of the table, where `others` has 1.")
       .def("take", &bound_take, "rows"_a.noconvert().none(), "n_threads"_a,
            "Copy of some or all rows as a table in memory; not for ranks.")
+      .def("row_keys", &bound_keys, own, "A hash of all codes of each row; not of ranks.")
       .def(
           "to_numpy",
           [](nb::handle self) -> nb::object {
@@ -305,6 +325,8 @@ void bind_bin(nb::module_& m) {
         "plan"_a.none() = nb::none(),
         "The same as `encode`, by a CUDA device: codes stay there until the host reads them. Not "
         "for sparse columns.");
+  m.def("count_mixed_rows", &bound_count_mixed, "keys"_a.noconvert(), "targets"_a.noconvert(),
+        "Number of rows whose key is also that of a row with other targets.");
   bind_stages<Columns>(m);
   bind_stages<cuda::DeviceColumns>(m);
 }

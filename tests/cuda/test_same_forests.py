@@ -215,3 +215,15 @@ def test_absolute_error_and_exact_trees_name_themselves():
         forest("cuda", criterion="absolute_error").fit(X, y)
     with pytest.raises(arboost.DeviceError, match='tree_method="exact" does not run'):
         forest("cuda", tree_method="exact").fit(X, y)
+
+
+@pytest.mark.parametrize("forest", list(FORESTS))
+def test_a_bin_for_each_value(forest, tmp_path):
+    """More values than 255 bins tell apart."""
+    X = np.random.default_rng(2).permutation(np.arange(400.0)).reshape(-1, 1)
+    params = {"n_estimators": 1, "verbose": 0, "bootstrap": False}
+    assert_same(
+        lambda device: FORESTS[forest][1](**params, device=device), X, np.arange(400) % 2, tmp_path
+    )
+    model = FORESTS[forest][1](**params, device="cuda").fit(X, np.arange(400) % 2)
+    assert model.model_.params["max_bins"] == 65_535

@@ -44,7 +44,7 @@ from arboost.training.inputs import (
 from arboost.training.loop import mean_of_fits
 from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
 from arboost.training.rounds import FitResult, Fitted, Rounds
-from arboost.training.sets import bin_rows, fold_sets
+from arboost.training.sets import bin_rows, fold_sets, recorded_bins
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
 
@@ -331,5 +331,7 @@ def _model(
             history_of([run_history(history, best_index)]),
         ),
     )
-    model._keep(result, plan.rows.schema, plan.task, model._recorded_params(plan.params))
+    bins = {"max_bins": recorded_bins(plan.rows, plan.bins)}
+    recorded = model._recorded_params(plan.params | bins)
+    model._keep(result, plan.rows.schema, plan.task, recorded)
     return model

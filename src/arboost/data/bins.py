@@ -7,9 +7,9 @@ an edge between any two neighbouring values, and codes are ranks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,25 @@ from arboost.backend import core
 from arboost.cuda.devices import device_number
 from arboost.data.schema import Schema
 from arboost.data.table import Table
+from arboost.data.target import encode_labels
 from arboost.data.unusual import warn_constant_columns
+from arboost.params.records import USUAL_BINS
 
-__all__ = ["AnyCodes", "Binned", "GrowMemory", "bin_table", "storage_plan"]
+__all__ = [
+    "AnyCodes",
+    "Binned",
+    "GrowMemory",
+    "bin_for_purity",
+    "bin_table",
+    "storage_plan",
+]
 
 AnyCodes = core.Codes | core.SharedCodes
 
 
 TREE_METHODS = ("hist", "exact", "approx")
+MOST_BINS = 65_535
+_MOST_PURE_ROWS = 32_768  # largest table whose values may all have bins by max_bins="auto"
 _DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device has started
 
 
@@ -54,6 +65,7 @@ class Binned:
     ``group_order`` has the groups of levels of some features in the order of their mean targets
     over the training rows of a fold; the groups of all others are in their own order.
     ``memory`` is the memory for trees under a memory limit; None: the core's defaults.
+    ``max_bins`` is the largest number of bins of a feature, for the tree method "hist".
     """
 
     codes: AnyCodes
@@ -61,6 +73,7 @@ class Binned:
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     memory: GrowMemory | None = None
+    max_bins: int = USUAL_BINS
 
     @property
     def grouped(self) -> dict[int, tuple[list[int], list[int]]]:
@@ -175,7 +188,59 @@ def bin_table(
         codes = core.encode_on(number, table.columns, rows, edges, n_threads, categorical, plan)
     else:
         codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
-    return Binned(codes, tuple(edges), table.schema)
+    return Binned(codes, tuple(edges), table.schema, max_bins=max_bins)
+
+
+def bin_for_purity(
+    make: Callable[[int], Binned],
+    truth: Callable[[], tuple[NDArray[Any] | None, NDArray[np.uint32] | None]],
+) -> Binned:
+    """Return the binned rows for ``max_bins="auto"``: trees can grow until their leaves are pure.
+
+    There are 255 bins; or, on up to 32,768 rows, a bin for each value, where 255 bins put rows of
+    different targets together that their values tell apart.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the binned rows for a largest number of bins.
+    truth : callable
+        Returns the target of all rows, None where it is not known, and the positions of the rows
+        that trees are grown on, None for all. Called after `make`.
+    """
+    usual = make(USUAL_BINS)
+    if usual.is_ranked or max((len(edges) for edges in usual.edges), default=0) < USUAL_BINS - 1:
+        return usual
+    y, rows = truth()
+    n_rows = usual.codes.n_rows if rows is None else len(rows)
+    if y is None or n_rows > _MOST_PURE_ROWS:
+        return usual
+    targets = _target_columns(y)
+    n_mixed = _count_mixed(usual, targets, rows)
+    if n_mixed == 0:
+        return usual
+    fine = make(MOST_BINS)
+    return fine if _count_mixed(fine, targets, rows) < n_mixed else usual
+
+
+def _target_columns(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a number for each target of each row, equal where the targets are equal."""
+    columns = y.reshape(len(y), -1).T
+    numbers = [one if one.dtype.kind == "f" else encode_labels(one)[1] for one in columns]
+    return np.ascontiguousarray(np.stack(numbers, axis=1), dtype=np.float64)
+
+
+def _count_mixed(
+    binned: Binned, targets: NDArray[np.float64], rows: NDArray[np.uint32] | None
+) -> int:
+    """Return the number of rows that have the codes of a row with other targets."""
+    keys = binned.own_codes.row_keys()
+    if isinstance(binned.codes, core.SharedCodes):
+        parts = binned.codes.workers.gather(keys.tobytes())
+        keys = np.frombuffer(b"".join(parts), np.uint64)
+    if rows is not None:
+        keys, targets = keys[rows], targets[rows]
+    return int(core.count_mixed_rows(keys, targets))
 
 
 def _is_dense(columns: core.Columns | core.DeviceColumns) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
-from arboost.data.bins import TREE_METHODS, Binned, bin_table
+from arboost.data.bins import TREE_METHODS, Binned, bin_for_purity, bin_table
 from arboost.data.feature_names import (
     offset_names,
     offset_values,
@@ -32,6 +33,7 @@ from arboost.data.target_encoding import (
 from arboost.data.unusual import warn_target_pairing
 from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
+from arboost.params.forest import AUTO_BINS
 
 if TYPE_CHECKING:
     from arboost.data.stream.records import SketchedTable
@@ -66,9 +68,10 @@ class Dataset:
     offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
         Start of the raw scores in gradient boosting; or names of columns of X, which are then no
         features.
-    max_bins : int, default=255
+    max_bins : int or "auto", default=255
         Largest number of bins of a feature, not counting missing values; above 255 a bin code
-        takes two bytes. Only for the tree method "hist".
+        takes two bytes. "auto": 255, or a bin for each value where trees need them for pure
+        leaves, as in forests. Only for the tree method "hist".
     tree_method : {"hist", "exact", "approx"}, default="hist"
         Tree method that the table is prepared for: bins for "hist"; for the other two, which can
         share it, the ranks of all values, at 8 bytes per cell and 8 per distinct value.
@@ -131,7 +134,7 @@ class Dataset:
         *,
         sample_weight: object = None,
         offset: object = None,
-        max_bins: int = 255,
+        max_bins: int | str = 255,
         tree_method: str = "hist",
         bundling: bool = True,
         max_conflict_rate: float = 0.0,
@@ -140,7 +143,7 @@ class Dataset:
         category_encoding: str = "groups",
         n_jobs: int | None = None,
     ) -> None:
-        PARAMS["max_bins"].check(max_bins)
+        most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
         PARAMS["max_conflict_rate"].check(max_conflict_rate)
         if tree_method not in TREE_METHODS:
@@ -181,9 +184,9 @@ class Dataset:
         self.encoded_table: TargetEncodedTable | None = (
             table if isinstance(table, TargetEncodedTable) else None
         )
-        self.binned: Binned = bin_table(
+        make = partial(
+            bin_table,
             table,
-            max_bins=max_bins,
             rows=rows,
             weights=weight,
             n_threads=threads(n_jobs),
@@ -191,11 +194,16 @@ class Dataset:
             bundling=bundling,
             max_conflict_rate=max_conflict_rate,
         )
+        self.binned: Binned = (
+            bin_for_purity(lambda n_bins: make(max_bins=n_bins), lambda: (labels, None))
+            if isinstance(most, str)
+            else make(max_bins=most)
+        )
         self.y: NDArray[Any] | None = labels
         self.sample_weight: NDArray[np.float64] | None = weight
         self.offset: NDArray[np.float64] | None = start
         self.groups: NDArray[Any] | None = None
-        self.max_bins: int = max_bins
+        self.max_bins: int = self.binned.max_bins if isinstance(most, str) else most
         self.max_conflict_rate: float = max_conflict_rate
         self.tree_method: str = tree_method
 
@@ -212,7 +220,7 @@ class Dataset:
         columns: Sequence[str] | None = None,
         memory_limit: int | str = "auto",
         cache: str | os.PathLike[str] | None = None,
-        max_bins: int = 255,
+        max_bins: int | str = 255,
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
@@ -254,7 +262,7 @@ class Dataset:
         from arboost.data.stream.rows import RowColumns
         from arboost.data.stream.source_table import read_table
 
-        PARAMS["max_bins"].check(max_bins)
+        most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
         PARAMS["n_jobs"].check(n_jobs)
         options = ColumnOptions(
@@ -267,19 +275,17 @@ class Dataset:
             RowColumns(target, weight, groups, offset),
             columns=columns,
             options=options,
-            max_bins=max_bins,
+            max_bins=most,
             bundling=bundling,
             n_threads=threads(n_jobs),
             memory_limit=memory_limit,
             cache=cache,
             verbose=verbose,
         )
-        return cls._of_stream(table, binned, options, max_bins)
+        return cls._of_stream(table, binned, options)
 
     @classmethod
-    def _of_stream(
-        cls, table: SketchedTable, binned: Binned, options: ColumnOptions, max_bins: int
-    ) -> Dataset:
+    def _of_stream(cls, table: SketchedTable, binned: Binned, options: ColumnOptions) -> Dataset:
         """Return the Dataset of a source that has been read."""
         data = cls.__new__(cls)
         data.column_options = options
@@ -287,7 +293,8 @@ class Dataset:
         data.binned = binned
         data.y, data.sample_weight, data.groups = table.y, table.weight, table.groups
         data.offset = table.offset
-        data.max_bins, data.max_conflict_rate, data.tree_method = max_bins, 0.0, "hist"
+        data.max_bins, data.max_conflict_rate = binned.max_bins, 0.0
+        data.tree_method = "hist"
         return data
 
     def _offset_of(self, offset: object) -> NDArray[np.float64] | None:

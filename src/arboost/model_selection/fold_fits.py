@@ -32,6 +32,7 @@ from arboost.losses.base import Floats
 from arboost.model_selection.scoring import Scorer, predict
 from arboost.model_selection.space import owners
 from arboost.model_selection.task import kind_of
+from arboost.params.records import sought_bins
 from arboost.sources.opening import is_source
 from arboost.training.held_out import groups_of
 from arboost.training.splits import Split
@@ -40,7 +41,6 @@ from arboost.training.splits import folds as make_folds
 __all__ = ["FoldResult", "FoldRows", "SelectionRows", "bins_key", "read_rows", "silenced"]
 
 _BINNING = (
-    "max_bins",
     "tree_method",
     "bundling",
     "max_conflict_rate",
@@ -236,7 +236,7 @@ class FoldRows:
 def bins_key(estimator: Any) -> Hashable:
     """Return the parameters that the bins of an estimator depend on."""
     values = vars(estimator)
-    return tuple(repr(values.get(name)) for name in _BINNING)
+    return repr(sought_bins(values)), *(repr(values.get(name)) for name in _BINNING)
 
 
 def silenced(estimator: Any, n_threads: int | None) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from arboost.params.boosting import BOOSTED_CLASSIFIER, PARAMS
 from arboost.params.compound_kinds import Learner
+from arboost.params.forest import AUTO_BINS
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
 from arboost.params.shared import BUNDLING, VALIDATION
 
@@ -27,7 +28,6 @@ ENGINE_ONLY = (
 )
 
 _SHARED = (
-    "max_bins",
     "categorical_features",
     "category_encoding",
     "missing",
@@ -145,7 +145,7 @@ def _metric(default: str) -> Param:
 _ALL = (
     {name: PARAMS[name] for name in _SHARED}
     | by_name(replace(PARAMS["max_leaves"], search=None))  # max_depth is searched instead
-    | by_name(BUNDLING)
+    | by_name(BUNDLING, AUTO_BINS)
     | by_name(VALIDATION["n_iter_no_change"])  # without the text on n_estimators="auto"
     | _COMMON
 )

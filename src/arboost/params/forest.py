@@ -11,6 +11,7 @@ from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, S
 from arboost.params.shared import BUNDLING, MONOTONIC_CST
 
 __all__ = [
+    "AUTO_BINS",
     "EXTRA_TREES_CLASSIFIER",
     "EXTRA_TREES_REGRESSOR",
     "RANDOM_FOREST_CLASSIFIER",
@@ -19,8 +20,19 @@ __all__ = [
     "TREE_REGRESSOR",
 ]
 
+AUTO_BINS = Integer(
+    name="max_bins",
+    default="auto",
+    low=2,
+    high=65535,
+    automatic=True,
+    text=f'{PARAMS["max_bins"].text.removesuffix(".")}. "auto": 255; or a bin for each value where '
+    "trees that may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a "
+    "Dataset has its own.",
+    advice='Use max_bins="auto", or 255.',
+)
+
 _SHARED = (
-    "max_bins",
     "categorical_features",
     "category_encoding",
     "missing",
@@ -188,7 +200,7 @@ _SPLITTER = Choice(
     "and the largest value of the node's rows.",
 )
 
-_ALL = {name: PARAMS[name] for name in _SHARED} | _TREE
+_ALL = by_name(AUTO_BINS) | {name: PARAMS[name] for name in _SHARED} | _TREE
 
 TREE_CLASSIFIER: dict[str, Param] = _ALL | by_name(
     _SPLITTER, _CLASSIFICATION_CRITERIA, _features(None), _class_weight("balanced")

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from numbers import Integral
 from typing import Any, Self
 
-__all__ = ["BinParams", "ParamRecord", "StoppingParams", "ValidationParams"]
+from arboost.params.auto import AUTO
+from arboost.params.kinds import is_number
+
+__all__ = [
+    "USUAL_BINS",
+    "BinParams",
+    "ParamRecord",
+    "StoppingParams",
+    "ValidationParams",
+    "sought_bins",
+]
+
+USUAL_BINS = 255
+_FEW_LEAVES = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +44,46 @@ class ParamRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BinParams(ParamRecord):
-    """Parameters that bins and their storage depend on."""
+    """Parameters that bins and their storage depend on.
 
-    max_bins: int
+    Attributes
+    ----------
+    max_bins : int or "auto"
+    few_leaves : bool
+        Whether no tree has more than 256 leaves.
+    """
+
+    max_bins: int | str
     tree_method: str
     bundling: bool
     max_conflict_rate: float = 0.0
     device: str = "cpu"
+    few_leaves: bool = False
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Self:
+        """Return the record of an estimator's checked parameters."""
+        return replace(super().of(params), few_leaves=_has_few_leaves(params))
+
+    @property
+    def sought_bins(self) -> int | str:
+        """Number of bins; "auto" only where a tree may have more leaves than usual bins."""
+        return USUAL_BINS if self.max_bins == AUTO and self.few_leaves else self.max_bins
+
+
+def _has_few_leaves(params: Mapping[str, Any]) -> bool:
+    depth: Any = params.get("max_depth")
+    leaves: Any = params.get("max_leaf_nodes", params.get("max_leaves"))
+    if is_number(leaves, Integral) and leaves <= _FEW_LEAVES:
+        return True
+    return is_number(depth, Integral) and bool(depth < _FEW_LEAVES.bit_length())
+
+
+def sought_bins(params: Mapping[str, Any]) -> Any:
+    """Return `BinParams.sought_bins` of parameters that are not checked; None without max_bins."""
+    given = params.get("max_bins")
+    is_auto = isinstance(given, str) and given == AUTO
+    return USUAL_BINS if is_auto and _has_few_leaves(params) else given
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.bins import AnyCodes, Binned, bin_table
+from arboost.data.bins import AnyCodes, Binned, bin_for_purity, bin_table
 from arboost.data.dataset import Dataset
 from arboost.data.stream.evaluation import StreamedTable
 from arboost.data.stream.levels import StreamedLevels
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.losses import Target
+from arboost.params.auto import AUTO
 from arboost.params.records import BinParams
 from arboost.training.checkpoint import digest
 from arboost.training.inputs import VALIDATION, EngineRows, Index
@@ -29,6 +31,7 @@ __all__ = [
     "build_sets",
     "digests_of",
     "fold_sets",
+    "recorded_bins",
 ]
 
 
@@ -209,9 +212,24 @@ def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
     if isinstance(rows.source, Dataset):
         _check_dataset(rows.source, params)
         return rows.source.binned
+    sought = params.sought_bins
+    make = partial(_bin_table, rows, rows.source, params, n_threads)
+    return make(sought) if isinstance(sought, int) else bin_for_purity(make, lambda: (rows.y, None))
+
+
+def recorded_bins(rows: EngineRows, params: BinParams) -> int | str:
+    """Return the number of bins for the model file; "auto" where training rows decide."""
+    if isinstance(rows.source, Dataset) and params.max_bins == AUTO and params.few_leaves:
+        return rows.source.max_bins
+    return params.sought_bins
+
+
+def _bin_table(
+    rows: EngineRows, table: Table, params: BinParams, n_threads: int, max_bins: int
+) -> Binned:
     return bin_table(
-        rows.source,
-        max_bins=params.max_bins,
+        table,
+        max_bins=max_bins,
         rows=rows.index,
         weights=rows.weight,
         n_threads=n_threads,
@@ -228,7 +246,7 @@ def _check_dataset(data: Dataset, params: BinParams) -> None:
         return
     for name in ("max_bins", "max_conflict_rate"):
         given, own = getattr(params, name), getattr(data, name)
-        if given != own:
+        if given not in (own, AUTO):
             raise ValueError(
                 f"{name}={given} is not allowed: the Dataset was binned with {name}={own}. Make "
                 "the two equal."

@@ -136,7 +136,7 @@ def opened(
         X,
         RowColumns(y, sample_weight, stream.groups, stream.offset),
         options=options,
-        max_bins=bins.max_bins,
+        max_bins=bins.sought_bins,
         bundling=bins.bundling,
         n_threads=threads(params["n_jobs"]),
         memory_limit=stream.memory_limit,
@@ -146,7 +146,7 @@ def opened(
         needs_memory=_needs_memory(params),
         verbose=params["verbose"],
     )
-    return Dataset._of_stream(table, binned, options, bins.max_bins), None, None
+    return Dataset._of_stream(table, binned, options), None, None
 
 
 def _edge_rows(params: Mapping[str, Any], stream: StreamOptions, kind: str) -> EdgeRows | None:

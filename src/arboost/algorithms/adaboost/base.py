@@ -128,7 +128,7 @@ class AdaBoost(EngineEstimator):
         settings = FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
-        recorded = self._recorded_params(params)
+        recorded = self._recorded_params(params | learners.recorded_bins(rows))
         warn_one_class(X, [task])
         result = FitResult.of_one_class()
         if not task.is_constant:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from arboost.algorithms.forests.fit_forest import (
     forest_model,
     keep_trees,
     read_target,
+    with_found_bins,
 )
 from arboost.algorithms.forests.targets import ForestTarget
 from arboost.algorithms.members.arguments import random_states
@@ -36,7 +37,6 @@ from arboost.data.target_encoding import features_to_encode
 from arboost.grow.grower import grown_forest, make_grower
 from arboost.lazy import lazy_property
 from arboost.losses.base import Floats, Target
-from arboost.model.forest import Forest
 from arboost.model.predict import read_table, tree_scores
 from arboost.predictor import Predictor
 from arboost.training.inputs import EngineRows, training_rows
@@ -214,7 +214,10 @@ class DecisionTreeLearners:
         """Return the trees from the first one on, with the random states of all."""
         order = np.arange(first, len(states))
         forest = grown_forest([self._grower], self._binned, [0], order=order)
-        return TreeMembers.of(self._estimator, forest, states[first:], self._rows, self._target)
+        found = {"max_bins": self._binned.max_bins}
+        forest = replace(forest, value=forest.value + self._target.middle)
+        model = forest_model(forest, self._rows, self._target, found)
+        return TreeMembers(clone(self._estimator), tuple(states[first:]), model)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,19 +237,6 @@ class TreeMembers(Sequence[Any]):
     estimator: Any
     states: tuple[int, ...]
     model: Predictor
-
-    @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        forest: Forest,
-        states: Sequence[int],
-        rows: EngineRows,
-        target: ForestTarget,
-    ) -> Self:
-        """Return the members of a forest that was grown from these rows."""
-        forest = replace(forest, value=forest.value + target.middle)
-        return cls(clone(estimator), tuple(states), forest_model(forest, rows, target, {}))
 
     def votes(self, X: Any, member_votes: MemberVotes, covers: Floats) -> Iterator[Floats]:
         """Yield the votes of each tree before its weight, as `MemberVotes.of` returns them.
@@ -280,7 +270,7 @@ class TreeMembers(Sequence[Any]):
     def _member(self, index: int) -> Any:
         member = clone(self.estimator)
         member.random_state = self.states[index]
-        params = member._checked_params()
+        params = with_found_bins(member._checked_params(), self.model.params["max_bins"])
         own = {"forest": self.model.forest.only(index), "params": member._recorded_params(params)}
         keep_trees(member, Predictor(**self.model.fields() | own), params["max_features"])
         return member

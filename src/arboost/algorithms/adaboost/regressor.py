@@ -46,9 +46,11 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         Smallest share of the round's total weight that each child of a split must hold.
     tree_method : {"hist", "exact"}, default="hist"
         Candidates for splits: the bin edges of a histogram, or all distinct values.
-    max_bins : int, default=255
+    max_bins : int or str, default="auto"
         Largest number of bins of a feature with tree_method="hist", not counting missing values;
-        above 255 a bin code takes two bytes.
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
         (EFB), and several columns of few values in one byte. The model does not depend on it.
@@ -155,7 +157,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         tree_method: str = "hist",
-        max_bins: int = 255,
+        max_bins: int | str = "auto",
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",

@@ -32,6 +32,7 @@ from arboost.data.target import Task
 from arboost.grow.grower import TreeParams
 from arboost.losses.base import Floats, mean
 from arboost.model.predict import table_scores, tree_values
+from arboost.params.records import BinParams
 from arboost.params.shared import LEVELS
 from arboost.predictor import Predictor
 from arboost.training.fit import FitJob, run_fit
@@ -44,7 +45,7 @@ from arboost.training.inputs import (
     training_rows,
 )
 from arboost.training.rounds import FitResult, Rounds
-from arboost.training.sets import EvaluationSet, TrainingSet
+from arboost.training.sets import EvaluationSet, TrainingSet, recorded_bins
 from arboost.training.streams import TableReader
 from arboost.training.warm_start import previous_model
 
@@ -61,6 +62,10 @@ class LearnerSource(ABC, Generic[SourceT]):
     @abstractmethod
     def read_validation(self, given: GivenSet, schema: Schema) -> Rows[SourceT]:
         """Return the rows of an evaluation set, checked."""
+
+    def recorded_bins(self, rows: Rows[SourceT]) -> dict[str, Any]:
+        """Return the number of bins for the model file, by its parameter."""
+        return {}
 
     @abstractmethod
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
@@ -104,6 +109,10 @@ class TreeSource(LearnerSource[Table | Dataset]):
         """Return the rows of an evaluation set, checked."""
         continued = self._old is not None
         return given.rows(TableReader(schema, self._params["device"], continued))
+
+    def recorded_bins(self, rows: EngineRows) -> dict[str, Any]:
+        """Return the number of bins for the model file, by its parameter."""
+        return {"max_bins": recorded_bins(rows, BinParams.of(self._params))}
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training on binned sets."""

@@ -58,9 +58,11 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         or a dict by name or index.
     tree_method : {"hist", "exact"}, default="hist"
         Candidates for splits: the bin edges of a histogram, or all distinct values.
-    max_bins : int, default=255
+    max_bins : int or str, default="auto"
         Largest number of bins of a feature with tree_method="hist", not counting missing values;
-        above 255 a bin code takes two bytes.
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
         (EFB), and several columns of few values in one byte. The model does not depend on it.
@@ -130,7 +132,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
-        max_bins: int = 255,
+        max_bins: int | str = "auto",
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
@@ -183,9 +185,11 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         or a dict by name or index.
     tree_method : {"hist", "exact"}, default="hist"
         Candidates for splits: the bin edges of a histogram, or all distinct values.
-    max_bins : int, default=255
+    max_bins : int or str, default="auto"
         Largest number of bins of a feature with tree_method="hist", not counting missing values;
-        above 255 a bin code takes two bytes.
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
         (EFB), and several columns of few values in one byte. The model does not depend on it.
@@ -253,7 +257,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
-        max_bins: int = 255,
+        max_bins: int | str = "auto",
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",

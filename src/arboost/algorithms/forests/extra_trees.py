@@ -80,9 +80,11 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         or a dict by name or index.
     tree_method : {"hist", "exact"}, default="hist"
         Candidates for splits: the bin edges of a histogram, or all distinct values.
-    max_bins : int, default=255
+    max_bins : int or str, default="auto"
         Largest number of bins of a feature with tree_method="hist", not counting missing values;
-        above 255 a bin code takes two bytes.
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
         (EFB), and several columns of few values in one byte. The model does not depend on it.
@@ -157,7 +159,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
-        max_bins: int = 255,
+        max_bins: int | str = "auto",
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
@@ -226,9 +228,11 @@ class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         or a dict by name or index.
     tree_method : {"hist", "exact"}, default="hist"
         Candidates for splits: the bin edges of a histogram, or all distinct values.
-    max_bins : int, default=255
+    max_bins : int or str, default="auto"
         Largest number of bins of a feature with tree_method="hist", not counting missing values;
-        above 255 a bin code takes two bytes.
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
     bundling : bool, default=True
         Whether features share stored columns with tree_method="hist": exclusive feature bundling
         (EFB), and several columns of few values in one byte. The model does not depend on it.
@@ -304,7 +308,7 @@ class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         tree_method: str = "hist",
-        max_bins: int = 255,
+        max_bins: int | str = "auto",
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",

@@ -28,6 +28,7 @@ from arboost.grow.pruning import mean_decreases, pruned
 from arboost.model.forest import Forest
 from arboost.model.history.record import history_of, out_of_bag_history, out_of_bag_trees
 from arboost.model.model import Model, provenance_of
+from arboost.params.auto import AUTO
 from arboost.params.records import BinParams
 from arboost.predictor import Predictor
 from arboost.progress import Bar
@@ -46,6 +47,7 @@ __all__ = [
     "out_of_bag_sums",
     "read_target",
     "row_use",
+    "with_found_bins",
 ]
 
 Floats = NDArray[np.float64]
@@ -130,8 +132,8 @@ def fit_forest(
     target: ForestTarget,
     use: RowUse,
     out_of_bag: OutOfBagSums | None = None,
-) -> Forest:
-    """Return the trees of a fit.
+) -> tuple[Forest, int]:
+    """Return the trees of a fit, and the largest number of bins of a feature.
 
     Parameters
     ----------
@@ -168,8 +170,14 @@ def fit_forest(
         bar.show(0)  # trees done before the first look at them are no trees of an earlier fit
         forest = grow_trees(recipe, data, out_of_bag, n_threads=spec.n_threads, bar=bar)
     if spec.ccp_alpha == 0.0:
-        return forest
-    return pruned(forest, impurity_decreases(forest, target), spec.ccp_alpha)
+        return forest, binned.max_bins
+    decreases = impurity_decreases(forest, target)
+    return pruned(forest, decreases, spec.ccp_alpha), binned.max_bins
+
+
+def with_found_bins(params: dict[str, Any], max_bins: int) -> dict[str, Any]:
+    """Return the parameters of a fit with the number of bins in place of "auto"."""
+    return params | {"max_bins": max_bins} if params["max_bins"] == AUTO else params
 
 
 def impurity_decreases(forest: Forest, target: ForestTarget) -> Floats:

@@ -22,6 +22,7 @@ from arboost.algorithms.forests.fit_forest import (
     out_of_bag_sums,
     read_target,
     row_use,
+    with_found_bins,
 )
 from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
@@ -131,7 +132,8 @@ class ForestEstimator(EngineEstimator):
             # Trees find the leaves of out-of-bag rows by bins as they grow; pruned trees have
             # other leaves, and find them by values afterwards.
             prunes = spec.ccp_alpha > 0.0
-            new = fit_forest(spec, rows, target, use, None if prunes else out_of_bag)
+            new, max_bins = fit_forest(spec, rows, target, use, None if prunes else out_of_bag)
+            params = with_found_bins(params, max_bins)
             if prunes and out_of_bag is not None:
                 _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
             forest = new if old is None else forest.joined(new)

@@ -19,6 +19,7 @@ from arboost.algorithms.forests.fit_forest import (
     keep_trees,
     read_target,
     row_use,
+    with_found_bins,
 )
 from arboost.algorithms.forests.sklearn_tree import sklearn_tree
 from arboost.algorithms.forests.targets import ForestTarget
@@ -41,6 +42,7 @@ class GrownTree(NamedTuple):
     rows: EngineRows
     target: ForestTarget
     weight: Floats | None
+    max_bins: int
 
 
 class DecisionTree(EngineEstimator):
@@ -91,7 +93,7 @@ class DecisionTree(EngineEstimator):
         params = self._checked_params()
         given = self._opened((X, y, sample_weight), params, StreamOptions(memory_limit, cache))
         grown = self._grow(params, *given)
-        recorded = self._recorded_params(params)
+        recorded = self._recorded_params(with_found_bins(params, grown.max_bins))
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)
         self._keep_tree(model, grown, params)
         return self
@@ -118,7 +120,8 @@ class DecisionTree(EngineEstimator):
         rows = encode_levels(rows, target, None, params)
         use = row_use(params, target, rows.weight)
         spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
-        return GrownTree(fit_forest(spec, rows, target, use), rows, target, use.weight)
+        forest, max_bins = fit_forest(spec, rows, target, use)
+        return GrownTree(forest, rows, target, use.weight, max_bins)
 
     def _keep_loaded(self, model: Predictor) -> None:
         keep_trees(self, model, self.max_features)

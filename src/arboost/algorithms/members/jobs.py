@@ -33,6 +33,7 @@ from arboost.algorithms.members.shared_fits import (
 from arboost.algorithms.members.tables import take_rows
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
+from arboost.params.records import sought_bins
 from arboost.progress import Bar
 from arboost.training.splits import Split
 
@@ -41,7 +42,6 @@ __all__ = ["MemberJob", "MemberTrainingSet", "check_weights", "run_jobs"]
 # Parameters that bins depend on, each with the value for estimators without that parameter. Members
 # with equal values share bins.
 _BINNING = {
-    "max_bins": None,
     "tree_method": None,
     "bundling": True,
     "max_conflict_rate": 0.0,
@@ -151,7 +151,8 @@ def _bins_key(job: MemberJob) -> Hashable:
     if weight is not None and not np.all(weight):
         return None  # a Dataset leaves out rows of weight 0
     # Values as strings: NaN is not equal to itself, and lists are not hashable.
-    return tuple(repr(getattr(job.member, name, usual)) for name, usual in _BINNING.items())
+    others = [repr(getattr(job.member, name, usual)) for name, usual in _BINNING.items()]
+    return repr(sought_bins(vars(job.member))), *others
 
 
 def _run_job(job: MemberJob, data: MemberTrainingSet) -> Any:

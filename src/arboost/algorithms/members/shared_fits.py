@@ -26,6 +26,7 @@ from arboost.algorithms.estimator import EngineEstimator, category_encoding
 from arboost.algorithms.members.tables import take_rows
 from arboost.backend import startable
 from arboost.data.dataset import Dataset
+from arboost.params.records import BinParams
 from arboost.training.inputs import EngineRows, Floats, Index, Rows, summable
 
 __all__ = [
@@ -92,7 +93,7 @@ def dataset_of(
         X,
         y,
         sample_weight=sample_weight,
-        max_bins=params["max_bins"],
+        max_bins=BinParams.of(params).sought_bins,
         tree_method=params["tree_method"],
         bundling=params["bundling"],
         max_conflict_rate=params.get("max_conflict_rate", 0.0),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from arboost.data.bins import Binned
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.bins import Binned, bin_for_purity
 from arboost.data.feature_names import offset_names
 from arboost.data.messages import no_column_message
 from arboost.data.stream.cache import SourceCache
@@ -19,6 +23,8 @@ from arboost.data.stream.records import SketchedTable, StreamSpec
 from arboost.data.stream.rows import EdgeRows, RowColumns
 from arboost.data.stream.sinks import scratch_folder
 from arboost.data.table import ColumnOptions
+from arboost.params.auto import AUTO
+from arboost.params.records import USUAL_BINS
 from arboost.progress import Bar
 from arboost.sources.file_source import FileSource
 from arboost.sources.opening import open_source
@@ -38,7 +44,7 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     options: ColumnOptions,
-    max_bins: int,
+    max_bins: int | str,
     bundling: bool,
     n_threads: int,
     memory_limit: object,
@@ -57,7 +63,9 @@ def read_table(
         with the codes of each worker's own.
     rows : RowColumns
         Target, weights, groups and offset.
-    options, max_bins, bundling, kind, edge_rows, needs_memory, n_threads
+    max_bins : int or "auto"
+        "auto" may read the source again, with a bin for each value.
+    options, bundling, kind, edge_rows, needs_memory, n_threads
         As `StreamSpec` has them.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
@@ -73,7 +81,7 @@ def read_table(
     spec = StreamSpec(
         columns=rows,
         options=options,
-        max_bins=max_bins,
+        max_bins=USUAL_BINS if isinstance(max_bins, str) else max_bins,
         bundling=bundling,
         kind=kind,
         edge_rows=edge_rows,
@@ -81,11 +89,25 @@ def read_table(
         n_threads=n_threads,
         workers=workers,
     )
-    entry = None if cache is None else SourceCache.of(cache, source, spec)
     is_first = workers is None or workers.rank == 0
     bars = _Bars(source, visible=verbose > 0 and is_first)
+    tables: list[SketchedTable] = []
+
+    def binned(most: int) -> Binned:
+        of_bins = replace(spec, max_bins=most)
+        entry = None if cache is None else SourceCache.of(cache, source, of_bins)
+        table, found = read_source(source, of_bins, limit, bars, entry, targets)
+        tables.append(table)
+        return replace(found, max_bins=most)
+
+    def truth() -> tuple[NDArray[Any] | None, NDArray[np.uint32] | None]:
+        y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
+        chosen = None if y is None or choice is None else choice(y, tables[0].groups)
+        return y, chosen
+
     with first_warns(workers):
-        return read_source(source, spec, limit, bars, entry, targets)
+        found = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
+    return tables[0], found
 
 
 def _sources(
