@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,16 @@ class EnsemblePredictor:
     def members(self) -> dict[str, Any]:
         """Predictors of the members by name."""
         return {member.name: member.model for member in self._ensemble.members}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Metadata of the fit."""
+        return self._ensemble.provenance
+
+    def with_provenance(self, entries: Mapping[str, Any]) -> EnsemblePredictor:
+        """Return the ensemble with more metadata of the fit, which files keep as JSON."""
+        provenance = {**self._ensemble.provenance, **entries}
+        return EnsemblePredictor(replace(self._ensemble, provenance=provenance))
 
     def to(self, device: str) -> EnsemblePredictor:
         """Return the ensemble with the trees of all members on another device.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -238,6 +238,10 @@ class Predictor(PictureMethods, ExplainMethods, ExportMethods):
             )
         remove_orphans(path)
         self.to_json(path)
+
+    def with_provenance(self, entries: Mapping[str, Any]) -> Self:
+        """Return the model with more metadata of the fit, which files keep as JSON."""
+        return replace(self, provenance={**self.provenance, **entries})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

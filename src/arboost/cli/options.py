@@ -15,6 +15,7 @@ __all__ = [
     "FORMATS",
     "SectionedCommand",
     "checked_share",
+    "held_out_option",
     "input_options",
     "jobs_option",
     "json_option",
@@ -39,7 +40,8 @@ FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 # Section of the help -> options of all commands in it; others are the first section.
 _SECTIONS = {
     "Rows and columns": (
-        "holdout folds refit time_column groups weight ignore drop_missing_target memory_limit"
+        "held_out holdout folds refit time_column groups weight ignore drop_missing_target "
+        "memory_limit"
     ),
     "Input": "kind delimiter decimal",
     "Run": "seed device jobs as_json quiet debug help",
@@ -166,6 +168,15 @@ def quiet_option(function: F) -> F:
     return click.option("--quiet", "-q", is_flag=True, help="No progress, messages and warnings.")(
         function
     )
+
+
+def held_out_option(function: F) -> F:
+    """Add --held-out: of the training table, the rows that the model was not trained on."""
+    return click.option(
+        "--held-out",
+        is_flag=True,
+        help="Score only the rows of the training table that arboost train held out.",
+    )(function)
 
 
 def safe_csv_option(function: F) -> F:

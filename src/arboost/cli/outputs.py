@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from arboost.cli.errors import OutputFailure, UsageFailure, writing_output
+from arboost.cli.row_record import SPLIT, RowRecord
 
 __all__ = [
     "ENSEMBLES",
@@ -100,8 +101,9 @@ def default_model_path(data: Sequence[str]) -> str:
     return f"{usable or 'model'}.arb"
 
 
-def save_model(model: Any, path: str) -> int:
-    """Write a model; return the size of its file."""
+def save_model(estimator: Any, path: str, record: RowRecord) -> int:
+    """Write the model of an estimator with the record of its rows; return the size of its file."""
+    model = estimator.to_predictor() if hasattr(estimator, "to_predictor") else estimator.model_
     with writing_output(path):
-        model.save(path)
+        model.with_provenance({SPLIT: record.to_json()}).save(path)
         return os.path.getsize(path)

@@ -40,6 +40,8 @@ def ensemble_bytes(ensemble: Ensemble) -> bytes:
         header["members"].append(described)
         arrays[f"member {i}"] = _section(member.model)
         arrays |= {f"member {i} {name}": getattr(member, name) for name in _INDICES}
+    if ensemble.provenance:
+        header["provenance"] = ensemble.provenance
     if isinstance(ensemble.final, LinearModel):
         header["final"] = ensemble.final.link
         arrays |= {"coef": ensemble.final.coef, "intercept": ensemble.final.intercept}
@@ -57,6 +59,9 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
         for name_, expected in _FIELDS.items():
             if type(values[name_]) is not expected:
                 raise TypeError(f"{name_}={values[name_]!r}")
+        provenance = header.get("provenance", {})
+        if type(provenance) is not dict:
+            raise TypeError(f"provenance={provenance!r}")
         budget = Budget(len(data))
         classes = read_classes(header["classes"], arrays, budget)
         if isinstance(classes, tuple):
@@ -68,6 +73,7 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
                 _read_member(i, one, arrays, budget) for i, one in enumerate(header["members"])
             ),
             final=_read_final(header.get("final"), arrays, budget),
+            provenance=provenance,
             **values,
         )
         ensemble.validate()

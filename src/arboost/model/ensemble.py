@@ -10,7 +10,7 @@ give each member columns of its own, which a final model reads: trees, or a line
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -126,6 +126,8 @@ class Ensemble:
         None: the columns are the predictions.
     passthrough : bool
         Whether the final model also reads the features, after the columns.
+    provenance : dict
+        Metadata of the fit, for JSON.
     """
 
     kind: str
@@ -136,6 +138,7 @@ class Ensemble:
     divisor: float = 1.0
     final: Model | LinearModel | None = None
     passthrough: bool = False
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     def columns(self, raw: RawTable, n_threads: int) -> Floats:
         """Return the outputs of the members, placed, added in their order, and divided."""

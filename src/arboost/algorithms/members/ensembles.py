@@ -39,7 +39,11 @@ class EnsembleMethods(BaseEstimator):
         All members must be estimators of arboost; the final estimator of a stack may also be a
         linear one of scikit-learn. A failure leaves the file that was there before.
         """
-        self._predictor("save").save(path)
+        self.to_predictor().save(path)
+
+    def to_predictor(self) -> EnsemblePredictor:
+        """Return the fitted ensemble without its estimators, as `save` writes it."""
+        return self._predictor("save")
 
     @classmethod
     def load(cls, path: ModelSource) -> EnsemblePredictor:

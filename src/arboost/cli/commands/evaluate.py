@@ -9,6 +9,7 @@ import click
 from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
     SectionedCommand,
+    held_out_option,
     input_options,
     json_option,
     model_argument,
@@ -28,6 +29,7 @@ __all__ = ["command"]
 @model_argument
 @table_arguments
 @target_option(required=False)
+@held_out_option
 @click.option(
     "--weight",
     metavar="COLUMN",

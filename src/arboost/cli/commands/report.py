@@ -9,6 +9,7 @@ import click
 from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
     SectionedCommand,
+    held_out_option,
     input_options,
     jobs_option,
     json_option,
@@ -30,6 +31,7 @@ __all__ = ["command"]
 @model_argument
 @table_arguments
 @target_option(required=False)
+@held_out_option
 @output_option("Page to write; report.html by default.")
 @click.option(
     "--train",

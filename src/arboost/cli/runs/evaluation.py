@@ -10,6 +10,7 @@ import numpy as np
 from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import ModelFailure, reading_data
 from arboost.cli.model_files import find_target, load_model, read_rows
+from arboost.cli.row_record import choose_rows
 from arboost.cli.scores import (
     Scored,
     evaluate_rows,
@@ -35,7 +36,8 @@ def evaluate(
         raise ModelFailure("the model has several targets, which evaluate cannot score.")
     name = find_target(loaded, target)
     rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
-    weight = None
+    chosen = choose_rows(console, loaded, rows, name, held_out=options["held_out"])
+    rows, weight = chosen.loaded, None
     if options["weight"] is not None:
         check_weights(rows.table.column(options["weight"]), options["weight"])
         weight = rows.table.column(options["weight"]).to_numpy()
@@ -49,12 +51,16 @@ def evaluate(
         scores = [*found.scores, *metric_scores(found.inputs, options["metrics"])]
         classes = _of_classes(found.inputs)
         phase.result = f"scored in {seconds_text(phase.seconds)}"
-    _show(console, model, rows, scores, classes, found.baseline_text)
+    kind = "held-out rows" if options["held_out"] else "rows"
+    title = f"{model} on {rows.label}, {rows.table.num_rows:,} {kind}"
+    _show(console, title, scores, classes, found.baseline_text)
     console.emit(
         {
             "model_file": model,
             "target": name,
             "rows": found.inputs.n_rows,
+            "held_out": options["held_out"],
+            "trained_share": chosen.trained_share,
             "scores": score_json(scores),
             "baseline": found.baseline_text,
             "classes": classes,
@@ -64,15 +70,13 @@ def evaluate(
 
 def _show(
     console: Console,
-    model: str,
-    rows: Loaded,
+    title: str,
     scores: list[Scored],
     classes: list[dict[str, Any]],
     baseline_text: str,
 ) -> None:
     if console.as_json:
         return
-    title = f"{model} on {rows.label}, {rows.table.num_rows:,} rows"
     console.show_widest(*score_tables(scores, title, baseline_text))
     if classes:
         console.show(_class_table(classes))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from arboost.cli.console import Console, size_text
 from arboost.cli.errors import UsageFailure, reading_data, using_parameters
 from arboost.cli.model_files import load_model
+from arboost.cli.row_record import SPLIT
 from arboost.cli.tables import read_table
 from arboost.sources.file_source import BY_NAME, FileFormat
 
@@ -108,10 +109,19 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
             "link": model.link,
             "combine": model.combine,
             "parameters": model.params,
-            "provenance": model.provenance,
+            "provenance": _readable(model.provenance),
         }
     else:
         found["members"] = {name: repr(member) for name, member in model.members.items()}
+    return found
+
+
+def _readable(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a fit with the numbers of rows instead of their hashes."""
+    found = dict(provenance)
+    if isinstance(found.get(SPLIT), dict):
+        sets = {name: found[SPLIT].get(name) for name in ("held_out", "trained")}
+        found[SPLIT] = {name: one["rows"] for name, one in sets.items() if isinstance(one, dict)}
     return found
 
 

@@ -16,6 +16,7 @@ from arboost.cli.errors import (
 from arboost.cli.model_files import find_target, load_model, read_rows
 from arboost.cli.options import split_names
 from arboost.cli.outputs import check_output
+from arboost.cli.row_record import choose_rows
 from arboost.cli.tables import refuse_input
 from arboost.cli.training.rows import check_weights
 
@@ -39,7 +40,8 @@ def report(
     rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
     others = [model, *rows.paths, *([] if options["compare"] is None else [options["compare"]])]
     refuse_input(output, others)
-    table, weight = rows.table, None
+    chosen = choose_rows(console, loaded, rows, name, held_out=options["held_out"])
+    table, weight = chosen.loaded.table, None
     if options["weight"] is not None:
         check_weights(table.column(options["weight"]), options["weight"])
         weight = table.column(options["weight"]).to_numpy()
@@ -58,8 +60,11 @@ def report(
                 title=options["title"],
                 n_jobs=options["jobs"],
             )
-        for note in found.payload["data"]["notes"]:
+        notes = found.payload["data"]["notes"]
+        for note in notes:
             console.say(note)
+        if chosen.note:
+            notes.insert(0, chosen.note)
         with writing_output(output):
             found.save(output)
         size = os.path.getsize(output)
@@ -71,6 +76,8 @@ def report(
             "model_file": model,
             "target": name,
             "rows": found.payload["data"]["n_rows"],
+            "held_out": options["held_out"],
+            "trained_share": chosen.trained_share,
             "output": output,
             "bytes": size,
             "scores": found.scores,

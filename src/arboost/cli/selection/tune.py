@@ -20,6 +20,7 @@ from arboost.cli.outputs import (
     save_model,
 )
 from arboost.cli.parameters import check_parameters
+from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.selection.rows import RowOptions, SelectedRows, read_selected
 from arboost.cli.tables import format_options, refuse_input
 from arboost.cli.training.fit import as_failures
@@ -86,7 +87,9 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
     if options.params_out is not None:
         refuse_input(options.params_out, inputs)
     found, seconds = _searched(console, selected, options)
-    n_bytes = save_model(found.estimator, options.output)
+    hashes = row_hashes(selected.X, selected.X.column_names)
+    record = RowRecord.of(selected.target, RowSample(hashes))
+    n_bytes = save_model(found.estimator, options.output, record)
     if options.params_out is not None:
         _write_settings(options, selected.task.name, found)
     console.emit(_as_json(found, options, selected, seconds))
@@ -153,10 +156,14 @@ def _next_command(rows: RowOptions, options: TuneOptions) -> str:
     if options.params_out is None:
         return "next: --params-out best.toml writes the parameters for arboost train --config"
     data = " ".join(map(shlex.quote, rows.data))
-    settings = shlex.quote(options.params_out)
-    target = shlex.quote(rows.target)
-    form = format_options(rows.form)
-    return f"next: arboost train {data}{form} --target {target} --config {settings}"
+    given = {**rows.named(), "--task": rows.task, "--config": options.params_out}
+    if options.seed:
+        given["--seed"] = str(options.seed)
+    words = [f"{option} {shlex.quote(one)}" for option, one in given.items() if one is not None]
+    words += [f"--ignore {shlex.quote(name)}" for name in rows.ignore]
+    if rows.drop_missing_target:
+        words.append("--drop-missing-target")
+    return f"next: arboost train {data}{format_options(rows.form)} {' '.join(words)}"
 
 
 def _write_settings(options: TuneOptions, task: str, found: Any) -> None:

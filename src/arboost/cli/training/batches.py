@@ -14,6 +14,7 @@ from arboost.cli.errors import UsageFailure, reading_data
 from arboost.cli.input.standard_input import STANDARD_INPUT
 from arboost.cli.models import MODELS
 from arboost.cli.outputs import ENSEMBLES, save_model
+from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.tables import (
     input_label,
     open_rows,
@@ -64,7 +65,8 @@ def train_in_batches(console: Console, options: TrainOptions, started: float) ->
         dropped=frozenset(dropped),
     )
     estimator, seconds = _fit(console, plan, options, names, label)
-    n_bytes = save_model(estimator, options.output)
+    record = _record(console, options, plan, names)
+    n_bytes = save_model(estimator, options.output, record)
     n_rows = estimator.model_.provenance.get("rows", 0)
     show_training(
         console,
@@ -74,6 +76,7 @@ def train_in_batches(console: Console, options: TrainOptions, started: float) ->
             task=task,
             estimator=estimator,
             evaluation=None,
+            record=record,
             split_text=_split_text(estimator),
             n_rows=n_rows,
             n_train=n_rows,
@@ -199,6 +202,24 @@ def _fit(
         seconds = phase.seconds
         phase.result = f"read {label} and fitted {plan.model} in {seconds_text(seconds)}"
     return estimator, seconds
+
+
+def _record(console: Console, options: TrainOptions, plan: FitPlan, names: list[str]) -> RowRecord:
+    """Return the record of the rows, which are read once more, batch by batch."""
+    columns = [*plan.features(names), plan.target]
+    with console.phase("noting the rows") as phase:
+        stream, _ = open_rows(
+            console,
+            options.data,
+            form=options.form,
+            columns=columns,
+            progress=phase.update_bytes,
+        )
+        sample = RowSample()
+        with reading_data():
+            for batch in stream:
+                sample.add(row_hashes(batch, columns))
+    return RowRecord.of(plan.target, sample)
 
 
 def _split_text(estimator: Any) -> str:

@@ -15,11 +15,12 @@ from arboost.cli.errors import DataFailure, UsageFailure, reading_data
 from arboost.cli.models import TASKS, declarations
 from arboost.cli.outputs import check_model_output, default_model_path, save_model
 from arboost.cli.parameters import check_parameters, given_parameters, settings_files
+from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.scores import Evaluation, evaluate_rows, fold_scores
 from arboost.cli.tables import Loaded, read_table, refuse_input, require_columns, resolve_names
 from arboost.cli.training.batches import fits_in_memory, train_in_batches
 from arboost.cli.training.fit import FitPlan, fit_rows
-from arboost.cli.training.rows import check_weights, divide, folds_of, in_time_order
+from arboost.cli.training.rows import Split, check_weights, divide, folds_of, in_time_order
 from arboost.cli.training.summary import Trained, show_training
 from arboost.cli.training.task import Task, find_task, with_target
 from arboost.sources.file_source import FileFormat
@@ -144,6 +145,7 @@ class _Run:
     loaded: Loaded
     task: Task
     plan: FitPlan
+    record: RowRecord | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -159,7 +161,8 @@ def train(console: Console, options: TrainOptions) -> None:
         run = _prepared(console, options, loaded)
     run.seconds["reading"] = loaded.seconds
     estimator, n_train, evaluation, split_text = _fit_and_score(run)
-    n_bytes = save_model(estimator, options.output)
+    assert run.record is not None
+    n_bytes = save_model(estimator, options.output, run.record)
     run.seconds["total"] = time.monotonic() - started
     show_training(
         console,
@@ -169,6 +172,7 @@ def train(console: Console, options: TrainOptions) -> None:
             task=run.task,
             estimator=estimator,
             evaluation=evaluation,
+            record=run.record,
             split_text=split_text,
             n_rows=run.loaded.table.num_rows,
             n_train=n_train,
@@ -225,11 +229,13 @@ def _fit_and_score(run: _Run) -> tuple[Any, int, Evaluation | None, str]:
         return _cross_validate(run)
     share = _HOLDOUT if options.holdout is None else options.holdout
     if share == 0:
+        _record(run)
         estimator = _fit(run, table)
         return estimator, table.num_rows, None, "none scored"
     with console.phase("holding out rows"):
         split = divide(table.num_rows, share, options.seed, **_kinds_of_rows(run))
         console.say(split.text + _advice(options))
+        _record(run, None if options.refit else split)
         training, held_out = _taken(table, split.train), _taken(table, split.test)
     estimator = _fit(run, training, watched=held_out)
     evaluation = _score(run, estimator, held_out)
@@ -238,6 +244,15 @@ def _fit_and_score(run: _Run) -> tuple[Any, int, Evaluation | None, str]:
     estimator = _fit(run, table, "all rows")
     text = f"{split.text}; the saved model is trained on all rows"
     return estimator, table.num_rows, evaluation, text
+
+
+def _record(run: _Run, split: Split | None = None) -> None:
+    """Keep which rows train the saved model, and which are held out; without a split all train."""
+    plan, table = run.plan, run.loaded.table
+    hashes = row_hashes(table, [*plan.features(table.column_names), plan.target])
+    trained = hashes if split is None else hashes[split.train]
+    held_out = None if split is None else RowSample(hashes[split.test])
+    run.record = RowRecord.of(plan.target, RowSample(trained), held_out)
 
 
 def _advice(options: TrainOptions) -> str:
@@ -249,6 +264,7 @@ def _advice(options: TrainOptions) -> str:
 def _cross_validate(run: _Run) -> tuple[Any, int, Evaluation | None, str]:
     table, options = run.loaded.table, run.options
     assert options.folds is not None
+    _record(run)
     splits = folds_of(table.num_rows, options.folds, options.seed, **_kinds_of_rows(run))
     run.console.say(splits[0].text)
     found = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.row_record import RowRecord
 from arboost.cli.scores import Evaluation, score_json, score_tables
 from arboost.cli.tables import format_options
 
@@ -31,6 +32,7 @@ class Trained:
     task : Task
     estimator : fitted estimator
     evaluation : Evaluation or None
+    record : RowRecord
     split_text : str
         How rows were held out.
     n_rows, n_train, n_bytes : int
@@ -44,6 +46,7 @@ class Trained:
     task: Task
     estimator: Any
     evaluation: Evaluation | None
+    record: RowRecord
     split_text: str
     n_rows: int
     n_train: int
@@ -69,7 +72,7 @@ def show_training(console: Console, trained: Trained) -> None:
     if trained.evaluation is not None:
         scores, text = trained.evaluation.scores, trained.evaluation.baseline_text
         console.show_widest(*score_tables(scores, "Scores on held-out rows", text))
-    console.show(_facts(trained), _next_commands(trained.options))
+    console.show(_facts(trained), _next_commands(trained))
 
 
 def _facts(trained: Trained) -> Any:
@@ -114,16 +117,16 @@ def _reason(reason: str) -> str:
     return re.sub(r'(\w+)="(\w+)"', lambda hit: f"--{hit[1].replace('_', '-')} {hit[2]}", reason)
 
 
-def _next_commands(options: TrainOptions) -> str:
-    from arboost.cli.frame import COMMANDS
-
+def _next_commands(trained: Trained) -> str:
+    options = trained.options
     form = format_options(options.form)
     model, data = shlex.quote(options.output), " ".join(map(shlex.quote, options.data)) + form
     lines = [f"arboost predict {model} NEW.csv{form} -o predictions.csv"]
     if options.data != ("-",):
         lines.append(f"arboost explain {model} {data}")
-        if "report" in COMMANDS:
-            lines.append(f"arboost report {model} {data} -o report.html")
+        weight = "" if options.weight is None else f" --weight {shlex.quote(options.weight)}"
+        rows = f"{data} --held-out" if len(trained.record.held_out.keys) else f"NEW.csv{form}"
+        lines.append(f"arboost report {model} {rows}{weight} -o report.html")
     return "next: " + "\n      ".join(lines)
 
 
@@ -142,6 +145,7 @@ def _as_json(trained: Trained) -> dict[str, Any]:
         "rows": trained.n_rows,
         "training_rows": trained.n_train,
         "split": trained.split_text,
+        "held_out_rows": trained.record.held_out.n_rows,
         "features": estimator.n_features_in_,
         "trees": getattr(model, "n_trees", None),
         "stop_reason": getattr(estimator, "stop_reason_", None),

@@ -1,0 +1,431 @@
+"""Rows of a training by the hashes of their values: which were trained on, which were held out.
+
+A row is the values of the features and the target. Its hash depends neither on the kind of file nor
+on the order of rows and columns: numbers are compared as single-precision floats unless they are
+whole, times in microseconds, categories by value, and an empty text is a missing value.
+
+`provenance["split"]` of a model has two sets of rows, each of bounded size:
+
+    {"target": "price", "repeated": 0.01,
+     "held_out": {"rows": 1636, "below": "ffff...", "range": 107216896, "kept": 1636,
+                  "keys": "base64"},
+     "trained": {...}}
+
+A set keeps the rows with the smallest hashes, up to `below`: 16,384 held-out and 4,096 trained rows
+at most. A kept row is a number below `range`, 2 ** 16 times the number of kept rows, so another row
+passes for one of the set with a probability of 0.0015 %; rows that were trained on never pass for
+held-out ones. `keys` are the numbers, 2.25 bytes each: all rows take up to 61 kB of a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.cli.console import Console
+from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure
+from arboost.cli.tables import Loaded
+
+__all__ = ["SPLIT", "ChosenRows", "RowRecord", "RowSample", "choose_rows", "row_hashes"]
+
+Hashes = NDArray[np.uint64]
+
+SPLIT = "split"  # key of the record in the provenance of a model
+_MOST_HELD_OUT, _MOST_TRAINED = 1 << 14, 1 << 12  # rows that a file keeps
+_MOST_SAMPLED = 1 << 18  # rows of a sample that is not in a file
+_LARGEST = (1 << 64) - 1
+_LOW_BITS = np.uint64(16)
+_SPREAD = 1 << 16  # numbers for each kept row
+_CHANCE = 0.02  # share of equal rows that means nothing
+_CHUNK = 1 << 16  # rows that are hashed at a time
+_MISSING = np.uint64(0x6D697373696E6721)
+_EXACT = float(1 << 53)
+_HALF = np.uint64(32)
+
+
+class RowSample:
+    """The rows of the smallest hashes among all that were added.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that were added.
+    below : int
+        Largest hash that the sample would keep.
+    hashes : uint64 array
+        Distinct hashes, ascending.
+    counts : int64 array
+        Number of rows of each.
+    """
+
+    def __init__(self, hashes: Hashes | None = None) -> None:
+        self.n_rows = 0
+        self.below = _LARGEST
+        self.hashes, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        if hashes is not None:
+            self.add(hashes)
+
+    def add(self, hashes: Hashes) -> None:
+        """Add rows."""
+        self.n_rows += len(hashes)
+        distinct, counts = np.unique(hashes[hashes <= np.uint64(self.below)], return_counts=True)
+        both = np.concatenate([self.hashes, distinct])
+        self.hashes, places = np.unique(both, return_inverse=True)
+        weights = np.concatenate([self.counts, counts])
+        self.counts = np.bincount(places, weights, len(self.hashes)).astype(np.int64)
+        if len(self.hashes) > _MOST_SAMPLED:
+            self.hashes = self.hashes[:_MOST_SAMPLED].copy()
+            self.counts = self.counts[:_MOST_SAMPLED].copy()
+            self.below = int(self.hashes[-1])
+
+    def without(self, other: RowSample) -> RowSample:
+        """Return the sample without rows whose values another one has, too."""
+        found = RowSample()
+        found.below = min(self.below, other.below)
+        is_other = np.isin(self.hashes, other.hashes)
+        found.n_rows = self.n_rows
+        chosen = ~is_other & (self.hashes <= np.uint64(found.below))
+        found.hashes, found.counts = self.hashes[chosen], self.counts[chosen]
+        return found
+
+
+@dataclass(frozen=True)
+class RowSet:
+    """Some rows, by their hashes.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of all rows, kept or not.
+    below : int
+        Largest hash of the kept rows.
+    spread : int
+        Kept rows are numbers below it.
+    keys : uint64 array
+        The numbers, ascending.
+    """
+
+    n_rows: int
+    below: int
+    spread: int
+    keys: Hashes
+
+    @classmethod
+    def of(cls, sample: RowSample, most: int) -> RowSet:
+        """Return the set of the rows of a sample, of which it keeps so many."""
+        kept = sample.hashes[:most]
+        is_whole = len(kept) == len(sample.hashes)
+        below = sample.below if is_whole else int(kept[-1])
+        spread = _SPREAD * max(len(kept), 1)
+        return cls(sample.n_rows, below, spread, np.unique(_scaled(_mixed(kept), spread)))
+
+    def refusing(self, others: Hashes) -> RowSet:
+        """Return the set without the numbers that rows outside of it have, too."""
+        taken = _scaled(_mixed(others[self.covers(others)]), self.spread)
+        return replace(self, keys=self.keys[~np.isin(self.keys, taken)])
+
+    def covers(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for each row whether the set would keep it."""
+        return hashes <= np.uint64(self.below)
+
+    def has(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for each row whether it is one of the kept rows."""
+        found = np.zeros(len(hashes), np.bool_)
+        if len(self.keys):
+            covered = np.flatnonzero(self.covers(hashes))
+            numbers = _scaled(_mixed(hashes[covered]), self.spread)
+            places = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
+            found[covered] = self.keys[places] == numbers
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the set for the provenance of a model."""
+        keys = base64.b64encode(_packed(self.keys, self.spread)).decode("ascii")
+        return {
+            "rows": self.n_rows,
+            "below": f"{self.below:016x}",
+            "range": self.spread,
+            "kept": len(self.keys),
+            "keys": keys,
+        }
+
+    @classmethod
+    def of_json(cls, value: Mapping[str, Any]) -> RowSet:
+        """Return the set of `to_json`; raise ValueError, TypeError or LookupError for others."""
+        numbers = [value[name] for name in ("rows", "range", "kept")]
+        if any(type(one) is not int for one in numbers):
+            raise TypeError("a set of rows without numbers")
+        (n_rows, spread, n_keys), below = numbers, int(value["below"], 16)
+        is_allowed = _SPREAD <= spread <= _SPREAD * _MOST_HELD_OUT and 0 <= below <= _LARGEST
+        if not is_allowed or not 0 <= n_keys <= n_rows:
+            raise ValueError(f"a set of {n_keys} of {n_rows} rows in {spread} numbers")
+        keys = _unpacked(base64.b64decode(value["keys"], validate=True), n_keys)
+        return cls(n_rows, below, spread, keys)
+
+
+@dataclass(frozen=True)
+class RowRecord:
+    """Rows of a training.
+
+    Attributes
+    ----------
+    target : str
+    repeated : float
+        Share of the trained rows whose values other rows have, too.
+    held_out, trained : RowSet
+        No row of the first has the values of a row of the second.
+    """
+
+    target: str
+    repeated: float
+    held_out: RowSet
+    trained: RowSet
+
+    @classmethod
+    def of(cls, target: str, trained: RowSample, held_out: RowSample | None = None) -> RowRecord:
+        """Return the record of a training by samples of its rows."""
+        total, twice = trained.counts.sum(), trained.counts[trained.counts > 1].sum()
+        others = RowSample() if held_out is None else held_out.without(trained)
+        return cls(
+            target,
+            round(float(twice / max(total, 1)), 4),
+            RowSet.of(others, _MOST_HELD_OUT).refusing(trained.hashes),
+            RowSet.of(trained, _MOST_TRAINED),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record for the provenance of a model."""
+        return {
+            "target": self.target,
+            "repeated": self.repeated,
+            "held_out": self.held_out.to_json(),
+            "trained": self.trained.to_json(),
+        }
+
+    @classmethod
+    def of_model(cls, model: Any) -> RowRecord | None:
+        """Return the record of a model, or None where it has none."""
+        value = model.provenance.get(SPLIT)
+        if value is None:
+            return None
+        try:
+            sets = [RowSet.of_json(value[name]) for name in ("held_out", "trained")]
+            return cls(str(value["target"]), float(value["repeated"]), *sets)
+        except (LookupError, TypeError, ValueError) as error:
+            raise ModelFailure(
+                f"the model file has a damaged record of its rows ({error}). Train it again."
+            ) from error
+
+    def trained_share(self, hashes: Hashes) -> float:
+        """Return the share of rows that the model was trained on, from those that are covered."""
+        covered = hashes[self.trained.covers(hashes)]
+        return float(self.trained.has(covered).mean()) if len(covered) else 0.0
+
+
+def row_hashes(table: Any, columns: Sequence[str]) -> Hashes:
+    """Return a hash of each row of a table of PyArrow, over the given columns.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> one = pyarrow.table({"x": [1, 2], "y": ["a", None]})
+    >>> other = pyarrow.table({"y": ["a", ""], "x": [1.0, 2.0]})
+    >>> (row_hashes(one, ["x", "y"]) == row_hashes(other, ["y", "x"])).all()
+    True
+    """
+    found = np.zeros(table.num_rows, np.uint64)
+    texts: dict[str, int] = {}
+    for start in range(0, table.num_rows, _CHUNK):
+        part = table.slice(start, _CHUNK)
+        total = found[start : start + _CHUNK]
+        for name in columns:
+            salt = np.uint64(_text_hash(name))
+            total += _mixed(_values(part.column(name), texts) ^ salt)
+    return _mixed(found)
+
+
+def _values(column: Any, texts: dict[str, int]) -> Hashes:
+    """Return a hash of each value of a column; `texts` keeps those of texts."""
+    import pyarrow
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if types.is_date(kind) or types.is_timestamp(kind):
+        column = column.cast(pyarrow.timestamp("us", getattr(kind, "tz", None)), safe=False)
+        column = column.cast(pyarrow.int64())
+    elif types.is_time(kind) or types.is_duration(kind):
+        unit = pyarrow.time64("us") if types.is_time(kind) else pyarrow.duration("us")
+        column = column.cast(unit, safe=False).cast(pyarrow.int64())
+    kind = column.type
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    if is_number or types.is_decimal(kind):
+        return _numbers(column)
+    if types.is_nested(kind):
+        return np.zeros(len(column), np.uint64)
+    if types.is_null(kind):
+        return np.full(len(column), _MISSING)
+    encoded = pc.dictionary_encode(column)
+    found = [str(value) for value in encoded.dictionary.to_pylist()]
+    for text in found:
+        if text not in texts:
+            texts[text] = _text_hash(text) if text else int(_MISSING)
+    hashes = np.array([*(texts[text] for text in found), _MISSING], np.uint64)
+    places = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
+    return np.take(hashes, places)
+
+
+def _numbers(column: Any) -> Hashes:
+    import pyarrow
+
+    if column.type == pyarrow.float16():
+        column = column.cast(pyarrow.float32())
+    values = column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = values.astype(np.float32).astype(np.float64)
+        is_whole = (values == np.floor(values)) & (np.abs(values) <= _EXACT)
+    is_whole |= np.isinf(single)
+    found = _mixed(np.where(is_whole, values, single).view(np.uint64))
+    found[np.isnan(values)] = _MISSING
+    return found
+
+
+def _text_hash(text: str) -> int:
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Return the values under the bijection of splitmix64."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _scaled(hashes: Hashes, spread: int) -> Hashes:
+    """Return the upper half of the hashes as numbers below `spread`, which is below 2 ** 32."""
+    return ((hashes >> _HALF) * np.uint64(spread)) >> _HALF
+
+
+def _packed(keys: Hashes, spread: int) -> bytes:
+    """Return ascending numbers in the code of Elias and Fano: low 16 bits, then the rest in unary.
+
+    n numbers below 2 ** 16 * n take 2.25 bytes each.
+    """
+    bits = np.zeros((spread >> int(_LOW_BITS)) + len(keys), np.uint8)
+    bits[(keys >> _LOW_BITS).astype(np.intp) + np.arange(len(keys))] = 1
+    return keys.astype("<u2").tobytes() + np.packbits(bits).tobytes()
+
+
+def _unpacked(data: bytes, n_keys: int) -> Hashes:
+    """Return the numbers of `_packed`; raise ValueError for other bytes."""
+    low = np.frombuffer(data[: 2 * n_keys], "<u2").astype(np.uint64)
+    places = np.flatnonzero(np.unpackbits(np.frombuffer(data[2 * n_keys :], np.uint8)))
+    if len(low) != n_keys or len(places) != n_keys:
+        raise ValueError("numbers of rows that cannot be read")
+    high = (places - np.arange(n_keys)).astype(np.uint64)
+    return (high << _LOW_BITS) | low
+
+
+@dataclass(frozen=True)
+class ChosenRows:
+    """Rows to score.
+
+    Attributes
+    ----------
+    loaded : Loaded
+        All rows of the table, or those that were held out.
+    trained_share : float
+        Share of the rows that the model was trained on.
+    note : str
+        Sentence about held-out or trained rows; empty where there is nothing to say.
+    """
+
+    loaded: Loaded
+    trained_share: float = 0.0
+    note: str = ""
+
+
+def choose_rows(
+    console: Console, model: Any, loaded: Loaded, target: str, *, held_out: bool
+) -> ChosenRows:
+    """Return the rows to score: all, with a warning where they were trained on, or the held-out.
+
+    Raises
+    ------
+    UsageFailure
+        The model does not know which rows were held out.
+    DataFailure
+        No row of the table was held out.
+    """
+    record = RowRecord.of_model(model)
+    if record is None or (record.target != target and not held_out):
+        if held_out:
+            raise UsageFailure(
+                "--held-out needs a model of arboost train, which keeps the rows that it held out, "
+                "but this one has no such record. Leave it out."
+            )
+        return ChosenRows(loaded)
+    if record.target != target:
+        raise UsageFailure(
+            f"--held-out finds rows by the target {record.target!r}, but --target is {target!r}. "
+            "Leave one of them out."
+        )
+    if held_out and not record.held_out.n_rows:
+        raise UsageFailure(
+            "--held-out has nothing to score: the model was trained on all rows, because of "
+            "--holdout 0, --refit, --folds, --memory-limit or arboost tune. Leave it out, and "
+            "score a table of new rows."
+        )
+    if held_out and not len(record.held_out.keys):
+        raise UsageFailure(
+            "--held-out has nothing to score: every held-out row has the values of a row that was "
+            "trained on. Leave it out, and score a table of new rows."
+        )
+    table = loaded.table
+    names = [*dict.fromkeys(name for name in model.schema.names if name != target), target]
+    with console.phase(f"finding the rows of the training in {loaded.label}"):
+        hashes = row_hashes(table, names)
+    if held_out:
+        return _held_out(record, loaded, hashes)
+    share = record.trained_share(hashes)
+    if share <= _CHANCE + 2 * record.repeated:
+        return ChosenRows(loaded)
+    advice = "--held-out scores the held-out rows alone"
+    if not len(record.held_out.keys):
+        advice = "score rows that are new to it"
+    note = (
+        f"the model was trained on {share:.0%} of the rows of {loaded.label}: scores are too good"
+    )
+    console.warn(f"{note}; {advice}")
+    return ChosenRows(loaded, share, f"{note[0].upper()}{note[1:]}.")
+
+
+def _held_out(record: RowRecord, loaded: Loaded, hashes: Hashes) -> ChosenRows:
+    import pyarrow
+
+    mask = record.held_out.has(hashes)
+    n_found = int(mask.sum())
+    if not n_found:
+        raise DataFailure(
+            f"{loaded.label} has none of the {record.held_out.n_rows:,} rows that were held out "
+            "when the model was trained. --held-out is for the table of the training: give that "
+            "one, or leave the option out."
+        )
+    chosen = Loaded(
+        loaded.table.filter(pyarrow.array(mask)), loaded.label, loaded.seconds, loaded.paths
+    )
+    whole = record.held_out.n_rows
+    known = f", of {whole:,} that were held out" if whole > n_found else ""
+    note = f"{n_found:,} held-out rows of {loaded.table.num_rows:,}{known}"
+    return ChosenRows(chosen, 0.0, f"The rows are {note}.")
