@@ -281,7 +281,8 @@ def _values(column: Any, texts: dict[str, int]) -> Hashes:
             texts[text] = _text_hash(text) if text else int(_MISSING)
     hashes = np.array([*(texts[text] for text in found), _MISSING], np.uint64)
     places = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
-    return np.take(hashes, places)
+    of_rows: Hashes = hashes[places]
+    return of_rows
 
 
 def _numbers(column: Any) -> Hashes:
