@@ -102,6 +102,8 @@ BAD_LINES = [
     ("report labels.arb rows.csv --weight city -q", 3, "Weights must be numbers"),
     ("report labels.arb rows.csv --compare prices.arb -q", 3, "the same target"),
     ("inspect labels.arb --delimiter ; -q", 2, "is a model file"),
+    ("inspect labels.arb --date-format iso -q", 2, "is a model file"),
+    ("inspect rows.csv --date-format day-first -q", 2, "dayfirst"),
     ("train - -t y -q", 2, "--format"),
     ("train - rows.csv -t y -q --format csv", 2, "cannot be mixed"),
     ("predict labels.arb rows.csv -o out.txt -q", 2, "unknown kind"),

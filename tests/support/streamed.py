@@ -24,6 +24,7 @@ def frame(n_rows=N_ROWS, seed=0):
     )
     sizes = ["small", "medium", "large", "huge"]
     table["size"] = pd.Categorical.from_codes(table["few"], sizes, ordered=True)
+    table["day"] = table["when"].dt.strftime("%Y-%m-%d %H:%M").astype(object)
     score = table["real"] * 2 + table["few"] + (table["city"] == "Bonn")
     table["number"] = score + rng.normal(size=n_rows)
     table["two"] = np.where(score > 1, "yes", "no")

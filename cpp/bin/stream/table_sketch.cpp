@@ -77,14 +77,17 @@ void TableSketch::see(const Column& column, const Rows& rows, SampledColumn& own
   }
 }
 
+void TableSketch::widen(SampledColumn& own) {
+  if (own.is_wide) return;
+  own.wide->assign(own.narrow->begin(), own.narrow->end());
+  own.narrow->clear();
+  own.narrow->shrink_to_fit();
+  own.is_wide = true;
+}
+
 void TableSketch::keep(const Column& column, std::span<const RowId> rows,
                        SampledColumn& own) const {
-  if (!own.is_wide && column.type != Type::null && !fits_float32(column.type)) {
-    own.wide->assign(own.narrow->begin(), own.narrow->end());
-    own.narrow->clear();
-    own.narrow->shrink_to_fit();
-    own.is_wide = true;
-  }
+  if (column.type != Type::null && !fits_float32(column.type)) widen(own);
   own.visit([&](auto& values) {
     const std::size_t size = values->size() + rows.size();
     if (size > values->capacity())
@@ -136,6 +139,10 @@ void TableSketch::replace_codes(std::size_t column, std::span<const double> code
     return codes[code];
   };
   SampledColumn& own = columns_.at(column);
+  const auto is_narrow = [](double code) {
+    return std::isnan(code) || static_cast<double>(static_cast<float>(code)) == code;
+  };
+  if (!std::all_of(codes.begin(), codes.end(), is_narrow)) widen(own);
   own.visit([&](auto& values) {
     for (auto& value : *values)
       if (!std::isnan(value))

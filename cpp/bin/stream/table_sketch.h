@@ -84,6 +84,7 @@ class TableSketch {
 
   void see(const Column& column, const Rows& rows, SampledColumn& own) const;
   void keep(const Column& column, std::span<const RowId> rows, SampledColumn& own) const;
+  static void widen(SampledColumn& own);
   void drop_rows(std::uint64_t threshold, Team& team);
   void finish();
 

@@ -110,6 +110,7 @@ class EngineEstimator(BaseEstimator):
     _NOT_RECORDED: ClassVar[tuple[str, ...]] = (
         "bundling",
         "category_encoding",
+        "date_format",
         "device",
         "n_jobs",
         "verbose",

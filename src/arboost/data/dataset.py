@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,8 @@ class Dataset:
     category_encoding : {"groups", "mean"}, default="groups"
         Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups
         of levels, or one number, the mean target of a level.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -141,6 +143,7 @@ class Dataset:
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         category_encoding: str = "groups",
+        date_format: str | Mapping[Any, str] | None = "auto",
         n_jobs: int | None = None,
     ) -> None:
         most: Any = AUTO_BINS.check(max_bins)
@@ -155,6 +158,7 @@ class Dataset:
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
             _checked_encoding(category_encoding),
+            PARAMS["date_format"].check(date_format),
         )
         warn_target_pairing(X, y)
         X, y, name = split_target(X, y)
@@ -225,6 +229,7 @@ class Dataset:
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
         category_encoding: str = "groups",
+        date_format: str | Mapping[Any, str] | None = "auto",
         verbose: int = 1,
         n_jobs: int | None = None,
     ) -> Dataset:
@@ -254,7 +259,7 @@ class Dataset:
         cache : path, optional
             Folder that keeps the bins of files: the next call with the same files, columns and
             parameters starts at once. Files that have changed are read again.
-        max_bins, bundling, categorical_features, missing, category_encoding, n_jobs
+        max_bins, bundling, categorical_features, missing, category_encoding, date_format, n_jobs
             As in `Dataset`.
         verbose : int, default=1
             Whether reading for more than about a second draws a progress bar.
@@ -269,6 +274,7 @@ class Dataset:
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
             _checked_encoding(category_encoding),
+            PARAMS["date_format"].check(date_format),
         )
         table, binned = read_table(
             X,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from arboost.data.levels import Levels
 from arboost.lazy import lazy_property
 
-__all__ = ["UNITS", "Schema"]
+__all__ = ["UNITS", "Schema", "by_feature"]
+
+T = TypeVar("T")
 
 # Columns of times, always in seconds: since 1970 in UTC, of a duration, or since midnight.
 UNITS = ("datetime", "duration", "time")
@@ -27,6 +31,8 @@ class Schema:
         Number that means missing, in addition to NaN.
     units : tuple of str, one for each feature; empty where there are no times
         One of `UNITS`, or "" for plain numbers.
+    formats : tuple of str, one for each feature; empty where no strings are dates
+        Format of the dates of a column that held them as strings, or "".
     target : str, or None
         Column of the training table that was y. It is no feature: tables to predict may have it.
     offset : tuple of str, or None
@@ -41,6 +47,7 @@ class Schema:
     units: tuple[str, ...] = ()
     target: str | None = None
     offset: tuple[str, ...] | None = None
+    formats: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -99,6 +106,10 @@ class Schema:
         """Return the unit of a column of times, "" for plain numbers."""
         return self.units[feature] if self.units else ""
 
+    def format_of(self, feature: int) -> str:
+        """Return the format of dates in strings, "" for all other columns."""
+        return self.formats[feature] if self.formats else ""
+
     @lazy_property
     def shown_names(self) -> tuple[str, ...]:
         """Names of the features; x0, x1 and so on for a table without names."""
@@ -110,7 +121,8 @@ class Schema:
 
     def validate(self) -> None:
         """Raise ValueError unless the parts are consistent; for a schema from a file."""
-        for name, parts in (("levels", self.levels), ("units", self.units)):
+        of_features = {"levels": self.levels, "units": self.units, "formats": self.formats}
+        for name, parts in of_features.items():
             if parts and len(parts) != self.n_features:
                 raise ValueError(f"{name} of {len(parts)} features, not of {self.n_features}")
         for levels in self.levels:
@@ -118,8 +130,17 @@ class Schema:
                 levels.validate()
         if not all(unit == "" or unit in UNITS for unit in self.units):
             raise ValueError(f"units {self.units!r}")
+        if any(one and self.unit_of(i) != "datetime" for i, one in enumerate(self.formats)):
+            raise ValueError(f"formats {self.formats!r} of columns that are no dates")
         if math.isinf(self.missing):
             raise ValueError(f"missing={self.missing}")
 
     def _rest(self) -> tuple[object, ...]:
-        return self.names, self.n_features, self.levels, self.units
+        return self.names, self.n_features, self.levels, self.units, self.formats
+
+
+def by_feature(parts: Mapping[int, T], n_features: int, default: T) -> tuple[T, ...]:
+    """Return a part of each feature, as a schema has them; () where all are the default."""
+    if all(part == default for part in parts.values()):
+        return ()
+    return tuple(parts.get(feature, default) for feature in range(n_features))

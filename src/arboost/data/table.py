@@ -29,6 +29,7 @@ from arboost.cuda.arrays import is_device_array
 from arboost.cuda.tables import host_columns
 from arboost.data import messages
 from arboost.data.feature_names import feature_indices
+from arboost.data.features.dates import read_dates
 from arboost.data.features.level_columns import apply_levels, learn_levels
 from arboost.data.levels import Levels
 from arboost.data.pandas_frames import from_pandas
@@ -40,7 +41,7 @@ from arboost.data.raw_columns import (
     from_numpy,
     missing_column,
 )
-from arboost.data.schema import Schema
+from arboost.data.schema import Schema, by_feature
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
 from arboost.errors import SchemaError, warn_caller
@@ -73,11 +74,14 @@ class ColumnOptions:
         Number that means missing, in addition to NaN.
     category_encoding : {"auto", "groups", "mean"}
         Encoding of categories of many levels; "auto" is that of the algorithm.
+    date_format : str, list of [column, format], or None
+        Format of dates in strings.
     """
 
     categorical_features: Any = "from_dtype"
     missing: float = math.nan
     category_encoding: str = "auto"
+    date_format: Any = "auto"
 
     def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
         """Return the indices of the features in `categorical_features`."""
@@ -92,6 +96,19 @@ class ColumnOptions:
                 )
             return {i for i, one in enumerate(given) if one}
         return set(feature_indices(given, names, n_features, parameter="categorical_features"))
+
+    @property
+    def any_date_format(self) -> str | None:
+        """Format of dates that is not that of one column."""
+        return "auto" if isinstance(self.date_format, list) else self.date_format
+
+    def date_formats(self, names: tuple[str, ...] | None, n_features: int) -> dict[int, str]:
+        """Return the formats of the columns that `date_format` names."""
+        if not isinstance(self.date_format, list):
+            return {}
+        columns = [column for column, _ in self.date_format]
+        indices = feature_indices(columns, names, n_features, parameter="date_format")
+        return {i: one for i, (_, one) in zip(indices, self.date_format, strict=True)}
 
     def check_follows(self, known: ColumnOptions, source: str) -> None:
         """Raise ValueError for an option that differs from that of a source.
@@ -263,28 +280,40 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
     raw.set_missing(options.missing)
     notes = ColumnNotes(raw.names, named)
     notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
-    levels: list[Levels | None] = [None] * n_columns
+    formats = options.date_formats(raw.names, n_columns)
+    for i in formats.keys() & raw.texts.keys():
+        read_dates(raw, i, formats[i])
+    levels: dict[int, Levels] = {}
     for i in sorted({*raw.texts, *raw.categories, *named}):
-        levels[i], column = learn_levels(raw, i, notes)
-        raw.columns.put(i, column)
+        learned = learn_levels(raw, i, notes, options.any_date_format)
+        raw.columns.put(i, learned.column)
+        if isinstance(learned.levels, Levels):
+            levels[i] = learned.levels
+        else:
+            formats[i], raw.units[i] = learned.levels, "datetime"
+    notes.check_date_format(options.any_date_format, formats)
     schema = Schema(
         names=raw.names,
         n_features=n_columns,
-        levels=tuple(levels) if any(one is not None for one in levels) else (),
+        levels=by_feature(levels, n_columns, None),
         missing=options.missing,
-        units=tuple(raw.units.get(i, "") for i in range(n_columns)) if raw.units else (),
+        units=by_feature(raw.units, n_columns, ""),
+        formats=by_feature(formats, n_columns, ""),
     )
     return schema, notes
 
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
-    """Return the columns in the order of the schema."""
-    if not is_reordered(raw.names, raw.columns.n_columns, schema, caller):
-        return raw
-    assert raw.names is not None
-    assert schema.names is not None
-    index = {name: i for i, name in enumerate(raw.names)}
-    return raw.select([index[name] for name in schema.names])
+    """Return the columns in the order of the schema, dates in strings as times."""
+    if is_reordered(raw.names, raw.columns.n_columns, schema, caller):
+        assert raw.names is not None
+        assert schema.names is not None
+        index = {name: i for i, name in enumerate(raw.names)}
+        raw = raw.select([index[name] for name in schema.names])
+    for i in [i for i in raw.texts if schema.unit_of(i) == "datetime"]:
+        if not raw.is_all_missing(i):
+            read_dates(raw, i, schema.format_of(i) or "iso")
+    return raw
 
 
 def is_reordered(

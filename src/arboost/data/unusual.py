@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.features.dates import AMBIGUOUS, ReadDates, recognised
 from arboost.data.levels import MAX_SET_LEVELS, Levels
 from arboost.data.messages import listing
 from arboost.errors import warn_caller, warn_first
@@ -79,6 +80,10 @@ class ColumnNotes:
         Number of values of each of these columns that are not missing.
     inexact : list of int
         Columns with values beyond the precision of float64.
+    ambiguous_dates : dict of int to str
+        Columns of strings that are dates, day first or month first, each with an example.
+    unused_format : list of str
+        The format of dates, if no column has it.
     """
 
     names: tuple[str, ...] | None
@@ -86,6 +91,22 @@ class ColumnNotes:
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     n_present: dict[int, int] = field(default_factory=dict)
     inexact: list[int] = field(default_factory=list)
+    ambiguous_dates: dict[int, str] = field(default_factory=dict)
+    unused_format: list[str] = field(default_factory=list)
+
+    def dates(self, column: int, levels: Levels, date_format: str | None) -> ReadDates | None:
+        """Return the dates of a column of strings, None for others; note those in doubt."""
+        found = recognised(levels, date_format)
+        if found == AMBIGUOUS:
+            self.ambiguous_dates[column] = next(
+                label for code in range(len(levels)) if (label := str(levels.label(code))).strip()
+            )
+        return found if isinstance(found, ReadDates) else None
+
+    def check_date_format(self, date_format: str | None, formats: Mapping[int, str]) -> None:
+        """Note a format that no column has."""
+        if date_format not in (None, "auto", *formats.values()):
+            self.unused_format.append(str(date_format))
 
     def add(self, column: int, levels: Levels, n_present: int) -> str:
         """Note a column of strings that `categorical_features` does not name; return its kind."""
@@ -114,6 +135,13 @@ class ColumnNotes:
                 lines.append(text.format(listing(shown)))
         if self.texts:
             lines.append(self._advice())
+        if self.ambiguous_dates:
+            shown = (
+                f"{self._label(i)!r} (such as {one!r})" for i, one in self.ambiguous_dates.items()
+            )
+            lines.append(_AMBIGUOUS_DATES.format(listing(shown)))
+        if self.unused_format:
+            lines.append(_UNUSED_FORMAT.format(*map(repr, self.unused_format)))
         if self.inexact:
             lines.append(_INEXACT.format(listing(repr(self._label(i)) for i in self.inexact)))
         return lines
@@ -138,6 +166,13 @@ _NOTES = {
     "numbers": "Numbers as strings in X: {}. Strings are categories, whose levels have no order; "
     "convert them to numbers if their order matters.",
 }
+_AMBIGUOUS_DATES = (
+    "Dates in X that may be day first or month first: {}. They remain strings: pass "
+    'date_format="dayfirst" or date_format="monthfirst", or date_format=None for categories.'
+)
+_UNUSED_FORMAT = (
+    "date_format={} is the format of no column of strings of X: no strings are read as dates."
+)
 _INEXACT = (
     "X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the columns "
     "{}. Values are compared as float64, which cannot tell such neighbours apart: subtract an "

@@ -290,12 +290,14 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
     has_names = document["has_names"]
     levels = [read_levels(feature.get("levels")) for feature in features]
     units = [feature.get("unit", "") for feature in features]
+    formats = [as_string(feature.get("format", "")) for feature in features]
     schema = Schema(
         names=tuple(as_string(feature["name"]) for feature in features) if has_names else None,
         n_features=len(features),
         levels=tuple(levels) if any(one is not None for one in levels) else (),
         missing=read_number(document["missing"]),
         units=tuple(units) if any(units) else (),
+        formats=tuple(formats) if any(formats) else (),
         target=as_string(document["target"]) if "target" in document else None,
         offset=tuple(map(as_string, as_list(document["offset"]))) if "offset" in document else None,
     )

@@ -125,6 +125,8 @@ def feature_of(schema: Schema, feature: int) -> dict[str, Any]:
         described["name"] = schema.names[feature]
     if schema.unit_of(feature):
         described["unit"] = schema.unit_of(feature)
+    if schema.format_of(feature):
+        described["format"] = schema.format_of(feature)
     levels = schema.levels_of(feature)
     if levels is not None:
         described["levels"] = {"kind": levels.kind, "values": labels_of(levels)}

@@ -267,6 +267,8 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
         described["missing"] = schema.missing
     if schema.units:
         described["units"] = schema.units
+    if schema.formats:
+        described["formats"] = schema.formats
     if schema.target is not None:
         described["target"] = schema.target
     if schema.offset is not None:
@@ -291,9 +293,12 @@ def read_schema(
         not isinstance(names, list) or not all(type(name) is str for name in names)
     ):
         raise TypeError("feature names that are no list of strings")
-    missing, units = described.get("missing", math.nan), described.get("units", [])
+    missing = described.get("missing", math.nan)
+    units, formats = described.get("units", []), described.get("formats", [])
     if type(missing) is not float or not isinstance(units, list):
         raise TypeError(f"missing={missing!r} and units={units!r}")
+    if not isinstance(formats, list) or not all(type(one) is str for one in formats):
+        raise TypeError(f"formats={formats!r}")
     target = described.get("target")
     if target is not None and type(target) is not str:
         raise TypeError(f"a target named {target!r}")
@@ -312,6 +317,7 @@ def read_schema(
         levels=tuple(levels),
         missing=missing,
         units=tuple(units),
+        formats=tuple(formats),
         target=target,
         offset=None if offset is None else tuple(offset),
     )

@@ -46,6 +46,7 @@ _BINNING = (
     "max_conflict_rate",
     "categorical_features",
     "category_encoding",
+    "date_format",
     "missing",
 )
 

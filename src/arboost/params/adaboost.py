@@ -23,6 +23,7 @@ ENGINE_ONLY = (
     "bundling",
     "categorical_features",
     "category_encoding",
+    "date_format",
     "missing",
     "device",
 )
@@ -30,6 +31,7 @@ ENGINE_ONLY = (
 _SHARED = (
     "categorical_features",
     "category_encoding",
+    "date_format",
     "missing",
     "tol",
     "validation_fraction",

@@ -25,6 +25,8 @@ __all__ = [
     "Missing",
     "MonotoneConstraints",
     "Quantiles",
+    "is_feature",
+    "plain_value",
 ]
 
 
@@ -185,7 +187,7 @@ class MonotoneConstraints(Param):
             directions = list(value)
         else:
             raise TypeError(self.message(value))
-        if not all(map(_is_feature, keys)) or not all(
+        if not all(map(is_feature, keys)) or not all(
             is_number(one, numbers.Integral) for one in directions
         ):
             raise TypeError(self.message(value))
@@ -195,7 +197,7 @@ class MonotoneConstraints(Param):
         if not isinstance(value, Mapping):
             return Directions(plain, self.name)
         pairs = zip(keys, plain, strict=True)
-        return Directions([[_plain(key), one] for key, one in pairs], self.name)
+        return Directions([[plain_value(key), one] for key, one in pairs], self.name)
 
     def record(self, value: list[Any] | None) -> list[Any] | None:
         """Return a plain list."""
@@ -242,11 +244,11 @@ class InteractionConstraints(Param):
             raise TypeError(self.message(value))
         for group in value:
             fits = isinstance(group, list | tuple | Set | np.ndarray)
-            if not fits or not all(map(_is_feature, group)):
+            if not fits or not all(map(is_feature, group)):
                 raise TypeError(self.message(value))
         if not value or not all(len(group) for group in value):
             raise ValueError(self.message(value))
-        return [sorted(map(_plain, group), key=str) for group in value]
+        return [sorted(map(plain_value, group), key=str) for group in value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +269,7 @@ class ClassWeight(Param):
         numeric = all(is_number(one, numbers.Real) for one in value.values())
         if not numeric or not all(isinstance(label, labels) for label in value):
             raise TypeError(self.message(value))
-        plain = {_plain(label): to_float(weight) for label, weight in value.items()}
+        plain = {plain_value(label): to_float(weight) for label, weight in value.items()}
         if not all(0.0 < weight < math.inf for weight in plain.values()):
             raise ValueError(self.message(value))
         return plain
@@ -299,10 +301,10 @@ class CategoricalFeatures(Param):
             return str(value)
         if not isinstance(value, Sequence | np.ndarray) or isinstance(value, bytes):
             raise TypeError(self.message(value))
-        entries = [_plain(one) for one in value]
+        entries = [plain_value(one) for one in value]
         are_flags = [isinstance(one, bool) for one in entries]
         if (any(are_flags) and not all(are_flags)) or not all(
-            isinstance(one, bool) or _is_feature(one) for one in entries
+            isinstance(one, bool) or is_feature(one) for one in entries
         ):
             raise TypeError(self.message(value))
         return entries
@@ -333,11 +335,12 @@ class Missing(Param):
         return math.nan if recorded is None else recorded
 
 
-def _is_feature(key: object) -> bool:
+def is_feature(key: object) -> bool:
+    """Whether a value is a name or an index of a feature."""
     return isinstance(key, str) or is_number(key, numbers.Integral)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a label or feature as a Python object, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 

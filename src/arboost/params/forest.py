@@ -35,6 +35,7 @@ AUTO_BINS = Integer(
 _SHARED = (
     "categorical_features",
     "category_encoding",
+    "date_format",
     "missing",
     "device",
     "n_jobs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from arboost.params.column_kinds import DateFormat
 from arboost.params.compound_kinds import (
     CategoricalFeatures,
     InteractionConstraints,
@@ -143,6 +144,16 @@ COLUMNS: dict[str, Param] = by_name(
         'others; or one number, the mean target of a level. "auto": groups in gradient boosting, '
         "the mean in all other algorithms; a Dataset has its own.",
         advice='Use category_encoding="auto".',
+    ),
+    DateFormat(
+        name="date_format",
+        default="auto",
+        text='Format of dates in strings, for all columns or by column: "iso" (year first), '
+        '"dayfirst", "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, '
+        "and day or month first where the values of a column leave no doubt. None: dates in "
+        "strings are categories.",
+        advice='Use for example date_format="dayfirst", or date_format={"when": "%d/%m/%Y"}.',
+        always_recorded=False,
     ),
     Missing(
         name="missing",

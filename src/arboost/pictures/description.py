@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +129,7 @@ def describe(
     *,
     categorical_features: str | Sequence[Any] = "from_dtype",
     missing: float = float("nan"),
+    date_format: str | Mapping[Any, str] | None = "auto",
 ) -> TableDescription:
     """Return how a fit would use each column of a table: type, levels, missing values, use.
 
@@ -140,6 +141,8 @@ def describe(
         Additional categories, as in the estimators.
     missing : float, default=float("nan")
         Number that means missing, in addition to NaN.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, as in the estimators.
 
     Examples
     --------
@@ -153,10 +156,14 @@ def describe(
     options = ColumnOptions(
         PARAMS["categorical_features"].check(categorical_features),
         PARAMS["missing"].check(missing),
+        date_format=PARAMS["date_format"].check(date_format),
     )
     table, notes = learn_table(X, options)
     columns = (_describe_column(table, notes, i) for i in range(table.schema.n_features))
     return TableDescription(table.n_rows, tuple(columns), tuple(notes.lines()))
+
+
+_FORMATS = {"iso": "year first", "dayfirst": "day first", "monthfirst": "month first"}
 
 
 def _describe_column(table: Table, notes: ColumnNotes, i: int) -> ColumnDescription:
@@ -170,6 +177,8 @@ def _describe_column(table: Table, notes: ColumnNotes, i: int) -> ColumnDescript
     unit = schema.unit_of(i)
     if levels is None:
         use = _range_text(values, n_rows - n_missing, unit)
+        strings = schema.format_of(i)
+        use = f"{_FORMATS.get(strings, strings)}: {use}" if strings else use
         return ColumnDescription(name, unit or "number", len(values), n_missing, use)
     kind = next((kind for kind, columns in notes.texts.items() if i in columns), "")
     use = _levels_text(levels, kind)

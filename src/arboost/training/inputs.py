@@ -304,7 +304,7 @@ def _check_schema(options: ColumnOptions, schema: Schema) -> None:
         if levels is not None and levels.is_encoded
     }
     encoding = encoded.pop() if len(encoded) == 1 else options.category_encoding
-    known = ColumnOptions(options.categorical_features, schema.missing, encoding)
+    known = replace(options, missing=schema.missing, category_encoding=encoding)
     options.check_follows(known, "init_model")
     named = options.categories(schema.names, schema.n_features)
     strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from numpy.random import RandomState
@@ -63,6 +63,11 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         of which each frequent level is one and rare levels of similar means share the others; or
         one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
         other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -161,6 +166,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
         missing: float = float("nan"),
         resample: bool = False,
         max_restarts: int = 10,

@@ -28,6 +28,7 @@ __all__ = ["BagTrainer", "check_columns", "check_takes_weights"]
 # Parameters of arboost's estimators that refer to columns, with their defaults.
 _BY_COLUMN = {
     "categorical_features": "from_dtype",
+    "date_format": "auto",
     "interaction_constraints": None,
     "monotone_constraints": None,
     "monotonic_cst": None,
@@ -38,6 +39,8 @@ def check_columns(estimator: Any) -> None:
     """Raise ValueError for parameters that refer to columns, which a bag may not have."""
     for name, usual in _BY_COLUMN.items():
         given = getattr(estimator, name, usual)
+        if name == "date_format" and not isinstance(given, Mapping):
+            continue  # of any column
         if not (given is usual or (isinstance(given, str) and given == usual)):
             raise ValueError(
                 f"{name}={given!r} of the estimator refers to columns of X, but each member gets "

@@ -97,6 +97,11 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         of which each frequent level is one and rare levels of similar means share the others; or
         one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
         other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -163,6 +168,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
         missing: float = float("nan"),
     ) -> None:
         store(self, locals())
@@ -245,6 +251,11 @@ class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         of which each frequent level is one and rare levels of similar means share the others; or
         one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
         other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -312,6 +323,7 @@ class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
         missing: float = float("nan"),
         quantiles: bool = False,
     ) -> None:

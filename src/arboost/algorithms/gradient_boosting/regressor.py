@@ -142,6 +142,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         of which each frequent level is one and rare levels of similar means share the others; or
         one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
         other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -284,6 +289,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         colsample_bynode: float | str = "auto",
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
         missing: float = float("nan"),
         monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
         monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,

@@ -46,6 +46,7 @@ _BINNING = {
     "bundling": True,
     "max_conflict_rate": 0.0,
     "categorical_features": None,
+    "date_format": "auto",
     "missing": None,
 }
 

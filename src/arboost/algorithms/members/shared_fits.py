@@ -99,6 +99,7 @@ def dataset_of(
         max_conflict_rate=params.get("max_conflict_rate", 0.0),
         categorical_features=vars(estimator)["categorical_features"],
         missing=params["missing"],
+        date_format=vars(estimator)["date_format"],
         category_encoding=category_encoding(params, estimator._USUAL_ENCODING),
         n_jobs=n_jobs,
     )

@@ -26,6 +26,11 @@ __all__ = ["command"]
 @click.option("--tree", type=int, metavar="N", help="Show tree N, from 0.")
 @click.option("--depth", type=int, metavar="N", help="With --tree: depth of the deepest nodes.")
 @click.option("--params", is_flag=True, help="Show all parameters of the fit.")
+@click.option(
+    "--date-format",
+    metavar="FORMAT",
+    help="Format of dates in strings of a table: iso, dayfirst, monthfirst, or as in %d/%m/%Y.",
+)
 @input_options
 @json_option
 @quiet_option

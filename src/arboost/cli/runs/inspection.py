@@ -28,6 +28,7 @@ def inspect(
     depth: int | None,
     params: bool,
     form: FileFormat,
+    date_format: str | None = None,
 ) -> None:
     """Show a model file, or a table."""
     if depth is not None and tree is None:
@@ -37,12 +38,14 @@ def inspect(
             raise UsageFailure(
                 f"--delimiter and --decimal are for tables, but {data[0]!r} is a model file."
             )
+        if date_format is not None:
+            raise UsageFailure(f"--date-format is for tables, but {data[0]!r} is a model file.")
         _show_model(console, data[0], tree, depth, all_params=params)
         return
     for option, given in (("--tree", tree is not None), ("--params", params)):
         if given:
             raise UsageFailure(f"{option} is for model files, but {data[0]!r} is a table.")
-    _show_table(console, data, form)
+    _show_table(console, data, form, date_format or "auto")
 
 
 def _is_model(path: str) -> bool:
@@ -125,12 +128,12 @@ def _readable(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _show_table(console: Console, data: Sequence[str], form: FileFormat) -> None:
+def _show_table(console: Console, data: Sequence[str], form: FileFormat, date_format: str) -> None:
     import arboost
 
     loaded = read_table(console, data, form=form)
-    with console.phase("describing columns"), reading_data():
-        described = arboost.describe(loaded.table)
+    with console.phase("describing columns"), reading_data(), using_parameters():
+        described = arboost.describe(loaded.table, date_format=date_format)
     console.show(described.text(console.width))
     console.emit(
         {

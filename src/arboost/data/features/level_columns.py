@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,26 +28,46 @@ def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
     return column
 
 
-def learn_levels(raw: RawTable, i: int, notes: ColumnNotes) -> tuple[Levels, core.Columns]:
-    """Return the levels of a category to fit on, and its column."""
+class LearnedColumn(NamedTuple):
+    """Column of strings or levels to fit on: its levels, or the format of its dates."""
+
+    levels: Levels | str
+    column: core.Columns
+
+
+def learn_levels(
+    raw: RawTable, i: int, notes: ColumnNotes, date_format: str | None
+) -> LearnedColumn:
+    """Return the levels of a category to fit on and its column; dates in strings become times."""
     n_rows = int(raw.columns.n_rows)
     if i in raw.orders and i not in notes.categories:
         levels = ordered_levels(raw.orders[i], raw.label(i))
-        codes = _codes(raw, i, levels)
-        return levels, _code_column(n_rows, levels, codes)
+        return LearnedColumn(levels, _code_column(n_rows, levels, _codes(raw, i, levels)))
     if i in raw.texts:
-        levels, codes = Levels.of_text(raw.texts[i])
-        is_named = i in raw.categories or i in notes.categories
-        if not is_named and notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
-            return Levels.none(), missing_column(n_rows)
-        return levels, level_column(n_rows, codes)
+        return _learn_text(raw, i, notes, date_format)
     stored = raw.columns.stored(i)
     if stored is None:
         levels, codes = Levels.of_numbers(raw.columns.read(i))
-        return levels, level_column(n_rows, codes)
+        return LearnedColumn(levels, level_column(n_rows, codes))
     rows, values, fill = stored
     levels, _ = Levels.of_numbers(values if len(rows) == n_rows else np.append(values, fill))
-    return levels, _sparse_levels(n_rows, levels, rows, values, fill)
+    return LearnedColumn(levels, _sparse_levels(n_rows, levels, rows, values, fill))
+
+
+def _learn_text(
+    raw: RawTable, i: int, notes: ColumnNotes, date_format: str | None
+) -> LearnedColumn:
+    n_rows = int(raw.columns.n_rows)
+    levels, codes = Levels.of_text(raw.texts[i])
+    if not (i in raw.categories or i in notes.categories):
+        dates = notes.dates(i, levels, date_format)
+        if dates is not None:
+            column = core.Columns(n_rows)
+            column.add(encoded_values(dates.seconds, codes))
+            return LearnedColumn(dates.format, column)
+        if notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
+            return LearnedColumn(Levels.none(), missing_column(n_rows))
+    return LearnedColumn(levels, level_column(n_rows, codes))
 
 
 def _sparse_levels(

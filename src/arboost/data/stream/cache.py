@@ -19,7 +19,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SourceCache"]
 
-_VERSION = 2  # of the description
+_VERSION = 3  # of the description
 _OTHER_FOLDER = "choose another folder for cache, or leave out cache"
 
 
@@ -90,7 +90,7 @@ class SourceCache:
             source.arrow_schema.to_string(),
             [*columns, spec.kind, spec.max_bins, spec.bundling],
             "" if spec.edge_rows is None else spec.edge_rows.key,
-            [repr(options.categorical_features), repr(options.missing), options.category_encoding],
+            [repr(getattr(options, field.name)) for field in fields(options)],
             *([] if offset is None else [offset]),
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()
@@ -208,6 +208,7 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
         "level_classes": table.level_classes,
         "names": schema.names,
         "units": schema.units,
+        "formats": schema.formats,
         "missing": repr(schema.missing),
         "target": schema.target,
         "offset": schema.offset,
@@ -256,6 +257,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         levels=tuple(levels),
         missing=float(described["missing"]),
         units=tuple(described["units"]),
+        formats=tuple(described["formats"]),
         target=described["target"],
         offset=offset_names(described.get("offset")),
     )

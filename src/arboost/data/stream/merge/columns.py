@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.features.dates import read_dates
 from arboost.data.features.level_columns import level_column, ordered_levels
 from arboost.data.levels import Levels, Order
 from arboost.data.raw_columns import RawTable, missing_column
-from arboost.data.schema import UNITS, Schema
+from arboost.data.schema import UNITS, Schema, by_feature
 from arboost.data.stream.merge.kinds import BatchKinds, ColumnHeader, ColumnKinds
 from arboost.data.stream.rows import naming
 from arboost.data.table import ColumnOptions, read_columns
@@ -103,6 +104,9 @@ class ColumnMerge:
                 "X has batches of sparse matrices, but batches must be dense. Fit on the whole "
                 "sparse matrix, or yield arrays: X.toarray()."
             )
+        for i in kinds.date_formats.keys() & raw.texts.keys():
+            if not raw.is_all_missing(i):
+                read_dates(raw, i, kinds.date_formats[i])
         raw.set_missing(self._options.missing)
         self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
@@ -142,18 +146,26 @@ class ColumnMerge:
         names, n_columns, _ = kinds.header
         notes = ColumnNotes(names, kinds.named)
         notes.inexact.extend(sorted(self._inexact))
-        levels: list[Levels | None] = [None] * n_columns
+        formats = kinds.date_formats.copy()
+        units = {i: kinds[i] for i in range(n_columns) if kinds[i] in UNITS}
+        levels: dict[int, Levels] = {}
         codes = {}
         for i in sorted(self._codes):
-            if kinds.is_category(i):  # it may have had no values until numbers came
-                levels[i], codes[i] = self._final_levels(kinds, i, notes)
-        units = [kinds[i] if kinds[i] in UNITS else "" for i in range(n_columns)]
+            if not kinds.is_category(i):  # it had no values until numbers came
+                continue
+            learned, codes[i] = self._final_levels(kinds, i, notes)
+            if isinstance(learned, Levels):
+                levels[i] = learned
+            else:
+                formats[i], units[i] = learned, "datetime"
+        notes.check_date_format(self._options.any_date_format, formats)
         schema = Schema(
             names=names,
             n_features=n_columns,
-            levels=tuple(levels) if codes else (),
+            levels=by_feature(levels, n_columns, None),
             missing=self._options.missing,
-            units=tuple(units) if any(units) else (),
+            units=by_feature(units, n_columns, ""),
+            formats=by_feature({i: one for i, one in formats.items() if i in units}, n_columns, ""),
         )
         return MergedColumns(schema, notes, codes)
 
@@ -205,8 +217,11 @@ class ColumnMerge:
 
     def _final_levels(
         self, kinds: ColumnKinds, i: int, notes: ColumnNotes
-    ) -> tuple[Levels, NDArray[np.float64]]:
-        """Return the levels of a category in order, and the final codes of provisional ones."""
+    ) -> tuple[Levels | str, NDArray[np.float64]]:
+        """Return the levels of a category in order, and the final codes of provisional ones.
+
+        Of dates in strings they are the format, and seconds.
+        """
         known = self._codes[i]
         is_text = kinds[i] == "string"
         if i in self._orders and i not in kinds.named:
@@ -216,10 +231,14 @@ class ColumnMerge:
             rank_of = dict(zip(values, levels.ranks.tolist(), strict=True))
             return levels, np.array([rank_of[value] for value in known], np.float64)
         levels = _text_levels(known) if is_text else _number_levels(known)
+        is_noted = is_text and not kinds.is_named(i)
         codes = np.empty(len(known))
+        dates = notes.dates(i, levels, self._options.any_date_format) if is_noted else None
+        if dates is not None:
+            codes[[known[value] for value in sorted(known)]] = dates.seconds  # type: ignore[type-var]
+            return dates.format, codes
         codes[[known[value] for value in sorted(known)]] = np.arange(len(known))  # type: ignore[type-var]
         n_present = self._n_present.get(i, 0)
-        is_noted = is_text and not kinds.is_named(i)
         if is_noted and notes.add(i, levels, n_present) == "unique":
             return Levels.none(), np.full(len(known), np.nan)
         return levels, codes
@@ -241,7 +260,7 @@ def _check_level_count(n_levels: int, label: str) -> None:
         raise ValueError(
             f"The column {label} of X has more than {MOST_LEVELS:,} distinct values, too many for "
             "the levels of a category that is read in batches. Drop the column: keys and free "
-            "text hold little to learn from."
+            "text hold little to learn from. Of dates, name the format, as in date_format={{...}}."
         )
 
 

@@ -69,6 +69,7 @@ class ColumnKinds:
     ) -> None:
         self.header = header
         self.named = options.categories(header.names, header.n_columns)  # in categorical_features
+        self.date_formats = options.date_formats(header.names, header.n_columns)
         self.categories = set(header.categories)  # of a categorical type
         self._is_part = is_part
         self._kinds: dict[int, str] = {}  # of columns with a value
