@@ -185,14 +185,15 @@ def test_a_full_disk_ends_no_fit(path, monkeypatch):
         pytest.warns(RuntimeWarning, match=r"after round 20: .*No space left.*a\+b\.arb") as caught,
         pytest.raises(KeyError),
     ):
-        model.fit(X, X[:, 0], checkpoint=path, callbacks=[stop])
+        model.fit(X, X[:, 0], checkpoint=Checkpoint(path, every=10), callbacks=[stop])
     assert len(caught) == 1
     assert len(calls) == 4
     assert caught[0].filename == __file__
     assert os.listdir(path.parent) == [path.name]
     rounds = []
+    note = [lambda done: rounds.append(done.index)]
     with pytest.warns(RuntimeWarning, match="The fit continues"):
-        model.fit(X, X[:, 0], checkpoint=path, callbacks=[lambda done: rounds.append(done.index)])
+        model.fit(X, X[:, 0], checkpoint=Checkpoint(path, every=10), callbacks=note)
     assert rounds[0] == 10
     np.testing.assert_array_equal(model.predict(X), expected)
     assert os.listdir(path.parent) == []

@@ -17,6 +17,7 @@ from arboost.training.checkpoint import (
     Checkpoint,
     HeldInterrupt,
     State,
+    WritePace,
     digest,
     read_state,
     write_state,
@@ -196,14 +197,19 @@ def test_digest_is_of_the_values_not_of_their_layout():
 
 def test_when_it_is_due(path):
     checkpoint = Checkpoint(path, every=4)
-    assert [rounds for rounds in range(1, 13) if checkpoint.is_due(rounds)] == [4, 8, 12]
-    assert Checkpoint(path).every == 10
+    pace = WritePace()
+    assert [rounds for rounds in range(1, 13) if checkpoint.is_due(rounds, pace)] == [4, 8, 12]
+    assert [checkpoint.rounds_at_once(rounds) for rounds in (0, 1, 3, 4)] == [4, 3, 1, 4]
+    by_time = Checkpoint(path)
+    assert by_time.every is None
+    assert by_time.rounds_at_once(7) is None
+    assert not by_time.is_due(10, pace)
 
 
 def test_what_users_pass(path):
     assert Checkpoint.of(None) is None
     assert Checkpoint.of(path) == Checkpoint(path)
-    assert Checkpoint.of(str(path)) == Checkpoint(str(path), every=10)
+    assert Checkpoint.of(str(path)) == Checkpoint(str(path))
     own = Checkpoint(path, every=3)
     assert Checkpoint.of(own) is own
 

@@ -9,7 +9,14 @@ import pytest
 
 from arboost import ModelFormatError
 from arboost.losses.metrics import Metric
-from arboost.training.checkpoint import Checkpoint, digest, read_state, write_state
+from arboost.training.checkpoint import (
+    Checkpoint,
+    State,
+    WritePace,
+    digest,
+    read_state,
+    write_state,
+)
 from arboost.training.monitor import Monitor
 from arboost.training.resume import Keeper, fingerprint
 
@@ -106,13 +113,13 @@ def test_killed_twice(path):
 
 def test_more_rounds_than_the_killed_fit_was_to_have(path):
     with pytest.raises(Killed):
-        fit(Checkpoint(path), kill_at=25)
+        fit(Checkpoint(path, every=10), kill_at=25)
     assert fit(Checkpoint(path), total=50, params=PARAMS | {"n_estimators": 50}) == fit(total=50)
 
 
 def test_fewer_rounds_than_the_killed_fit_has(path):
     with pytest.raises(Killed):
-        fit(Checkpoint(path), kill_at=25)
+        fit(Checkpoint(path, every=10), kill_at=25)
     with pytest.raises(ValueError, match=r"has 20 rounds, but n_estimators=15"):
         fit(Checkpoint(path), total=15)
 
@@ -159,7 +166,7 @@ def test_error_keeps_the_file(path):
 
 def test_other_parameters_are_refused(path):
     with pytest.raises(Killed):
-        fit(Checkpoint(path), kill_at=25)
+        fit(Checkpoint(path, every=10), kill_at=25)
     with pytest.raises(ValueError, match=r"learning_rate \(0.1 there, 0.2 now\)"):
         fit(Checkpoint(path), params=PARAMS | {"learning_rate": 0.2})
 
@@ -190,7 +197,7 @@ SPOILT = {
 @pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT)
 def test_hostile_states(path, change):
     with pytest.raises(Killed):
-        fit(Checkpoint(path), kill_at=25)
+        fit(Checkpoint(path, every=10), kill_at=25)
     spoil(path, change)
     with pytest.raises(ModelFormatError, match="cannot read the checkpoint"):
         fit(Checkpoint(path))
@@ -209,3 +216,44 @@ def test_fingerprint():
     assert first["t"] == [1]
     assert fingerprint({"n_jobs": 1, "verbose": 2, "max_time": 3.0}, {}) == fingerprint({}, {})
     assert "X" in fingerprint({}, {"X": digest(np.zeros(1))})
+
+
+def test_updates_by_time_take_a_small_share(path):
+    """Rounds of 0.1 s, updates of 1 s: a written one is 33 s old at most, and they take 3 %."""
+    clock = [0.0]
+    pace, written, spent = WritePace(lambda: clock[0]), [], 0.0
+    state = State(fingerprint={}, facts={}, arrays={"scores_0": np.zeros(8)})
+    for _ in range(10_000):
+        clock[0] += 0.1
+        if pace.is_due() and pace.allows(state):
+            written.append(clock[0])
+            with pace.measured():
+                clock[0] += 1.0
+                spent += 1.0
+    assert written[0] == pytest.approx(2.0)
+    assert max(np.diff(written)) < 1.0 + 1 / 0.03 + 0.2
+    assert spent < 0.031 * clock[0]
+
+
+def test_the_cost_of_the_first_update_is_estimated(path):
+    clock = [0.0]
+    pace = WritePace(lambda: clock[0])
+    state = State(fingerprint={}, facts={}, arrays={"scores_0": np.zeros(1_250_000)})  # 0.2 s
+    clock[0] = 2.5
+    assert pace.is_due()
+    assert not pace.allows(state)
+    assert not pace.is_due()
+    clock[0] = 6.7
+    assert pace.is_due()
+    assert pace.allows(state)
+
+
+def test_short_fits_write_nothing_by_default(path):
+    fit(Checkpoint(path), kill_at=None)
+    with pytest.raises(Killed):
+        fit(Checkpoint(path), kill_at=25)
+    assert not path.exists()
+    with pytest.raises(KeyboardInterrupt):
+        fit(Checkpoint(path), interrupt_at=6)
+    assert len(read_state(path).arrays["weights"]) == 7
+    assert fit(Checkpoint(path)) == fit()

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arboost.distributed.program import Desk
-from arboost.training.checkpoint import Checkpoint, State, refuse_other, state_bytes, state_of
+from arboost.training.checkpoint import (
+    Checkpoint,
+    State,
+    WritePace,
+    refuse_other,
+    state_bytes,
+    state_of,
+)
 from arboost.workers import Workers
 
 __all__ = ["FileRequest", "RoundBook", "WorkerCheckpoint"]
@@ -80,7 +87,7 @@ class WorkerCheckpoint(Checkpoint):
     ----------
     path : str
         Name of the phase; the file is with the client.
-    every : int
+    every : int or None
     book : RoundBook
     desk : Desk
     workers : Workers
@@ -102,9 +109,13 @@ class WorkerCheckpoint(Checkpoint):
         """Whether a state is compared with the fingerprint of the fit."""
         return self.has_file
 
-    def is_due(self, rounds: int) -> bool:
-        """Return whether to write after so many rounds."""
-        return self.has_file and super().is_due(rounds)
+    def is_due(self, rounds: int, pace: WritePace) -> bool:
+        """Return whether to write after so many rounds, by the clock of the first worker."""
+        return self.has_file and self.workers.broadcast(super().is_due(rounds, pace))
+
+    def rounds_at_once(self, rounds: int) -> int:
+        """Return 1: each round is noted."""
+        return 1
 
     def note_round(self, rounds: int, take: Callable[[], Callable[[], State]]) -> None:
         """Take note of a finished round."""

@@ -13,7 +13,8 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -29,6 +30,7 @@ __all__ = [
     "Checkpoint",
     "HeldInterrupt",
     "State",
+    "WritePace",
     "digest",
     "read_bytes",
     "read_state",
@@ -48,6 +50,9 @@ FORMAT = Format(
 )
 
 _DIGEST = "blake2b:"  # prefix of the digests of data
+_UPDATE_SHARE = 0.03  # of the time of a fit, for updates by time
+_FIRST_UPDATE = 2.0  # seconds
+_SLOW_DISK = 50e6  # bytes a second
 _LONGEST_VALUE = 60  # characters of a value that messages show
 
 
@@ -62,8 +67,10 @@ class Checkpoint:
     ----------
     path : str or path-like
         A file; its folder must exist.
-    every : int, default=10
-        Rounds between two updates. Ctrl-C writes once more, at the end of the current round.
+    every : int or None, default=None
+        Rounds between two updates. None: as often as updates take 3 percent of the time of the fit,
+        the first one after 2 seconds at the earliest; a killed fit loses the time since the last
+        one. Ctrl-C writes once more, at the end of the current round.
 
     Examples
     --------
@@ -73,7 +80,7 @@ class Checkpoint:
     """
 
     path: str | os.PathLike[str]
-    every: int = 10
+    every: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike):
@@ -81,15 +88,15 @@ class Checkpoint:
                 f"checkpoint={self.path!r} ({type(self.path).__name__}) is not allowed: it must be "
                 "a path, an arboost.Checkpoint, or None. Pass the path of a file."
             )
-        if isinstance(self.every, bool) or not isinstance(self.every, int):
+        if isinstance(self.every, bool) or not isinstance(self.every, int | None):
             raise TypeError(
                 f"every={self.every!r} ({type(self.every).__name__}) is not allowed: it must be an "
-                "integer of at least 1. Use every=10."
+                "integer of at least 1, or None. Leave it out."
             )
-        if self.every < 1:
+        if self.every is not None and self.every < 1:
             raise ValueError(
-                f"every={self.every} is not allowed: it must be an integer of at least 1. Use "
-                "every=10."
+                f"every={self.every} is not allowed: it must be an integer of at least 1, or None. "
+                "Leave it out."
             )
         folder = os.path.dirname(os.path.realpath(os.fsdecode(self.path)))
         if not os.path.isdir(folder):
@@ -105,9 +112,13 @@ class Checkpoint:
             return given
         return cls(given)  # type: ignore[arg-type]  # its own check says what is allowed
 
-    def is_due(self, rounds: int) -> bool:
+    def is_due(self, rounds: int, pace: WritePace) -> bool:
         """Return whether to write after so many rounds."""
-        return rounds % self.every == 0
+        return pace.is_due() if self.every is None else rounds % self.every == 0
+
+    def rounds_at_once(self, rounds: int) -> int | None:
+        """Return the number of rounds until an update by number; None: updates are by time."""
+        return None if self.every is None else self.every - rounds % self.every
 
     @property
     def compares(self) -> bool:
@@ -150,6 +161,47 @@ class Checkpoint:
         remove_orphans(self.path)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
+
+
+class WritePace:
+    """Times of updates that take a small share of the time of a fit.
+
+    After an update of s seconds the next one is due when s is 3 percent of the time since. The cost
+    of the first one is estimated from its bytes, for a slow disk.
+
+    Parameters
+    ----------
+    clock : callable () -> float
+        Seconds since any moment.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._since = clock()
+        self._wait: float = _FIRST_UPDATE
+        self._has_cost = False
+
+    def is_due(self) -> bool:
+        """Return whether the time for an update may have come."""
+        return self._clock() - self._since >= self._wait
+
+    def allows(self, state: State) -> bool:
+        """Return whether the first update costs little; else it is due later."""
+        if not self._has_cost:
+            n_bytes = sum(array.nbytes for array in state.arrays.values())
+            self._wait = max(_FIRST_UPDATE, n_bytes / _SLOW_DISK / _UPDATE_SHARE)
+        return self.is_due()
+
+    @contextlib.contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure an update in the block."""
+        begin = self._clock()
+        try:
+            yield
+        finally:
+            self._since = self._clock()
+            self._wait = max(_FIRST_UPDATE, (self._since - begin) / _UPDATE_SHARE)
+            self._has_cost = True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -50,7 +50,8 @@ def train_together(
                 if measured is not None:
                     stop = _watch(first, monitor, measured, best, rounds)
                     continue
-            limit = 1 if kept.has_checkpoint else monitor.unwatched_rounds(first.n_rounds)
+            limit = monitor.unwatched_rounds(first.n_rounds)
+            limit = min(limit, kept.rounds_at_once(first.n_rounds) or limit)
             made = _run_rounds(trainings, limit)
             if made:
                 results = [training.results(metrics) for training in trainings]

@@ -1,4 +1,4 @@
-"""Keeper of a fit: writes its state to a checkpoint every few rounds, and restores it.
+"""Keeper of a fit: writes its state to a checkpoint from time to time, and restores it.
 
     with Keeper(checkpoint, describe) as keeper:
         best, stop = keeper.resume(training, monitor)
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.errors import warn_caller
 from arboost.formats.container import errors_named
-from arboost.training.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State
+from arboost.training.checkpoint import FORMAT, Checkpoint, HeldInterrupt, State, WritePace
 from arboost.training.monitor import Monitor
 
 __all__ = ["Keeper", "Resumable", "fingerprint"]
@@ -88,6 +88,7 @@ class Keeper:
         self._checkpoint = checkpoint
         compares = checkpoint is not None and checkpoint.compares
         self._fingerprint = describe() if compares else {}
+        self._pace = WritePace()
         self._interrupt = HeldInterrupt()
         self._is_done = True
         self._stays = stays
@@ -114,6 +115,10 @@ class Keeper:
     def has_checkpoint(self) -> bool:
         """Whether the state is written to a file."""
         return self._checkpoint is not None
+
+    def rounds_at_once(self, rounds: int) -> int | None:
+        """Return the number of rounds after which `after_round` must be called; None: any."""
+        return None if self._checkpoint is None else self._checkpoint.rounds_at_once(rounds)
 
     def resume(self, training: Resumable, monitor: Monitor) -> tuple[Weights, bool]:
         """Restore the state of the checkpoint file, if there is one.
@@ -157,10 +162,14 @@ class Keeper:
             return
         out_of_time = monitor.stop_reason == "max_time"
         self._is_done = not out_of_time
-        is_due = self._checkpoint.is_due(training.n_rounds) and monitor.stop_reason is None
-        if is_due or out_of_time or self._interrupt.asked:
+        is_due = (
+            self._checkpoint.is_due(training.n_rounds, self._pace) and monitor.stop_reason is None
+        )
+        is_last = out_of_time or self._interrupt.asked
+        if is_due or is_last:
             state = self._state(training.state(), monitor, best)
-            self._store(self._checkpoint, state, training.n_rounds)
+            if is_last or self._checkpoint.every is not None or self._pace.allows(state):
+                self._store(self._checkpoint, state, training.n_rounds)
         if self._interrupt.asked:
             raise KeyboardInterrupt
 
@@ -172,7 +181,8 @@ class Keeper:
 
     def _store(self, checkpoint: Checkpoint, state: State, rounds: int) -> None:
         try:
-            checkpoint.store(state)
+            with self._pace.measured():
+                checkpoint.store(state)
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
