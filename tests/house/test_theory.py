@@ -135,3 +135,16 @@ def test_pictures(tmp_path, capsys):
         assert (IMAGES / name).stat().st_size < LARGEST_PICTURE
         # Bytes differ between versions of matplotlib, so only the amount of detail is checked.
         assert (tmp_path / name).read_text("utf-8").count("<path") > 10
+
+
+def test_statements_have_code_and_tests():
+    rows = re.findall(
+        r"^\| [^|]+ \| `([^`]+)` \| `([^`]+)` `(\w+)` \|$",
+        (ROOT / "docs" / "developers" / "statements.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert len(rows) > 100
+    for code, file, test in rows:
+        folder = ROOT if code.startswith("cpp/") else ROOT / "src" / "arboost"
+        assert (folder / code).is_file(), code
+        assert f"def test_{test}(" in (ROOT / "tests" / file).read_text("utf-8"), f"{file} {test}"
