@@ -1,57 +1,73 @@
-// Ranks and hessians -> the bins of a round, for split candidates that are proposed anew each round
-// (Chen and Guestrin 2016, section 3.3, the global variant). The binned table is rewritten in
-// place, with the largest rank of each bin.
+// Fine codes and hessians -> the bins of a round, for split candidates that are proposed anew each
+// round (Chen and Guestrin 2016, section 3.3, the global variant).
+//
+//   codes of a feature   0 0 1 2 2 2 3 4 5 5     of many bins, the same in all rounds
+//   hessian by code      sums of integers: of windows, threads and workers in any order
+//   last codes           1 3 5                   what a quantile summary of the sums cuts after
+//   proposed bins        0 0 0 1 1 1 1 2 2 2
+//
+// The summary is the mergeable one of bin/edges/sketch.h: here the sums are merged, which is exact,
+// and one summary is made from them. So the bins do not depend on where the rows are.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/parallel.h"
-#include "bin/rank.h"
 #include "table/codes.h"
 
 namespace arboost {
 
 class Proposal {
  public:
-  // Within a bin, all values but the largest weigh at most `eps` of the feature's total hessian.
-  // Features with no more values than bins have one bin a value, which never changes.
-  Proposal(const Ranks& ranks, double eps);
+  // Within a proposed bin, all codes of the table but the largest weigh at most `eps` of the
+  // feature's total hessian. Features with no more codes than bins keep them. The table has a
+  // stored column for each feature, in memory or in a file, and is that of one of the workers.
+  Proposal(const Codes& table, double eps, Collective& workers);
   ~Proposal();
+  Proposal(const Proposal&) = delete;
+  Proposal& operator=(const Proposal&) = delete;
 
-  // Not before the first update.
-  const Codes& codes() const { return codes_; }
+  // The proposed codes of the table's rows, in memory or read from its file in windows; not before
+  // the first update. The table itself where all features keep their codes.
+  const Codes& codes() const { return keeps_all_ ? table_ : codes_; }
   bool is_ready() const { return started_; }
 
-  // Proposes bins for the given hessians: one for each row of the ranks, 0 for rows of zero weight.
+  // Proposes bins for the given hessians: one for each row of the table, 0 for rows of zero weight.
+  // All workers call it at once.
   void update(std::span<const std::uint32_t> hessians, Team& team);
 
-  // The largest rank in a bin; bins behind the last one in use end where that does.
-  std::uint32_t last_rank(std::size_t feature, std::size_t bin) const {
-    const auto& ranks = last_ranks_[feature];
-    return ranks[std::min(bin, ranks.size() - 1)];
+  // The largest code of the table in a bin; bins behind the last one in use end where that does.
+  std::uint32_t last_code(std::size_t feature, std::size_t bin) const {
+    const auto& codes = last_codes_[feature];
+    return codes[std::min(bin, codes.size() - 1)];
   }
 
  private:
-  struct Scratch;
-  template <class Code>
-  void encode(std::span<const std::uint32_t> hessians, Team& team);
-  template <class Code>
-  const Code* spread(std::size_t feature, Scratch& scratch) const;
-  void summarise(std::size_t feature, std::span<const std::uint32_t> hessians,
-                 Scratch& scratch) const;
-  void propose(std::size_t feature, std::span<const std::uint32_t> hessians, Scratch& scratch);
+  class Windows;
   bool changes(std::size_t feature) const;
+  void sum_hessians(std::span<const std::size_t> features, std::span<const std::uint32_t> hessians,
+                    Team& team);
+  void propose(std::size_t feature, std::span<std::int64_t> sums);
+  void spread(std::size_t feature);
+  void encode(Team& team);
 
-  const Ranks& ranks_;
+  const Codes& table_;
   double eps_;
+  Collective& workers_;
   Codes codes_;
-  bool started_ = false;  // the features that never change are encoded
-  std::vector<std::vector<std::uint32_t>> last_ranks_;
-  std::vector<std::unique_ptr<Scratch>> scratch_;  // [member]
+  bool keeps_all_ = false, started_ = false;
+  int n_threads_ = 1;                             // of the last update
+  std::vector<std::vector<std::size_t>> groups_;  // of features that change, summed together
+  std::vector<std::int64_t> sums_;                // of a group: [feature][code]
+  std::vector<std::size_t> first_sum_;            // by feature: its place there
+  std::vector<std::vector<std::uint32_t>> last_codes_;
+  std::vector<std::vector<std::uint16_t>> bin_of_code_;  // missing included
 };
 
 }  // namespace arboost

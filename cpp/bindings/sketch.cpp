@@ -100,23 +100,32 @@ nb::list edges_of(nb::handle self) {
   return result;
 }
 
-void update(Proposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
-  if (hessians.size() != self.codes().n_rows)
-    throw std::invalid_argument("A proposal needs one hessian for each row of the ranks.");
+// A proposal for the rows of one process.
+struct OwnProposal {
+  OwnProposal(const Codes& table, double eps) : proposal(table, eps, alone) {}
+
+  Alone alone;
+  Proposal proposal;
+};
+
+void update(OwnProposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
+  Proposal& proposal = self.proposal;
+  if (hessians.size() != proposal.codes().n_rows)
+    throw std::invalid_argument("A proposal needs one hessian for each row of the table.");
   GilRelease nogil;
-  Team team(threads_for(hessians.size() * self.codes().n_features, n_threads), python_poll());
-  self.update({hessians.data(), hessians.size()}, team);
+  Team team(threads_for(hessians.size() * proposal.codes().n_features, n_threads), python_poll());
+  proposal.update({hessians.data(), hessians.size()}, team);
 }
 
-const Codes& codes_of(const Proposal& self) {
-  require(self.is_ready(), "nothing has been proposed yet: call update first");
-  return self.codes();
+const Codes& codes_of(const OwnProposal& self) {
+  require(self.proposal.is_ready(), "nothing has been proposed yet: call update first");
+  return self.proposal.codes();
 }
 
-std::uint32_t last_rank(const Proposal& self, std::size_t feature, std::size_t bin) {
+std::uint32_t last_code(const OwnProposal& self, std::size_t feature, std::size_t bin) {
   if (feature >= codes_of(self).n_features)
     throw nb::index_error("the feature lies beyond the table");
-  return self.last_rank(feature, bin);
+  return self.proposal.last_code(feature, bin);
 }
 
 }  // namespace
@@ -156,12 +165,13 @@ void bind_sketch(nb::module_& m) {
           "eps of the total together.")
       .def("entries", &entries, "Values that are kept with their rmin, rmax and weight.");
 
-  nb::class_<Proposal>(m, "Proposal", "Bins proposed for the hessians of each round.")
-      .def(nb::init<const Ranks&, double>(), "ranks"_a, "eps"_a, nb::keep_alive<1, 2>())
+  nb::class_<OwnProposal>(m, "Proposal", "Bins proposed for the hessians of each round.")
+      .def(nb::init<const Codes&, double>(), "table"_a, "eps"_a, nb::keep_alive<1, 2>())
       .def("update", &update, "hessians"_a.noconvert(), "n_threads"_a,
            "Proposes bins for these hessians; 0 for rows of zero weight.")
       .def_prop_ro("codes", &codes_of, nb::rv_policy::reference_internal)
-      .def("last_rank", &last_rank, "feature"_a, "bin"_a, "The largest rank in a bin.");
+      .def("last_code", &last_code, "feature"_a, "bin"_a,
+           "The largest code of the table in a bin.");
 }
 
 }  // namespace arboost::bindings

@@ -47,6 +47,7 @@ void set_plan_state(StoragePlan& plan, const nb::tuple& state) {
 
 void bind_storage_plan(nb::module_& m) {
   nb::class_<StoragePlan>(m, "StoragePlan", "Features that share stored columns.")
+      .def(nb::init<>(), "A plan that gives every feature a stored column of its own.")
       .def_prop_ro(
           "digits",
           [](const StoragePlan& plan) {

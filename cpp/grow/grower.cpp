@@ -2,7 +2,6 @@
 #include "grow/grower.h"
 
 #include <algorithm>
-#include <bit>  // bit_width
 #include <cmath>
 #include <stdexcept>
 
@@ -15,72 +14,81 @@
 namespace arboost {
 namespace {
 
-constexpr const char* wrong_candidates =
-    "binned codes need the candidates \"bins\", and ranks other candidates";
-
-const Codes& checked(const Codes& codes, const TreeParams& params) {
-  if (params.candidates != Candidates::bins || codes.width > 2)
-    throw std::invalid_argument(wrong_candidates);
-  return codes;
+TreeParams checked(const Codes& codes, const TreeParams& params) {
+  if (params.candidates == Candidates::values || codes.width > 2)
+    throw std::invalid_argument(
+        "ranks need the candidates \"values\", and binned codes other candidates");
+  return params;
 }
 
-std::unique_ptr<NodeRows> rows_of(const Codes& codes, std::span<const RowId> table_rows,
-                                  TreePolicy& policy, Workspace& workspace) {
+// The same where candidates of a node are found in its histograms: counts of rows tell which bins
+// occur in it.
+TreeParams counting(const Codes& codes, const TreeParams& params) {
+  TreeParams counted = checked(codes, params);
+  if (params.candidates == Candidates::per_node) counted.count_rows = true;
+  return counted;
+}
+
+bool in_memory(const Codes& codes, const TreeParams& params) {
+  return !codes.stored_rows && params.device < 0;
+}
+
+std::unique_ptr<NodeRows> rows_of(const Codes& table, const Codes& codes,
+                                  std::span<const RowId> table_rows, TreePolicy& policy,
+                                  Workspace& workspace) {
   if (codes.stored_rows && policy.params().device >= 0)
     throw std::invalid_argument("codes in a file need no device");
-  if (codes.stored_rows) return std::make_unique<FileRows>(codes, table_rows, policy, workspace);
+  if (codes.stored_rows)
+    return std::make_unique<FileRows>(table, codes, table_rows, policy, workspace);
   if (policy.params().device >= 0)
     return std::make_unique<cuda::DeviceRows>(codes, table_rows, policy, workspace);
   codes.fetch();
-  return std::make_unique<MemoryRows>(codes, codes, nullptr, table_rows, policy, workspace);
+  return std::make_unique<MemoryRows>(table, codes, nullptr, table_rows, policy, workspace);
 }
 
-std::unique_ptr<Proposal> proposal_of(const Ranks& ranks, const TreeParams& params) {
-  if (params.candidates == Candidates::bins) throw std::invalid_argument(wrong_candidates);
+std::unique_ptr<Proposal> proposal_of(const Codes& codes, const TreeParams& params,
+                                      Collective& workers) {
   if (params.candidates != Candidates::per_round) return nullptr;
-  return std::make_unique<Proposal>(ranks, params.sketch_eps);
+  codes.fetch();
+  return std::make_unique<Proposal>(codes, params.sketch_eps, workers);
 }
 
 }  // namespace
 
 Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const TreeParams& params,
                std::size_t width, Workspace& workspace)
-    : policy_(checked(codes, params), params, width),
-      rows_(rows_of(codes, table_rows, policy_, workspace)) {}
+    : proposal_(proposal_of(codes, checked(codes, params), alone_)),
+      policy_(proposal_ ? proposal_->codes() : codes,
+              in_memory(codes, params) ? params : counting(codes, params), width),
+      rows_(
+          rows_of(codes, proposal_ ? proposal_->codes() : codes, table_rows, policy_, workspace)) {}
 
 Grower::Grower(const SharedCodes& codes, std::span<const RowId> table_rows,
                const TreeParams& params, std::size_t width, Workspace& workspace)
-    : policy_(checked(codes.own, params), params, width),
-      rows_(std::make_unique<ShareRows>(codes, table_rows, policy_, workspace)) {
+    : proposal_(proposal_of(codes.own, checked(codes.own, params), codes.workers)),
+      policy_(proposal_ ? proposal_->codes() : codes.own, counting(codes.own, params), width),
+      rows_(std::make_unique<ShareRows>(codes, proposal_ ? proposal_->codes() : codes.own,
+                                        table_rows, policy_, workspace)) {
   if (params.device >= 0)
     throw std::invalid_argument("rows that are divided among workers need no device");
 }
 
 Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
                std::size_t width, Workspace& workspace)
-    : proposal_(proposal_of(ranks, params)),
-      policy_(proposal_ ? proposal_->codes() : ranks, params, width),
-      rows_(std::make_unique<MemoryRows>(ranks, proposal_ ? proposal_->codes() : ranks,
-                                         proposal_ ? nullptr : &ranks, table_rows, policy_,
-                                         workspace)) {}
+    : policy_(ranks, params, width),
+      rows_(std::make_unique<MemoryRows>(ranks, ranks, &ranks, table_rows, policy_, workspace)) {
+  if (params.candidates != Candidates::values)
+    throw std::invalid_argument("ranks need the candidates \"values\"");
+}
 
 void Grower::propose(const Gradients& gradients, Team& team) {
   if (!proposal_) return;
-  const std::size_t n_rows = proposal_->codes().n_rows;
   if (hessians_.size() == 0) {
+    const std::size_t n_rows = proposal_->codes().n_rows;
     hessians_ = Buffer<std::uint32_t>(n_rows);
     std::fill_n(hessians_.data(), n_rows, 0u);
   }
-  const TreeRows rows = training_rows();
-  const auto shift = std::bit_width(gradients.outputs - 1);  // so that the sum of outputs fits
-  team.for_chunks(0, rows.n, 65536, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) {
-      std::int64_t h = 0;
-      for (std::size_t k = 0; k < gradients.outputs; ++k)
-        h += gradients.pairs[i * gradients.row_stride() + k * gradients.output_stride()].h;
-      hessians_[rows.row(i)] = static_cast<std::uint32_t>(h >> shift);
-    }
-  });
+  rows_->read_hessians(gradients, hessians_.data(), team);
   proposal_->update({hessians_.data(), hessians_.size()}, team);
 }
 
@@ -102,9 +110,9 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequ
 
 void Grower::finish(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                     GrownTrees& forest, Team& team) {
-  // Proposed bins are valid for one round only: trees store the largest rank of a bin instead.
+  // Proposed bins are valid for one round only: trees store the largest code of a bin instead.
   const auto stored_bin = [this](std::size_t feature, std::uint32_t bin) {
-    return proposal_ ? static_cast<std::uint32_t>(proposal_->last_rank(feature, bin)) : bin;
+    return proposal_ ? proposal_->last_code(feature, bin) : bin;
   };
   shape_.append_splits(policy_, stored_bin, forest);
   const LeafSums sums = rows_->leaf_sums(shape_, forest, gradients, output, request, team);

@@ -33,7 +33,7 @@ class Grower {
   // trees.
   Grower(const SharedCodes& codes, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width, Workspace& workspace);
-  // On ranks, with split candidates other than bins. The bins of trees are ranks then.
+  // On ranks, with all values as split candidates. The bins of trees are ranks then.
   Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
          std::size_t width, Workspace& workspace);
 
@@ -66,6 +66,7 @@ class Grower {
   void finish(const Gradients& gradients, std::size_t output, const TreeRequest& request,
               GrownTrees& forest, Team& team);
 
+  Alone alone_;
   std::unique_ptr<Proposal> proposal_;  // candidates for each round, else null
   Buffer<std::uint32_t> hessians_;      // of the proposal, by row of the table
   TreePolicy policy_;

@@ -67,6 +67,7 @@ void run_own_round(Grower& grower, ShareRows& own, const RoundParams& params, co
   Gradients& gradients = own.own_gradients(rows.outputs, state.gradients.by_row);
   apply_loss(params.loss, own.own_rows(rows), params.largest_weight, gradients, loss_team,
              own.workers());
+  grower.propose(gradients, team);
   const std::uint64_t round = forest.n_trees() / (rows.outputs / forest.width);
   const bool samples = params.sampling.rate < 1;
   if (samples)

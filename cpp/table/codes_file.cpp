@@ -315,7 +315,7 @@ Codes CodesWriter::finish() {
   file_->write(all_.bytes_by_row(), none, sizeof(none));
   file_->write(end.description, out.bytes.data(), out.bytes.size());
   file_->write(end.description + end.size, &end, sizeof(end));
-  all_.stored_rows = std::make_shared<StoredRows>(std::move(file_), all_.n_rows, all_.row_stride,
+  all_.stored_rows = std::make_shared<RowsInFile>(std::move(file_), all_.n_rows, all_.row_stride,
                                                   window_rows_, sum_of(checksums_));
   file_ = nullptr;
   return std::move(all_);
@@ -353,7 +353,7 @@ Codes open_codes(int descriptor, Team& team) {
     known.check(rows.data(), n);
   });
   codes.number_slots();
-  codes.stored_rows = std::make_shared<StoredRows>(file, codes.n_rows, codes.row_stride,
+  codes.stored_rows = std::make_shared<RowsInFile>(file, codes.n_rows, codes.row_stride,
                                                    window_rows, sum_of(checksums));
   return codes;
 }

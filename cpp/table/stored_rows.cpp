@@ -226,7 +226,7 @@ CodesFile::Window& CodesFile::Window::operator=(Window&& other) noexcept {
   return *this;
 }
 
-StoredRows::StoredRows(std::shared_ptr<const CodesFile> file, std::size_t n_rows,
+RowsInFile::RowsInFile(std::shared_ptr<const CodesFile> file, std::size_t n_rows,
                        std::size_t stride, std::size_t window_rows, std::uint64_t checksum)
     : file_(std::move(file)),
       n_rows_(n_rows),
@@ -235,7 +235,7 @@ StoredRows::StoredRows(std::shared_ptr<const CodesFile> file, std::size_t n_rows
       checksum_(checksum),
       mapped_(new std::atomic<bool>[n_rows / window_rows + 1]()) {}
 
-CodesFile::Window StoredRows::window_of(std::size_t begin, CodesFile::Window done) const {
+CodesFile::Window RowsInFile::window_of(std::size_t begin, CodesFile::Window done) const {
   const std::size_t n = std::min(window_rows_, n_rows_ - begin) * stride_ + padding;
   const std::uint64_t at = std::uint64_t{begin} * stride_;
   std::atomic<bool>& mapped = mapped_[begin / window_rows_];
@@ -245,7 +245,7 @@ CodesFile::Window StoredRows::window_of(std::size_t begin, CodesFile::Window don
   return {*file_, at, n};
 }
 
-void StoredRows::each_window(std::size_t begin, std::size_t end,
+void RowsInFile::each_window(std::size_t begin, std::size_t end,
                              FunctionRef<void(const RowWindow&)> use) const {
   if (begin >= end) return;
   std::size_t first = begin / window_rows_ * window_rows_;

@@ -68,17 +68,26 @@ class StoredRows {
   // Bytes that a kernel may read behind the last row.
   static constexpr std::size_t padding = 64;
 
+  virtual ~StoredRows() = default;
+  virtual std::size_t window_rows() const = 0;
+  virtual std::uint64_t checksum() const = 0;  // of all rows, for any windows
+
+  // Calls use(window) for the windows of window_rows rows that hold rows of [begin, end), in order.
+  virtual void each_window(std::size_t begin, std::size_t end,
+                           FunctionRef<void(const RowWindow&)> use) const = 0;
+};
+
+class RowsInFile final : public StoredRows {
+ public:
   // The file has the codes of row r at r * stride, and `padding` bytes behind the last row.
-  StoredRows(std::shared_ptr<const CodesFile> file, std::size_t n_rows, std::size_t stride,
+  RowsInFile(std::shared_ptr<const CodesFile> file, std::size_t n_rows, std::size_t stride,
              std::size_t window_rows, std::uint64_t checksum);
 
-  std::size_t window_rows() const { return window_rows_; }
-  std::uint64_t checksum() const { return checksum_; }  // of all rows, for any windows
-
-  // Calls use(window) for the windows of window_rows rows that hold rows of [begin, end), in order;
-  // the next window is read meanwhile by another thread.
+  std::size_t window_rows() const override { return window_rows_; }
+  std::uint64_t checksum() const override { return checksum_; }
+  // The next window is read meanwhile by another thread.
   void each_window(std::size_t begin, std::size_t end,
-                   FunctionRef<void(const RowWindow&)> use) const;
+                   FunctionRef<void(const RowWindow&)> use) const override;
 
  private:
   // The window of row `begin`, in the memory of a window that is done where that is its own.

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from support.ranked import columns_of
+from support.ranked import columns_of, fine_codes
 
 weights = st.integers(0, 40) | st.integers(0, 2**40)
 pieces = st.lists(
@@ -205,9 +205,9 @@ def test_proposed_bins_respect_eps(eps):
     matrix = np.stack([rng.normal(size=n), rng.integers(0, 90, n), rng.exponential(size=n)], 1)
     matrix[rng.random(n) < 0.4, 2] = 0.0  # one heavy value
     matrix[rng.random(matrix.shape) < 0.1] = np.nan
-    ranks = _core.rank(columns_of(matrix), None, 2)
-    proposal = _core.Proposal(ranks, eps)
-    code = ranks.to_numpy()
+    fine = fine_codes(matrix, 2)
+    proposal = _core.Proposal(fine, eps)
+    code = fine.to_numpy()
     for scale in (1.0, 30.0):  # in place, for other hessians
         hessians = (2**30 * np.exp(-scale * rng.random(n))).astype(np.uint32)
         hessians[rng.random(n) < 0.3] = 0
@@ -216,44 +216,44 @@ def test_proposed_bins_respect_eps(eps):
         bins = proposal.codes.to_numpy()
         np.testing.assert_array_equal(proposal.codes.by_column, bins)
         for f in range(3):
-            n_bins, n_values = proposal.codes.n_bins[f], ranks.n_bins[f]
+            n_bins, n_values = proposal.codes.n_bins[f], fine.n_bins[f]
             assert n_bins <= 1.05 / eps + 2 or n_values <= n_bins
             present = code[:, f] < n_values
             assert (bins[~present, f] == n_bins).all()
             own = np.bincount(code[present, f], hessians[present], n_values)
-            bin_of_rank = np.zeros(n_values, int)
-            bin_of_rank[code[present, f]] = bins[present, f]
-            assert (np.diff(bin_of_rank) >= 0).all()
-            last = np.flatnonzero(np.diff(bin_of_rank, append=n_bins))
-            assert last.tolist() == [proposal.last_rank(f, b) for b in bin_of_rank[last]]
-            in_bin = np.bincount(bin_of_rank, own, n_bins)
+            bin_of_code = np.zeros(n_values, int)
+            bin_of_code[code[present, f]] = bins[present, f]
+            assert (np.diff(bin_of_code) >= 0).all()
+            last = np.flatnonzero(np.diff(bin_of_code, append=n_bins))
+            assert last.tolist() == [proposal.last_code(f, b) for b in bin_of_code[last]]
+            in_bin = np.bincount(bin_of_code, own, n_bins)
             if n_values <= n_bins:
-                assert (bin_of_rank == np.arange(n_values)).all()
+                assert (bin_of_code == np.arange(n_values)).all()
                 continue
             heaviest = np.zeros(n_bins)
-            np.maximum.at(heaviest, bin_of_rank, own)
+            np.maximum.at(heaviest, bin_of_code, own)
             assert (in_bin - heaviest <= eps * own.sum()).all()
             heavy = np.flatnonzero(own >= 2 * eps * own.sum())
-            assert (own[heavy] == in_bin[bin_of_rank[heavy]]).all()
+            assert (own[heavy] == in_bin[bin_of_code[heavy]]).all()
 
 
 def test_proposals_do_not_depend_on_the_threads():
     rng = np.random.default_rng(3)
-    ranks = _core.rank(columns_of(rng.normal(size=(100_000, 3))), None, 2)
+    fine = fine_codes(rng.normal(size=(100_000, 3)), 2)
     hessians = rng.integers(0, 2**30, 100_000).astype(np.uint32)
     found = []
     for n_threads in (1, 3):
-        proposal = _core.Proposal(ranks, 0.004)
+        proposal = _core.Proposal(fine, 0.004)
         proposal.update(hessians, n_threads)
         found.append(proposal.codes.to_numpy())
     np.testing.assert_array_equal(*found)
 
 
 def test_proposals_of_hessians_that_vanish():
-    ranks = _core.rank(columns_of(np.arange(1000.0)[:, None]), None, 1)
-    proposal = _core.Proposal(ranks, 0.01)
+    fine = fine_codes(np.arange(1000.0)[:, None])
+    proposal = _core.Proposal(fine, 0.01)
     for hessians in (np.zeros(1000), np.arange(1000) == 5, np.ones(1000)):
         proposal.update(hessians.astype(np.uint32), 1)
         assert proposal.codes.to_numpy().max() < proposal.codes.n_bins[0] <= 102
     with pytest.raises(ValueError, match="sketch_eps"):
-        _core.Proposal(ranks, 1.5)
+        _core.Proposal(fine, 1.5)

@@ -127,12 +127,19 @@ def test_samples_walk_over_sparse_columns(rng):
 
 
 @pytest.mark.parametrize("candidates", ["values", "per_round", "per_node"])
-def test_ranks_of_sparse_columns(rng, candidates):
+def test_ranks_and_fine_bins_of_sparse_columns(rng, candidates):
     matrix = mixed_table(rng, 1500)
     g, h = target(rng, matrix, 1)
     params = params_of(getattr(_core.Candidates, candidates), sketch_eps=0.05)
+    edges = _core.quantiles(dense(matrix), None, None, 65535, 1)
+
+    def codes(table):
+        if candidates == "values":
+            return _core.rank(table, None, 1)
+        return _core.encode(table, None, edges, 1, plan=_core.StoragePlan())
+
     one, other = (
-        grow(_core.rank(table, None, 1), gradients_of(g, h), params, n_trees=2)
+        grow(codes(table), gradients_of(g, h), params, n_trees=2)
         for table in (dense(matrix), sparse(matrix))
     )
     for name, array in one.items():

@@ -11,6 +11,8 @@ from arboost import _core
 from support.ranked import (
     assert_same_bytes,
     columns_of,
+    fine_codes,
+    fine_edges,
     gradients_of,
     grow,
     params_of,
@@ -25,22 +27,22 @@ PER_ROUND, PER_NODE = _core.Candidates.per_round, _core.Candidates.per_node
 def problem(seed, n, outputs=1):
     rng = np.random.default_rng(seed)
     matrix = random_values(rng, n, missing=rng.choice([0.0, 0.2]))
-    return _core.rank(columns_of(matrix), None, 1), matrix, *random_gradients(rng, matrix, outputs)
+    return fine_codes(matrix), matrix, *random_gradients(rng, matrix, outputs)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([2, 40, 2500]), st.sampled_from([1, 1, 3]))
 def test_a_vanishing_eps_gives_exact_trees(seed, n, outputs):
-    ranks, _, g, h = problem(seed, n, outputs)
+    codes, matrix, g, h = problem(seed, n, outputs)
     gradients = gradients_of(g, h)
-    exact = grow(ranks, gradients, params_of(VALUES), n_trees=2)
+    exact = grow(_core.rank(columns_of(matrix), None, 1), gradients, params_of(VALUES), n_trees=2)
     for candidates in (PER_ROUND, PER_NODE):
         params = params_of(candidates, sketch_eps=1.1e-6 if candidates == PER_ROUND else 1e-12)
-        assert_same_bytes(exact, grow(ranks, gradients, params, n_trees=2))
+        assert_same_bytes(exact, grow(codes, gradients, params, n_trees=2))
 
 
 def thinned(own, eps):
-    """Ranks of a node's candidate thresholds, from the hessian of each value in integer units."""
+    """Codes of a node's candidate thresholds, from the hessian of each value in integer units."""
     apart = int(np.floor(eps * own["total"]))
     cuts, kept, before = [], 0, 0
     seen = None
@@ -65,21 +67,22 @@ def thinned(own, eps):
 )
 def test_candidates_of_a_node_are_eps_apart(seed, n, eps, outputs):
     """The root's split is the best of the candidates by the rule, found by a histogram of them."""
-    ranks, matrix, g, h = problem(seed, n, outputs)
+    fine, matrix, g, h = problem(seed, n, outputs)
     gradients = gradients_of(g, h)
-    found = grow(ranks, gradients, params_of(PER_NODE, sketch_eps=eps, max_depth=1))
+    found = grow(fine, gradients, params_of(PER_NODE, sketch_eps=eps, max_depth=1))
     fixed = gradients.to_numpy()[:, :, 1].astype(np.int64)
     shift = 0  # as the grower scales hessians to sums of 31 bits
     while max((fixed.sum(0) >> shift) + n) >= 2**31:
         shift += 1
     units = ((fixed + (1 << shift >> 1)) >> shift).sum(1)
-    code, edges, allowed = ranks.to_numpy(), [], []
+    code, edges, allowed = fine.to_numpy(), [], []
+    all_edges = fine_edges(matrix)
     for f in range(matrix.shape[1]):
-        own = np.bincount(code[:, f], units, ranks.n_bins[f] + 1)[: ranks.n_bins[f]].astype(int)
+        own = np.bincount(code[:, f], units, fine.n_bins[f] + 1)[: fine.n_bins[f]].astype(int)
         used = np.flatnonzero(np.bincount(code[:, f], minlength=len(own))[: len(own)])
         cuts = thinned({"total": units.sum(), "values": [(r, own[r]) for r in used]}, eps)
         allowed.append(np.append(cuts, len(own) - 1))
-        edges.append(np.asarray(ranks.edges[f])[np.array(cuts, int)])
+        edges.append(all_edges[f][np.array(cuts, int)])
     codes = _core.encode(columns_of(matrix), None, edges, 1)
     best = grow(codes, gradients, params_of(BINS, max_depth=1))
     best["bin"] = np.array(
@@ -95,18 +98,18 @@ def test_candidates_of_a_node_are_eps_apart(seed, n, eps, outputs):
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("n", [3000, 50_000])
 def test_trees_of_a_round_are_those_of_its_bins(n, outputs):
-    ranks, _, g, h = problem(7, n, outputs)
+    fine, _, g, h = problem(7, n, outputs)
     gradients = gradients_of(g, h)
     tree = {"max_depth": 7, "min_samples_leaf": 3}
-    found = grow(ranks, gradients, params_of(PER_ROUND, sketch_eps=0.02, **tree))
-    proposal = _core.Proposal(ranks, 0.02)
+    found = grow(fine, gradients, params_of(PER_ROUND, sketch_eps=0.02, **tree))
+    proposal = _core.Proposal(fine, 0.02)
     shift = (outputs - 1).bit_length()
     summed = gradients.to_numpy()[:, :, 1].astype(np.int64).sum(1) >> shift
     proposal.update(summed.astype(np.uint32), 1)
     expected = grow(proposal.codes, gradients, params_of(BINS, **tree))
     inner = expected["left"] > 0
     expected["bin"][inner] = [
-        proposal.last_rank(f, b)
+        proposal.last_code(f, b)
         for f, b in zip(expected["feature"][inner], expected["bin"][inner], strict=True)
     ]
     assert inner.sum() > 30
@@ -117,8 +120,8 @@ def test_candidates_follow_the_hessians_of_each_round():
     """Nearly all hessian on one side: nearly all candidates are there."""
     n = 20_000
     x = np.arange(n, dtype=float)
-    ranks = _core.rank(columns_of(x[:, np.newaxis]), None, 1)
-    grower = _core.Grower(ranks, 1, params_of(PER_ROUND, sketch_eps=0.1, max_depth=None))
+    fine = fine_codes(x[:, np.newaxis])
+    grower = _core.Grower(fine, 1, params_of(PER_ROUND, sketch_eps=0.1, max_depth=None))
     for side in (x < n / 2, x >= n / 2):
         h = np.where(side, 1.0, 1e-4)[:, np.newaxis]
         gradients = gradients_of(np.sin(x / 500)[:, np.newaxis] * h, h)
@@ -134,18 +137,18 @@ def test_candidates_follow_the_hessians_of_each_round():
 
 @pytest.mark.parametrize("candidates", [PER_ROUND, PER_NODE])
 def test_same_bytes_for_any_number_of_threads(candidates):
-    ranks, _, g, h = problem(8, 60_000)
+    fine, _, g, h = problem(8, 60_000)
     gradients = gradients_of(g, h)
     params = params_of(candidates, sketch_eps=0.01, max_depth=8)
-    one = grow(ranks, gradients, params, n_trees=2)
+    one = grow(fine, gradients, params, n_trees=2)
     for n_threads in (2, 5):
-        assert_same_bytes(one, grow(ranks, gradients, params, n_trees=2, n_threads=n_threads))
+        assert_same_bytes(one, grow(fine, gradients, params, n_trees=2, n_threads=n_threads))
 
 
 @pytest.mark.parametrize("candidates", [PER_ROUND, PER_NODE])
 def test_samples_rows_columns_and_constraints(candidates):
     """Trees follow their parameters: leaves, row samples, monotone and interaction constraints."""
-    ranks, matrix, g, h = problem(9, 4000)
+    fine, matrix, g, h = problem(9, 4000)
     rows = np.arange(0, 4000, 2).astype(np.uint32)
     gradients = gradients_of(g[rows], h[rows])
     sample = _core.Sample()
@@ -158,7 +161,7 @@ def test_samples_rows_columns_and_constraints(candidates):
         min_samples_leaf=10,
         colsample_bynode=0.8,
     )
-    grower = _core.Grower(ranks, 1, params, rows)
+    grower = _core.Grower(fine, 1, params, rows)
     grower.propose(gradients, 1)
     grower.grow(gradients, 0, seed=1, tree=0, rate=1.0, sample=sample, n_threads=1)
     trees, leaf = grower.trees(), grower.leaf_of_row()
@@ -166,22 +169,23 @@ def test_samples_rows_columns_and_constraints(candidates):
     counts = np.bincount(leaf[leaf != 2**32 - 1])
     assert counts[counts > 0].min() >= 10
     scores = np.zeros((4000, 1))
-    grower.add_tree(0, 1.0, ranks, None, scores, 0, 1)
+    grower.add_tree(0, 1.0, fine, None, scores, 0, 1)
     own = np.zeros((len(rows), 1))
     grower.add_leaves(own, 0, 1)
     np.testing.assert_array_equal(own, scores[rows])
     assert set(trees["feature"][trees["left"] > 0]) in ({0, 2}, {0}, {2}, {1})
     # Along feature 0 alone, with all other features fixed, scores never fall.
-    base = np.repeat(matrix[:1], len(ranks.edges[0]), axis=0)
-    base[:, 0] = ranks.edges[0]
+    edges = fine_edges(matrix)
+    base = np.repeat(matrix[:1], len(edges[0]), axis=0)
+    base[:, 0] = edges[0]
     scores = np.zeros((len(base), 1))
-    codes = _core.encode(columns_of(base), None, list(ranks.edges), 1)
+    codes = _core.encode(columns_of(base), None, edges, 1)
     grower.add_tree(0, 1.0, codes, None, scores, 0, 1)
     assert (np.diff(scores[:, 0]) >= 0).all()
 
 
 def test_a_round_needs_candidates():
-    ranks, _, g, h = problem(10, 100)
-    grower = _core.Grower(ranks, 1, params_of(PER_ROUND))
+    fine, _, g, h = problem(10, 100)
+    grower = _core.Grower(fine, 1, params_of(PER_ROUND))
     with pytest.raises(RuntimeError, match="proposed"):
         grower.grow(gradients_of(g, h), 0, seed=1, tree=0, rate=1.0, n_threads=1)

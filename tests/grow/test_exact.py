@@ -184,7 +184,8 @@ def test_a_dataset_of_ranks():
     assert data.binned.codes.to_numpy().tolist() == [[0, 0], [1, 1], [2, 0]]
     assert repr(data) == "Dataset(3 rows, 2 features, tree_method='exact')"
     data.binned.require("exact")
-    data.binned.require("approx")
+    with pytest.raises(ValueError, match='tree_method="approx"'):
+        data.binned.require("approx")
     with pytest.raises(ValueError, match='tree_method="hist"'):
         data.binned.require("hist")
     with pytest.raises(ValueError, match='tree_method="exact"'):

@@ -53,7 +53,7 @@ def assert_same_tree(matrix, n_levels, g, h, s, method):
         gradients.to_numpy().astype(np.int64),
         (gradients.g_exponent, gradients.h_exponent),
         s,
-        edges=None if method == "hist" else list(codes.edges),
+        edges=list(codes.edges) if method == "exact" else None,
         categories=np.flatnonzero(n_levels),
     )
     nodes = reference.grow()
@@ -288,7 +288,7 @@ def test_rows_walk_to_the_leaves_that_they_were_grown_in(method, wide):
     if wide:
         matrix[:, 1] = np.random.default_rng(0).integers(0, 2000, len(matrix))
     codes = table_of(matrix, n_levels, method)
-    assert codes.width == {"hist": 2 if wide else 1}.get(method, 4)
+    assert codes.width == (4 if method == "exact" else 2 if wide else 1)
     grower, _ = grow(codes, g, h, core_params(Settings(max_depth=7), method))
     values = grower.trees()["value"]
     scores = np.zeros((len(g), 1))

@@ -24,6 +24,7 @@ COLUMNS = columns_of()
 EDGES = core.quantiles(COLUMNS, None, None, 255, 1)
 CODES = core.encode(COLUMNS, None, EDGES, 1)
 RANKS = core.rank(COLUMNS, None, 1)
+FINE = core.encode(COLUMNS, None, EDGES, 1, plan=core.StoragePlan())
 
 
 def blank(n_rows=N, n_outputs=1):
@@ -248,10 +249,10 @@ BINS = {
     "take beyond": lambda: CODES.take(np.array([N], np.uint32), 1),
     "rank beyond": lambda: core.rank(COLUMNS, np.array([N], np.uint32), 1),
     "levels of fewer columns": lambda: core.rank(COLUMNS, None, 1, [3]),
-    "nothing proposed": lambda: core.Proposal(RANKS, 0.1).codes,
-    "no rank yet": lambda: core.Proposal(RANKS, 0.1).last_rank(0, 0),
-    "rank of an unknown feature": lambda: proposal().last_rank(3, 0),
-    "hessians of other rows": lambda: core.Proposal(RANKS, 0.1).update(np.ones(3, np.uint32), 1),
+    "nothing proposed": lambda: core.Proposal(FINE, 0.1).codes,
+    "no code yet": lambda: core.Proposal(FINE, 0.1).last_code(0, 0),
+    "code of an unknown feature": lambda: proposal().last_code(3, 0),
+    "hessians of other rows": lambda: core.Proposal(FINE, 0.1).update(np.ones(3, np.uint32), 1),
     "column beyond": lambda: COLUMNS.read(3),
     "columns beyond": lambda: COLUMNS.select([3]),
     "missing beyond": lambda: COLUMNS.set_missing(0.0, [3]),
@@ -259,7 +260,7 @@ BINS = {
 
 
 def proposal():
-    made = core.Proposal(RANKS, 0.1)
+    made = core.Proposal(FINE, 0.1)
     made.update(np.ones(N, np.uint32), 1)
     return made
 

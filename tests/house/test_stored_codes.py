@@ -35,6 +35,8 @@ FITS = {
     "plain": {},
     "samples": {"subsample": 0.5},
     "gradient-based samples": {"subsample": 0.2, "sampling_method": "gradient_based"},
+    "approx": {"tree_method": "approx", "sketch_eps": 0.02, "min_samples_leaf": 9},
+    "approx, local": {"tree_method": "approx", "sketch_scope": "local", "sketch_eps": 0.05},
     "leaf sizes": {"min_samples_leaf": 20, "grow_policy": "leafwise", "max_leaves": 15},
 }
 

@@ -75,6 +75,18 @@ FITS = {
         ),
         {},
     ),
+    "approximate": (
+        "three",
+        arboost.GradientBoostingClassifier(tree_method="approx", sketch_eps=0.05, **BOOSTED),
+        {"weight": "weight"},
+    ),
+    "approximate by node": (
+        "number",
+        arboost.GradientBoostingRegressor(
+            tree_method="approx", sketch_scope="local", sketch_eps=0.1, **BOOSTED
+        ),
+        {},
+    ),
     "absolute error": (
         "number",
         arboost.GradientBoostingRegressor(loss="absolute_error", **BOOSTED),

@@ -24,7 +24,7 @@ def schema_of(n_levels, names=None):
 def table_of(matrix, n_levels, method="hist"):
     """Return the codes of a matrix; NaN is missing, n_levels[f] is 0 for numeric columns."""
     columns = columns_of(np.asarray(matrix, float))
-    if method != "hist":
+    if method == "exact":
         return _core.rank(columns, None, 1, n_levels)
     n_bins = [n or int(np.nanmax(matrix[:, f], initial=0)) + 1 for f, n in enumerate(n_levels)]
     edges = [np.arange(n - 1) + 0.5 for n in n_bins]

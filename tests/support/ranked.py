@@ -15,6 +15,17 @@ def columns_of(matrix: np.ndarray) -> _core.Columns:
     return columns
 
 
+def fine_edges(matrix: np.ndarray, n_threads: int = 1) -> list[np.ndarray]:
+    """Return the bin edges of the approximate method."""
+    return _core.quantiles(columns_of(matrix), None, None, 65535, n_threads)
+
+
+def fine_codes(matrix: np.ndarray, n_threads: int = 1) -> _core.Codes:
+    """Return the codes of the approximate method: a column for each feature, of many bins."""
+    edges, plan = fine_edges(matrix, n_threads), _core.StoragePlan()
+    return _core.encode(columns_of(matrix), None, edges, n_threads, plan=plan)
+
+
 def random_values(rng: np.random.Generator, n: int, missing: float = 0.1) -> np.ndarray:
     """Return four features: distinct values, few values, one dominant value, one value only."""
     matrix = np.stack(

@@ -331,11 +331,10 @@ def digests_of(estimator, folder):
     return found
 
 
-# Sorted values, medians and sketches of a node need all rows in the memory of one process; the last
-# two grow no tree of the engine.
+# Sorted values and medians need all rows in the memory of one process; the last two grow no tree of
+# the engine.
 _OTHERS = (
     "exact",
-    "approx",
     "absolute error",
     "tree of medians",
     "one class",

@@ -27,15 +27,16 @@ MemoryRows::MemoryRows(const Codes& table, const Codes& codes, const Ranks* rank
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
-      rows_(codes, table_rows, policy.width(), codes.width == 4, params_.sum_bits, workspace,
-            alone_),
+      rows_(codes, table_rows, policy.width(), codes.width == 4 || params_.sums_are_wide(),
+            params_.sum_bits, workspace, alone_),
       purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
                                       : nullptr),
       absolute_(params_.criterion == Criterion::absolute_error
                     ? std::make_unique<AbsoluteRows>(codes.n_rows, policy.width())
                     : nullptr),
-      sorted_(ranks != nullptr ? std::make_unique<SortedColumns>(*ranks, rows_.n_training())
-                               : nullptr),
+      sorted_(ranks != nullptr || params_.candidates == Candidates::per_node
+                  ? std::make_unique<SortedColumns>(codes, ranks, rows_.n_training())
+                  : nullptr),
       sizes_(codes, params_, policy.width(), false),
       histograms_(codes, params_.histogram_bytes, workspace),
       search_(codes, policy,

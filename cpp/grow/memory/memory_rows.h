@@ -28,8 +28,8 @@ namespace arboost {
 
 class MemoryRows final : public NodeRows {
  public:
-  // `codes` are grown on; splits of grown trees refer to `table`, of the same rows. `ranks`: rows
-  // are sorted by them, instead of histograms of the codes.
+  // `codes` are grown on; splits of grown trees refer to `table`, of the same rows. Rows are sorted
+  // by the codes, instead of histograms, where these are the `ranks`, or candidates are per node.
   MemoryRows(const Codes& table, const Codes& codes, const Ranks* ranks,
              std::span<const RowId> table_rows, TreePolicy& policy, Workspace& workspace);
 

@@ -52,6 +52,9 @@ class NodeRows {
   // Adds the values of the last tree to the scores of all training rows.
   virtual void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const = 0;
 
+  // The hessians of the training rows in this process, summed over the outputs, by table row.
+  virtual void read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team);
+
   // Rows of the last tree and of the training table in this process; leaves by table row.
   virtual const TreeRows& tree_rows() const = 0;
   virtual TreeRows training_rows() const = 0;

@@ -49,7 +49,7 @@ void LeafSizes::start_tree(const RowPartition& rows, Collective& workers, Team& 
   counting_ = Counting::none;
   least_h_ = 1;
   low_ = high_ = 1;
-  if (params_.min_samples_leaf <= 1) return;
+  if (!params_.may_count()) return;
   set_range(rows, workers, team);
   counting_ = choose();
   if (counting_ == Counting::always) return;
@@ -84,7 +84,9 @@ Counting LeafSizes::choose() const {
   if (params_.count_rows) return Counting::always;
   if (low_ == high_ && low_ > 0 && low_ % outputs_ == 0) return Counting::none;
   if (count_doubts_) return Counting::always;
-  if (codes_.width == 4 || codes_.sparse.size() > 0 || params_.random_cuts) return Counting::always;
+  if (codes_.width == 4 || codes_.sparse.size() > 0 || params_.random_cuts ||
+      params_.candidates == Candidates::per_node)
+    return Counting::always;
   const bool needs_codes = params_.allow_zero_gain || !codes_.is_category.empty();
   if (low_ == 0 && needs_codes) return Counting::always;
   return Counting::without_histograms;

@@ -42,7 +42,7 @@ class LeafSizes {
   void start_tree(const RowPartition& rows, Collective& workers, Team& team);
   // The same where rows are counted in any case; they need not be in this process.
   void start_tree() {
-    counting_ = params_.min_samples_leaf > 1 ? Counting::always : Counting::none;
+    counting_ = params_.may_count() ? Counting::always : Counting::none;
     low_ = high_ = least_h_ = 1;
   }
 

@@ -22,7 +22,9 @@ namespace arboost {
 
 class SortedColumns {
  public:
-  SortedColumns(const Ranks& ranks, std::size_t n_training);
+  // `ranks`: the codes themselves, where they are ranks; null: rows are sorted by the codes when
+  // the first tree starts.
+  SortedColumns(const Codes& codes, const Ranks* ranks, std::size_t n_training);
 
   // Takes the rows of a tree that uses the given features.
   void start_tree(const TreeRows& rows, std::span<const std::uint32_t> features, Team& team);
@@ -36,10 +38,18 @@ class SortedColumns {
   }
 
  private:
+  const std::uint32_t* order(std::size_t feature) const {
+    return ranks_ != nullptr ? ranks_->order(feature) : order_.data() + feature * codes_.n_rows;
+  }
+  template <class Code>
+  void sort(std::size_t feature);
+  template <class Code>
   void fill(const TreeRows& rows, std::size_t feature);
 
-  const Ranks& ranks_;
-  std::size_t stride_;  // from one feature's elements to the next's; one is never read
+  const Codes& codes_;
+  const Ranks* ranks_;
+  Buffer<std::uint32_t> order_;  // rows by code, as Ranks::places; empty: those of the ranks
+  std::size_t stride_;           // from one feature's elements to the next's; one is never read
   Buffer<Element> elements_;
   Buffer<std::uint8_t> in_tree_;  // by table row
   // By member: buffer for the right side of a node, and one bit for each row of the table that goes

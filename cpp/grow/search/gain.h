@@ -34,6 +34,7 @@ struct GainParams {
   std::int64_t min_count = 1;  // smallest number of rows in a child; above 1 only when counted
   int outputs = 1;
   int channels = 1;
+  std::int64_t apart = -1;  // least hessian between splits that are tried; -1: all are
   // Monotone constraints (one output): steps stay in [lower, upper], and `direction` says whether
   // the right side's step must not be below (+1) or above (-1) the left side's.
   bool bounded = false;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/types.h"  // prefetch
+#include "grow/search/candidates.h"
 #include "grow/search/gain.h"
 #include "grow/search/search_data.h"
 #include "grow/search/split.h"
@@ -22,19 +23,12 @@ inline std::uint32_t rank_of(Element e) {
   return static_cast<std::uint32_t>(e >> 32);
 }
 
-// State of a scan between blocks: prefix sums [channels], and for thinning the hessian up to the
-// last kept split and up to the last value.
-struct Scan {
-  std::int64_t* running;
-  std::int64_t kept_h = 0, seen_h = 0;
-  bool seen_kept = true;  // or that value's entry waits in slot 0 of the next block
-};
-
 // Appends entries for the values that end in rows [begin, end): their ranks to scratch.bins, the
 // running sums up to them to scratch.prefix. The last row of all ends its value in any case.
 template <bool single>  // one channel
 std::size_t gather_block(const SortedRows& rows, std::size_t begin, std::size_t end,
-                         std::size_t n_present, std::size_t m, Scan& scan, SplitScratch& scratch) {
+                         std::size_t n_present, std::size_t m, std::int64_t* running,
+                         SplitScratch& scratch) {
   const Element* ARBOOST_RESTRICT e = rows.elements;
   const PackedSum* ARBOOST_RESTRICT wide = rows.sums.wide;
   std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
@@ -42,7 +36,7 @@ std::size_t gather_block(const SortedRows& rows, std::size_t begin, std::size_t 
   const std::size_t inner = end == n_present ? end - 1 : end;
   // Entries are written for every row and kept for the last one of each value.
   if constexpr (single) {
-    std::int64_t sum = scan.running[0];
+    std::int64_t sum = running[0];
     const auto add = [&](std::size_t row) {
       sum += wide[row_of(e[row])];
       prefix[m] = sum;
@@ -62,57 +56,20 @@ std::size_t gather_block(const SortedRows& rows, std::size_t begin, std::size_t 
       add(inner);
       ++m;
     }
-    scan.running[0] = sum;
+    running[0] = sum;
   } else {
     const auto outputs = static_cast<std::size_t>(rows.sums.outputs);
     for (std::size_t i = begin; i < end; ++i) {
       for (std::size_t c = 0; c < outputs; ++c) {
-        scan.running[c] += wide[row_of(e[i]) * outputs + c];
-        prefix[c * scratch.stride + m] = scan.running[c];
+        running[c] += wide[row_of(e[i]) * outputs + c];
+        prefix[c * scratch.stride + m] = running[c];
       }
-      if (rows.sums.counted) prefix[outputs * scratch.stride + m] = scan.running[outputs] += 1;
+      if (rows.sums.counted) prefix[outputs * scratch.stride + m] = running[outputs] += 1;
       bins[m] = rank_of(e[i]);
       m += i == inner || rank_of(e[i]) != rank_of(e[i + 1]) ? 1 : 0;
     }
   }
   return m;
-}
-
-void copy_entry(std::size_t from, std::size_t to, std::size_t channels, SplitScratch& scratch) {
-  scratch.bins[to] = scratch.bins[from];
-  for (std::size_t c = 0; c < channels; ++c)
-    scratch.prefix[c * scratch.stride + to] = scratch.prefix[c * scratch.stride + from];
-}
-
-// Keeps only entries that are more than `apart` of the hessian apart, and those on both sides of a
-// value of at least twice that: the rule of Summary::cuts (bin/edges/sketch.h). The node's last
-// entry is kept. Returns the number of kept entries; the block's last entry follows them if it was
-// not kept.
-template <bool single>
-std::size_t thin(const GainParams& p, std::int64_t apart, std::size_t m, bool is_last, Scan& scan,
-                 SplitScratch& scratch) {
-  const std::size_t channels = single ? 1 : static_cast<std::size_t>(p.channels);
-  const std::size_t outputs = single ? 1 : static_cast<std::size_t>(p.outputs);
-  const std::int64_t* prefix = scratch.prefix.data();
-  Scan now = scan;
-  std::size_t kept = 0;
-  // An entry that waits in slot 0 was seen before.
-  for (std::size_t i = now.seen_kept ? 0 : 1; i < m; ++i) {
-    std::int64_t h = 0;
-    for (std::size_t k = 0; k < outputs; ++k) h += sum_h(prefix[k * scratch.stride + i]);
-    if (!now.seen_kept && h - now.seen_h >= 2 * apart) {
-      copy_entry(i - 1, kept++, channels, scratch);
-      now.kept_h = now.seen_h;
-    }
-    now.seen_kept = h - now.kept_h > apart || (is_last && i + 1 == m);
-    now.seen_h = h;
-    if (!now.seen_kept) continue;
-    copy_entry(i, kept++, channels, scratch);
-    now.kept_h = h;
-  }
-  if (!now.seen_kept) copy_entry(m - 1, kept, channels, scratch);
-  scan = now;
-  return kept;
 }
 
 // Both passes over the entries of a block; best[0] has missing values on the right, best[1] on the
@@ -149,19 +106,19 @@ FeatureSplit find_split_sorted(const GainParams& p, const SortedRows& rows,
 
   FeatureSplit best[2];
   best[0].score = best[1].score = floor;
-  Scan scan{running};
+  Thinning thinning;
   std::size_t waiting = 0;  // entries of the block before that are still to be decided
   for (std::size_t begin = 0, end; begin < n_present; begin = end) {
     end = n_present - begin <= sorted_block ? n_present : begin + sorted_block;
     const bool is_last = end == n_present;
-    std::size_t m = channels == 1
-                        ? gather_block<true>(rows, begin, end, n_present, waiting, scan, scratch)
-                        : gather_block<false>(rows, begin, end, n_present, waiting, scan, scratch);
+    std::size_t m =
+        channels == 1 ? gather_block<true>(rows, begin, end, n_present, waiting, running, scratch)
+                      : gather_block<false>(rows, begin, end, n_present, waiting, running, scratch);
     std::size_t kept = m;
-    if (rows.apart >= 0 && m > 0)
-      kept = channels == 1 ? thin<true>(p, rows.apart, m, is_last, scan, scratch)
-                           : thin<false>(p, rows.apart, m, is_last, scan, scratch);
-    const bool waits = rows.apart >= 0 && m > 0 && !scan.seen_kept;
+    if (p.apart >= 0 && m > 0)
+      kept = channels == 1 ? thin<true>(p, m, is_last, thinning, scratch)
+                           : thin<false>(p, m, is_last, thinning, scratch);
+    const bool waits = p.apart >= 0 && m > 0 && !thinning.seen_kept;
     if (waits) {  // scoring writes behind the entries that it reads
       copy_entry(kept, scratch.stride - 1, channels, scratch);
     }

@@ -94,7 +94,6 @@ struct SortedRows {
   std::size_t n;
   std::uint32_t n_values;  // of the feature; the rank of missing values
   RowSums sums;            // wide
-  std::int64_t apart;      // least hessian between splits that are tried; -1: all are
 };
 
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.

@@ -9,6 +9,7 @@
 
 #include <cstring>  // memcpy
 
+#include "grow/search/candidates.h"
 #include "grow/search/gain.h"
 #include "grow/search/limited.h"
 #include "grow/search/logarithms.h"
@@ -187,6 +188,19 @@ void prefix_sums(const std::int64_t* values, std::size_t n, std::size_t channels
   for (; b < n; ++b) sums[b] = before += values[b * channels];
 }
 
+// Keeps the entries of bins that have rows, which are counted in the last channel; returns their
+// number.
+std::size_t keep_counted(const std::int64_t* feature_hist, std::size_t n_bins, std::size_t channels,
+                         SplitScratch& scratch) {
+  std::size_t n = 0;
+  for (std::size_t b = 0; b < n_bins; ++b) {
+    scratch.bins[b] = static_cast<std::uint32_t>(b);
+    if (feature_hist[(b + 1) * channels - 1] != 0) copy_entry(b, n++, channels, scratch);
+  }
+  return n;
+}
+
+// The best split after any of the candidates.
 FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, std::size_t n_bins,
                         bool has_missing, const std::int64_t* totals, double floor,
                         SplitScratch& scratch) {
@@ -197,8 +211,15 @@ FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, s
     for (std::size_t c = 0; c < channels; ++c)
       prefix_sums(feature_hist + c, n_bins, channels, scratch.prefix.data() + c * scratch.stride);
   const std::int64_t* missing = feature_hist + n_bins * channels;
-  const bool use_missing = has_missing && any_nonzero(missing, p.channels);
-  return best_of_prefix(p, n_bins, totals, use_missing ? missing : nullptr, floor, scratch);
+  if (!has_missing || !any_nonzero(missing, p.channels)) missing = nullptr;
+  if (p.apart < 0) return best_of_prefix(p, n_bins, totals, missing, floor, scratch);
+  const std::size_t n_entries = keep_counted(feature_hist, n_bins, channels, scratch);
+  if (n_entries == 0) return {};
+  Thinning whole;
+  const std::size_t n = thin<false>(p, n_entries, true, whole, scratch);
+  FeatureSplit best = best_of_prefix(p, n, totals, missing, floor, scratch);
+  best.bin = scratch.bins[best.bin];
+  return best;
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ Codes without_rows(const Codes& codes) {
 
 }  // namespace
 
-ShareRows::ShareRows(const SharedCodes& codes, std::span<const RowId> table_rows,
-                     TreePolicy& policy, Workspace& workspace)
+ShareRows::ShareRows(const SharedCodes& codes, const Codes& grown_on,
+                     std::span<const RowId> table_rows, TreePolicy& policy, Workspace& workspace)
     : codes_(codes),
       space_(workspace),
       table_rows_(table_rows.begin(), table_rows.end()),
@@ -29,9 +29,9 @@ ShareRows::ShareRows(const SharedCodes& codes, std::span<const RowId> table_rows
       table_rows_.empty() ? std::span<const RowId>{} : table_rows.subspan(own_.begin, own_.size()));
   // No rows in a list would be all rows.
   const bool has_none = !table_rows_.empty() && local.empty();
-  if (has_none) none_ = without_rows(codes.own);
-  rows_ = std::make_unique<WorkerRows>(has_none ? none_ : codes.own, local, policy, workspace,
-                                       codes.workers, codes.n_votes);
+  if (has_none) none_ = without_rows(grown_on);
+  rows_ = std::make_unique<WorkerRows>(has_none ? none_ : codes.own, has_none ? none_ : grown_on,
+                                       local, policy, workspace, codes.workers, codes.n_votes);
 }
 
 TreeScale ShareRows::start_tree(const Gradients& gradients, std::size_t output,

@@ -20,9 +20,10 @@ namespace arboost {
 
 class ShareRows final : public NodeRows {
  public:
+  // `grown_on`: the codes of this worker's rows that trees grow on; their splits refer to `codes`.
   // `table_rows`: the training rows among those of all workers, ascending; empty for all of them.
-  ShareRows(const SharedCodes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-            Workspace& workspace);
+  ShareRows(const SharedCodes& codes, const Codes& grown_on, std::span<const RowId> table_rows,
+            TreePolicy& policy, Workspace& workspace);
 
   // Gradients and sample of all training rows, or both of the worker's own, as `own_gradients` and
   // `draw_own` have them.
@@ -41,6 +42,9 @@ class ShareRows final : public NodeRows {
   // Those of all workers, gathered when first asked for.
   const std::uint32_t* leaves() const override;
   ShareRows* shared() override { return this; }
+  void read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team) override {
+    rows_->read_hessians(of_own(gradients), hessians, team);
+  }
 
   // ---- the worker's own rows, for rounds that need no others ----
   Collective& workers() const { return codes_.workers; }

@@ -24,19 +24,21 @@ std::size_t agreed_bytes(std::size_t bytes, Collective& workers) {
 
 }  // namespace
 
-WorkerRows::WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-                       Workspace& workspace, Collective& workers, std::size_t n_votes)
+WorkerRows::WorkerRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
+                       TreePolicy& policy, Workspace& workspace, Collective& workers,
+                       std::size_t n_votes)
     : codes_(codes),
       policy_(policy),
       params_(policy.params()),
       workers_(workers),
-      rows_(codes, table_rows, policy.width(), false, params_.sum_bits, workspace, workers),
+      rows_(codes, table_rows, policy.width(), params_.sums_are_wide(), params_.sum_bits, workspace,
+            workers),
       purity_(params_.allow_zero_gain ? std::make_unique<Purity>(codes.n_rows, table_rows)
                                       : nullptr),
       sizes_(codes, params_, policy.width(), true),
       histograms_(codes, agreed_bytes(params_.histogram_bytes, workers), workspace),
       search_(codes, policy, {.rows = rows_, .histograms = histograms_, .sizes = sizes_}),
-      leaves_(codes, rows_, policy.width(), workspace, workers) {
+      leaves_(table, rows_, policy.width(), workspace, workers) {
   if (params_.criterion == Criterion::absolute_error)
     throw std::invalid_argument(
         "the criterion \"absolute_error\" needs all rows in the memory of one process: use "

@@ -36,11 +36,13 @@ namespace arboost {
 
 class WorkerRows final : public BatchRows {
  public:
+  // `codes` are grown on; splits of grown trees refer to `table`, of the same rows.
   // `table_rows`: the worker's training rows among those of the codes, ascending; empty: all.
   // Splits of absolute errors need all rows in the memory of one process. `n_votes`: features that
   // each worker proposes for a node; 0: no voting.
-  WorkerRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-             Workspace& workspace, Collective& workers, std::size_t n_votes = 0);
+  WorkerRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
+             TreePolicy& policy, Workspace& workspace, Collective& workers,
+             std::size_t n_votes = 0);
 
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                        Team& team) override;

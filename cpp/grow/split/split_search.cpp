@@ -34,7 +34,7 @@ void SplitSearch::start_tree(int n_members) {
   channels_ = policy_.channels();
   while (scratch_.size() < static_cast<std::size_t>(n_members)) {
     const std::size_t room = sorted_ != nullptr ? sorted_block + 16 : histograms_.max_bins();
-    const std::size_t most_channels = width_ + (params_.min_samples_leaf > 1 ? 1 : 0);
+    const std::size_t most_channels = width_ + (params_.may_count() ? 1 : 0);
     auto scratch = std::make_unique<Scratch>(std::max(room, most_candidates), most_channels);
     if (!codes_.is_plain()) scratch->sums = std::make_unique<FeatureSums>(codes_, most_channels);
     scratch_.push_back(std::move(scratch));
@@ -152,6 +152,7 @@ void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> fe
                          bool in_doubt, const Scratch& own, Scratch& scratch, Found& best) const {
   if (node.histogram == nullptr && codes_.width == 2) scratch.split.keys.resize(node.n_rows());
   GainParams p = policy_.gain_of(node);
+  p.apart = apart(node);
   if (node.histogram != nullptr && sizes_.in_doubt()) {
     p.channels = p.outputs;
     p.min_h = std::max(p.min_h, sizes_.least_h());
@@ -222,7 +223,7 @@ FeatureSplit SplitSearch::find_split(const GainParams& p, const GrowNode& node,
   if (absolute_) return find_absolute(node, feature, own, floor, scratch);
   if (sorted_ != nullptr) {
     const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
-                          rows_.sums(), apart(node)};
+                          rows_.sums()};
     return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, split);
   }
   const Storage storage = codes_.where[feature].storage;

@@ -6,12 +6,13 @@
 
 namespace arboost {
 
-FileRows::FileRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-                   Workspace& workspace)
-    : codes_(codes),
+FileRows::FileRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
+                   TreePolicy& policy, Workspace& workspace)
+    : table_(table),
+      codes_(codes),
       policy_(policy),
       space_(workspace),
-      streamed_(codes, table_rows, policy, workspace, alone_) {}
+      streamed_(table, codes, table_rows, policy, workspace, alone_) {}
 
 TreeScale FileRows::start_tree(const Gradients& gradients, std::size_t output,
                                const TreeRequest& request, Team& team) {
@@ -49,7 +50,7 @@ LeafSums FileRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
 
 void FileRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
   if (!gathered_) return streamed_.add_values(forest, scores, team);
-  forest.add(forest.n_trees() - 1, codes_, training_rows(), 1.0, scores, team);
+  forest.add(forest.n_trees() - 1, table_, training_rows(), 1.0, scores, team);
 }
 
 }  // namespace arboost

@@ -17,8 +17,8 @@ namespace arboost {
 class FileRows final : public NodeRows {
  public:
   // As MemoryRows takes them.
-  FileRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-           Workspace& workspace);
+  FileRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
+           TreePolicy& policy, Workspace& workspace);
 
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                        Team& team) override;
@@ -49,7 +49,7 @@ class FileRows final : public NodeRows {
     return gathered_ ? static_cast<const NodeRows&>(*gathered_->rows) : streamed_;
   }
 
-  const Codes& codes_;
+  const Codes &table_, &codes_;
   TreePolicy& policy_;
   Workspace& space_;
   Alone alone_;

@@ -11,9 +11,9 @@
 
 namespace arboost {
 
-// Split candidates: between neighbouring bins; or, on ranks (bin/rank.h), between all values, or
-// about sketch_eps of the hessian apart: of the hessian of all rows, for the trees of a round, or
-// of the rows of the node.
+// Split candidates: between neighbouring bins; on ranks (bin/rank.h), between all values; or those
+// of many bins that are about sketch_eps of the hessian apart: of the hessian of all rows, for the
+// trees of a round (bin/propose.h), or of the rows of the node.
 enum class Candidates : std::uint8_t { bins, values, per_round, per_node };
 
 struct TreeParams {
@@ -60,6 +60,10 @@ struct TreeParams {
   // Counts rows in every histogram, even if hessians tell leaf sizes (grow/rows/leaf_sizes.h):
   // slower, but the same tree.
   bool count_rows = false;
+  bool may_count() const { return count_rows || min_samples_leaf > 1; }
+  // Sums of a node's candidates are never rounded coarsely, so that rows sorted by value, which
+  // have no histograms, give the same tree.
+  bool sums_are_wide() const { return candidates == Candidates::per_node; }
   // Memory for the histograms of open nodes. Histograms that do not fit are rebuilt from the rows:
   // slower, but the same sums and so the same tree.
   std::size_t histogram_bytes = std::size_t{512} << 20;

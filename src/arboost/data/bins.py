@@ -1,8 +1,9 @@
 """Table -> bin edges -> bin codes: the only form of the features in training.
 
 Code of x = number of edges strictly below x, so that ``x <= edges[b]`` exactly where code <= b.
-With ``tree_method="hist"`` there are at most ``max_bins`` bins; with "exact" and "approx" there is
-an edge between any two neighbouring values, and codes are ranks.
+With ``tree_method="hist"`` there are at most ``max_bins`` bins. With "exact" there is an edge
+between any two neighbouring values, and codes are ranks. With "approx" there are at most
+``MOST_BINS``, of which trees propose a few: a bin for each value where there are fewer values.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from arboost.data.unusual import warn_constant_columns
 from arboost.params.records import USUAL_BINS
 
 __all__ = [
+    "MOST_BINS",
+    "STREAMED_METHODS",
+    "TREE_METHODS",
     "AnyCodes",
     "Binned",
     "GrowMemory",
@@ -35,7 +39,8 @@ AnyCodes = core.Codes | core.SharedCodes
 
 
 TREE_METHODS = ("hist", "exact", "approx")
-MOST_BINS = 65_535
+STREAMED_METHODS = ("hist", "approx")  # of sources that are read in batches
+MOST_BINS = 65_535  # of a feature whose codes take two bytes
 _MOST_PURE_ROWS = 32_768  # largest table whose values may all have bins by max_bins="auto"
 _DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device has started
 
@@ -64,6 +69,7 @@ class Binned:
     ``core.SharedCodes``, where the rows are divided among workers.
     ``group_order`` has the groups of levels of some features in the order of their mean targets
     over the training rows of a fold; the groups of all others are in their own order.
+    ``tree_method`` is the one that the codes are for.
     ``memory`` is the memory for trees under a memory limit; None: the core's defaults.
     ``max_bins`` is the largest number of bins of a feature, for the tree method "hist".
     """
@@ -73,6 +79,7 @@ class Binned:
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     memory: GrowMemory | None = None
+    tree_method: str = "hist"
     max_bins: int = USUAL_BINS
 
     @property
@@ -87,8 +94,8 @@ class Binned:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether codes are ranks, for the tree methods "exact" and "approx"."""
-        return isinstance(self.codes, core.Ranks)
+        """Whether codes are ranks, for the tree method "exact"."""
+        return self.tree_method == "exact"
 
     @property
     def is_shared(self) -> bool:
@@ -102,13 +109,12 @@ class Binned:
 
     def require(self, tree_method: str) -> None:
         """Raise ValueError unless the codes are those of the given tree method."""
-        if self.is_ranked == (tree_method != "hist"):
-            return
-        made = '"exact" or "approx"' if self.is_ranked else '"hist"'
-        raise ValueError(
-            f"the Dataset was made for tree_method={made}, but the estimator has "
-            f'tree_method="{tree_method}". Make it with Dataset(..., tree_method="{tree_method}").'
-        )
+        if self.tree_method != tree_method:
+            raise ValueError(
+                f'the Dataset was made for tree_method="{self.tree_method}", but the estimator has '
+                f'tree_method="{tree_method}". Make it with '
+                f'Dataset(..., tree_method="{tree_method}").'
+            )
 
     def encode(
         self, table: Table, n_threads: int, rows: NDArray[np.uint32] | None = None
@@ -130,7 +136,7 @@ def bin_table(
     max_conflict_rate: float = 0.0,
     device: str = "cpu",
 ) -> Binned:
-    """Return the binned rows of a table: bins with the tree method "hist", else ranks.
+    """Return the binned rows of a table: ranks with the tree method "exact", else bins.
 
     Every level of a category is a bin, in the order of level codes, even if no row has it.
 
@@ -138,8 +144,8 @@ def bin_table(
     ----------
     table : Table
     max_bins : int
-        Largest number of bins of a feature, from 2 to 65535, not counting missing values; ranks
-        have one for each distinct value.
+        Largest number of bins of a feature with "hist", from 2 to 65535, not counting missing
+        values.
     rows : uint32 array, or None for all
         Rows to use, ascending.
     weights : float64 array, or None
@@ -148,17 +154,19 @@ def bin_table(
         The result does not depend on it.
     tree_method : "hist", "exact" or "approx"
     bundling : bool
-        Whether features share stored columns; ranks never do.
+        Whether features share stored columns with "hist".
     max_conflict_rate : float
         Share of the rows in which features of a bundle may conflict.
     device : str
         Device of the fit, which encodes large tables of the host. The codes are the same.
     """
     n_levels = table.schema.n_levels
-    if tree_method != "hist":
+    if tree_method == "exact":
         ranks = core.rank(table.columns, rows, n_threads, list(n_levels))
         warn_constant_columns(table, rows, ranks.edges)
-        return Binned(ranks, tuple(ranks.edges), table.schema)
+        return Binned(ranks, tuple(ranks.edges), table.schema, tree_method=tree_method)
+    if tree_method == "approx":
+        max_bins = MOST_BINS
     if weights is not None and (weights == weights[0]).all():
         weights = None  # so that edges do not depend on the rounding of sums of equal weights
     if any(n_levels):
@@ -174,21 +182,23 @@ def bin_table(
         edges = core.quantiles(table.values, rows, weights, max_bins, n_threads)
     warn_constant_columns(table, rows, edges)
     categorical = [n > 0 for n in n_levels]
-    plan = storage_plan(
-        table.values,
-        rows,
-        edges,
-        categorical=categorical,
-        bundling=bundling,
-        max_conflict_rate=max_conflict_rate,
-        n_threads=n_threads,
-    )
+    plan = core.StoragePlan()
+    if tree_method == "hist":
+        plan = storage_plan(
+            table.values,
+            rows,
+            edges,
+            categorical=categorical,
+            bundling=bundling,
+            max_conflict_rate=max_conflict_rate,
+            n_threads=n_threads,
+        )
     number, n_rows = device_number(device), table.n_rows if rows is None else len(rows)
     if number >= 0 and n_rows * len(edges) >= _DEVICE_CELLS and _is_dense(table.values):
         codes = core.encode_on(number, table.columns, rows, edges, n_threads, categorical, plan)
     else:
         codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
-    return Binned(codes, tuple(edges), table.schema, max_bins=max_bins)
+    return Binned(codes, tuple(edges), table.schema, tree_method=tree_method, max_bins=max_bins)
 
 
 def bin_for_purity(
@@ -209,7 +219,10 @@ def bin_for_purity(
         that trees are grown on, None for all. Called after `make`.
     """
     usual = make(USUAL_BINS)
-    if usual.is_ranked or max((len(edges) for edges in usual.edges), default=0) < USUAL_BINS - 1:
+    if (
+        usual.tree_method != "hist"
+        or max((len(edges) for edges in usual.edges), default=0) < USUAL_BINS - 1
+    ):
         return usual
     y, rows = truth()
     n_rows = usual.codes.n_rows if rows is None else len(rows)

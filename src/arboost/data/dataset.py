@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
-from arboost.data.bins import TREE_METHODS, Binned, bin_for_purity, bin_table
+from arboost.data.bins import (
+    STREAMED_METHODS,
+    TREE_METHODS,
+    Binned,
+    bin_for_purity,
+    bin_table,
+)
 from arboost.data.feature_names import (
     offset_names,
     offset_values,
@@ -73,8 +79,9 @@ class Dataset:
         takes two bytes. "auto": 255, or a bin for each value where trees need them for pure
         leaves, as in forests. Only for the tree method "hist".
     tree_method : {"hist", "exact", "approx"}, default="hist"
-        Tree method that the table is prepared for: bins for "hist"; for the other two, which can
-        share it, the ranks of all values, at 8 bytes per cell and 8 per distinct value.
+        Tree method that the table is prepared for: bins for "hist"; the ranks of all values for
+        "exact", at 8 bytes per cell and 8 per distinct value; up to 65,535 bins of a feature for
+        "approx", at 4 bytes per cell.
     bundling : bool, default=True
         Whether features share stored columns: exclusive feature bundling (EFB), and several
         columns of few values in one byte. Only for the tree method "hist".
@@ -225,6 +232,7 @@ class Dataset:
         memory_limit: int | str = "auto",
         cache: str | os.PathLike[str] | None = None,
         max_bins: int | str = 255,
+        tree_method: str = "hist",
         bundling: bool = True,
         categorical_features: str | Sequence[Any] = "from_dtype",
         missing: float = float("nan"),
@@ -259,6 +267,8 @@ class Dataset:
         cache : path, optional
             Folder that keeps the bins of files: the next call with the same files, columns and
             parameters starts at once. Files that have changed are read again.
+        tree_method : {"hist", "approx"}, default="hist"
+            Tree method that the table is prepared for.
         max_bins, bundling, categorical_features, missing, category_encoding, date_format, n_jobs
             As in `Dataset`.
         verbose : int, default=1
@@ -270,6 +280,11 @@ class Dataset:
         most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
         PARAMS["n_jobs"].check(n_jobs)
+        if tree_method not in STREAMED_METHODS:
+            raise ValueError(
+                f"tree_method is {tree_method!r}, but for files it must be one of "
+                f"{', '.join(STREAMED_METHODS)}."
+            )
         options = ColumnOptions(
             PARAMS["categorical_features"].check(categorical_features),
             PARAMS["missing"].check(missing),
@@ -282,6 +297,8 @@ class Dataset:
             columns=columns,
             options=options,
             max_bins=most,
+            tree_method=tree_method,
+            tree_bytes=4 if tree_method == "approx" else 0,
             bundling=bundling,
             n_threads=threads(n_jobs),
             memory_limit=memory_limit,
@@ -300,7 +317,7 @@ class Dataset:
         data.y, data.sample_weight, data.groups = table.y, table.weight, table.groups
         data.offset = table.offset
         data.max_bins, data.max_conflict_rate = binned.max_bins, 0.0
-        data.tree_method = "hist"
+        data.tree_method = binned.tree_method
         return data
 
     def _offset_of(self, offset: object) -> NDArray[np.float64] | None:
@@ -334,6 +351,6 @@ class Dataset:
 
     def __repr__(self) -> str:
         kind = f"max_bins={self.max_bins}"
-        if self.binned.is_ranked:
+        if self.tree_method != "hist":
             kind = f"tree_method={self.tree_method!r}"
         return f"Dataset({self.n_rows} rows, {self.n_features} features, {kind})"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
+from arboost.data.bins import STREAMED_METHODS
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.stream.rows import EdgeRows
@@ -137,6 +138,8 @@ def opened(
         RowColumns(y, sample_weight, stream.groups, stream.offset),
         options=options,
         max_bins=bins.sought_bins,
+        tree_method=bins.tree_method,
+        tree_bytes=_tree_bytes(params),
         bundling=bins.bundling,
         n_threads=threads(params["n_jobs"]),
         memory_limit=stream.memory_limit,
@@ -210,13 +213,22 @@ def _needs_memory(params: Mapping[str, Any]) -> str:
     return ""
 
 
+def _tree_bytes(params: Mapping[str, Any]) -> int:
+    """Return the bytes of a cell that trees need next to codes in memory."""
+    if params["tree_method"] != "approx":
+        return 0
+    # Proposed codes, by row and by column; or an order of the rows, and rows in that order.
+    return 4 if params["sketch_scope"] == "global" else 12
+
+
 def _check_streams(bins: BinParams, needs_values: str) -> None:
     """Raise ValueError for fits that need the whole table."""
     advice = "Read the table first, for example by pandas.read_parquet, and fit on it"
-    if bins.tree_method != "hist":
+    if bins.tree_method not in STREAMED_METHODS:
         raise ValueError(
             f"tree_method={bins.tree_method!r} is not allowed where X is read in batches: it sorts "
-            f'all values. Use tree_method="hist". Or: {advice[0].lower()}{advice[1:]}.'
+            'all values. Use tree_method="hist" or tree_method="approx". Or: '
+            f"{advice[0].lower()}{advice[1:]}."
         )
     if bins.device != "cpu":
         raise ValueError(

@@ -37,7 +37,6 @@ def test_source_that_changes():
     ("params", "message"),
     [
         ({"tree_method": "exact"}, "tree_method='exact' is not allowed where X is read in"),
-        ({"tree_method": "approx"}, "tree_method='approx' is not allowed where X is read"),
         ({"max_conflict_rate": 0.1}, "max_conflict_rate=0.1 is not allowed where X is read"),
     ],
 )

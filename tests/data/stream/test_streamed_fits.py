@@ -23,6 +23,26 @@ pyarrow = pytest.importorskip("pyarrow")
 FITS = [
     (GradientBoostingRegressor(n_estimators=8), "number"),
     (GradientBoostingRegressor(n_estimators=4, max_bins=700, bundling=False), "number"),
+    (GradientBoostingRegressor(n_estimators=4, tree_method="approx"), "number"),
+    (GradientBoostingClassifier(n_estimators=3, tree_method="approx", sketch_eps=0.1), "three"),
+    (
+        GradientBoostingClassifier(
+            n_estimators=3, tree_method="approx", sketch_scope="local", sketch_eps=0.1
+        ),
+        "three",
+    ),
+    (
+        GradientBoostingRegressor(
+            n_estimators=9, tree_method="approx", subsample=0.5, n_iter_no_change=3, sketch_eps=0.03
+        ),
+        "number",
+    ),
+    (
+        GradientBoostingRegressor(
+            n_estimators=3, tree_method="approx", sketch_scope="local", loss="absolute_error"
+        ),
+        "number",
+    ),
     (GradientBoostingClassifier(n_estimators=6, subsample=0.7), "two"),
     (GradientBoostingClassifier(n_estimators=4, max_bins=20), "three"),
     (GradientBoostingClassifier(preset="fast"), "two"),

@@ -62,11 +62,13 @@ class SourceCache:
     stamps : list
         Version of the library; path, size, time of the last change, time of the last change of
         the inode, and inode of each file.
+    tree_method : str
     """
 
     folder: Path
     key: str
     stamps: list[Any]
+    tree_method: str
 
     @classmethod
     def of(cls, folder: str | os.PathLike[str], source: Source, spec: StreamSpec) -> SourceCache:
@@ -88,13 +90,14 @@ class SourceCache:
             _VERSION,
             [os.path.realpath(file.path) for file in files],
             source.arrow_schema.to_string(),
-            [*columns, spec.kind, spec.max_bins, spec.bundling],
+            [*columns, spec.kind, spec.max_bins, spec.bundling, spec.tree_method],
             "" if spec.edge_rows is None else spec.edge_rows.key,
             [repr(getattr(options, field.name)) for field in fields(options)],
             *([] if offset is None else [offset]),
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()
-        return cls(path, key, [core.version(), *(_stamp(file) for file in files)])
+        stamps = [core.version(), *(_stamp(file) for file in files)]
+        return cls(path, key, stamps, spec.tree_method)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -124,7 +127,8 @@ class SourceCache:
                 raise ValueError("the bins are not those of the description")
             table = _read_table(described, arrays)
             _check_sizes(table, codes)
-            return table, Binned(codes, table.edges, table.schema)
+            binned = Binned(codes, table.edges, table.schema, tree_method=self.tree_method)
+            return table, binned
         except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
             warn_caller(
                 f"The cache of X in the folder {str(self.folder)!r} is damaged "

@@ -47,7 +47,8 @@ def encode_batches(
         work = partial(_encode_pass, batches, spec, table, plan, parts, own)
         fitting = join_changes(plan, together(spec.workers, work), spec.workers)
         if fitting is plan:
-            return Binned(together(spec.workers, parts.finish), table.edges, table.schema)
+            codes = together(spec.workers, parts.finish)
+            return Binned(codes, table.edges, table.schema, tree_method=spec.tree_method)
         plan = fitting
 
 

@@ -7,7 +7,8 @@ Bytes that a fit keeps in memory:
     to read    target and weights; a sample of 200,000 rows, 4 or 8 bytes a value; batches
 
 Codes in memory take two bytes a cell, four where a feature has more than 255 bins: they are kept by
-row and by column. Trees on them take 12 bytes a row more.
+row and by column. Trees on them take 12 bytes a row more; with the approximate method also proposed
+codes or sorted rows, and a table of bins for each feature.
 """
 
 from __future__ import annotations
@@ -155,6 +156,10 @@ class MemoryPlan:
         Bytes of a row of the source; None: 8 a cell.
     other_rows : int
         Rows of other workers, whose target, weights and scores are here, too.
+    cell_bytes : int
+        Bytes of a cell that trees need next to codes in memory.
+    column_bytes : int
+        Bytes of a column that trees need in any case.
     """
 
     limit: int
@@ -162,10 +167,13 @@ class MemoryPlan:
     width: int = 1
     source_row: int | None = None
     other_rows: int = 0
+    cell_bytes: int = 0
+    column_bytes: int = 0
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
         """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
-        return (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
+        rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
+        return rows + self.n_features * self.column_bytes
 
     def codes(self, n_rows: int) -> int:
         """Return the bytes of codes in memory."""
@@ -211,7 +219,8 @@ class MemoryPlan:
 
     def in_memory(self, state: int, n_rows: int) -> int:
         """Return the bytes of a fit with its codes in memory."""
-        return state + self.codes(n_rows) + n_rows * _MEMORY_TREE_BYTES + _LEAST_HISTOGRAMS
+        of_row = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
+        return state + self.codes(n_rows) + n_rows * of_row + _LEAST_HISTOGRAMS
 
     def stores(self, state: int, n_rows: int) -> bool:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""

@@ -181,11 +181,15 @@ def _plan(
         if not any(map(len, edges)):
             sample, places = shared_sample(sketch, spec.workers)
             _complete_sample(sample, places, schema, edges, of_edges)
+        if spec.tree_method == "approx":
+            return core.StoragePlan()
         return shared_plan(sketch, edges, of_edges, spec, n_rows=n_rows, categorical=categorical)
     sample, has_missing = sketch.sample(), list(sketch.has_missing)
     for feature, values in encodings.items():
         has_missing[feature] = bool(np.isnan(values).any())
     _complete_sample(sample, sketch.places, schema, edges, of_edges)
+    if spec.tree_method == "approx":
+        return core.StoragePlan()
     return core.plan_sample(
         sample, n_rows, has_missing, edges, spec.n_threads, categorical, spec.bundling
     )

@@ -32,6 +32,7 @@ Progress = Callable[[str], AbstractContextManager[Callable[["Batch"], None]]]
 
 _USUAL_FEATURES = 32  # of an iterable, whose batches are not divided
 _MOST_BYTE_BINS = 255
+_SKETCH_BYTES = 12 << 16  # of a column: the hessian and the proposed bin of each code
 _TWO_CLASSES = 2
 _UNRELEASED = 4  # batches; memory that is returned has to be cleared again by the kernel
 
@@ -95,7 +96,14 @@ def _memory_plan(source: Source, spec: StreamSpec, limit: int) -> MemoryPlan:
     if source.names is not None:
         n_features = max(1, len(source.names) - len(spec.columns.names))
     width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
-    plan = MemoryPlan(limit, n_features, width, source.row_bytes)
+    plan = MemoryPlan(
+        limit,
+        n_features,
+        width,
+        source.row_bytes,
+        cell_bytes=spec.tree_bytes,
+        column_bytes=_SKETCH_BYTES if spec.tree_method == "approx" else 0,
+    )
     if source.n_rows is not None:
         _stores(plan, spec, plan.state(source.n_rows), source.n_rows)
     return plan

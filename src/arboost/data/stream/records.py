@@ -37,6 +37,10 @@ class StreamSpec:
     options : ColumnOptions
         With the encoding of categories of many levels: "groups" or "mean".
     max_bins : int
+    tree_method : str
+        "approx" stores every feature in a column of its own, and has a table of hessians for each.
+    tree_bytes : int
+        Bytes of a cell that trees need next to codes in memory.
     bundling : bool
     kind : {"regressor", "classifier"} or None
         Task of the fit, by which levels are target-encoded; None: by the type of y.
@@ -52,6 +56,8 @@ class StreamSpec:
     columns: RowColumns
     options: ColumnOptions
     max_bins: int
+    tree_method: str = "hist"
+    tree_bytes: int = 0
     bundling: bool
     kind: str | None = None
     edge_rows: EdgeRows | None = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.bins import Binned, bin_for_purity
+from arboost.data.bins import MOST_BINS, Binned, bin_for_purity
 from arboost.data.feature_names import offset_names
 from arboost.data.messages import no_column_message
 from arboost.data.stream.cache import SourceCache
@@ -45,6 +45,8 @@ def read_table(
     columns: Sequence[str] | None = None,
     options: ColumnOptions,
     max_bins: int | str,
+    tree_method: str = "hist",
+    tree_bytes: int = 0,
     bundling: bool,
     n_threads: int,
     memory_limit: object,
@@ -64,8 +66,8 @@ def read_table(
     rows : RowColumns
         Target, weights, groups and offset.
     max_bins : int or "auto"
-        "auto" may read the source again, with a bin for each value.
-    options, bundling, kind, edge_rows, needs_memory, n_threads
+        For the tree method "hist". "auto" may read the source again, with a bin for each value.
+    options, tree_method, tree_bytes, bundling, kind, edge_rows, needs_memory, n_threads
         As `StreamSpec` has them.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
@@ -78,10 +80,15 @@ def read_table(
     source, targets = together(
         workers, partial(_sources, X, rows, columns, needs_y=kind is not None)
     )
+    most_bins = USUAL_BINS if isinstance(max_bins, str) else max_bins
+    if tree_method == "approx":
+        most_bins = MOST_BINS
     spec = StreamSpec(
         columns=rows,
         options=options,
-        max_bins=USUAL_BINS if isinstance(max_bins, str) else max_bins,
+        max_bins=most_bins,
+        tree_method=tree_method,
+        tree_bytes=tree_bytes,
         bundling=bundling,
         kind=kind,
         edge_rows=edge_rows,
@@ -106,7 +113,8 @@ def read_table(
         return y, chosen
 
     with first_warns(workers):
-        found = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
+        seeks = max_bins == AUTO and tree_method == "hist"
+        found = bin_for_purity(binned, truth) if seeks else binned(most_bins)
     return tables[0], found
 
 
