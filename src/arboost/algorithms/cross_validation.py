@@ -29,12 +29,14 @@ from arboost.losses import Loss
 from arboost.losses.metrics import Metric
 from arboost.model.history.record import history_of, run_history
 from arboost.model.model import provenance_of
+from arboost.model.outputs import check_offset
 from arboost.names.arguments import known_arguments
 from arboost.params.check import check
 from arboost.params.records import BinParams, StoppingParams
 from arboost.training.fit import Watch, find_metrics, watched_training
 from arboost.training.held_out import groups_of
 from arboost.training.inputs import (
+    NO_OFFSET,
     VALIDATION,
     EngineRows,
     target_encode_rows,
@@ -102,6 +104,7 @@ def cv(
     *,
     folds: object = 5,
     sample_weight: object = None,
+    offset: object = None,
     groups: object = None,
     metrics: object = None,
     callbacks: Iterable[Callable[[Round], object]] = (),
@@ -126,6 +129,9 @@ def cv(
         where there are groups. Or a splitter, or pairs (training rows, held-out rows).
     sample_weight : array of shape (n_rows,), optional
         Weights in training and in the metrics; rows of weight 0 are left out.
+    offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
+        Start of the raw scores in training and in the metrics, for gradient boosting; or names of
+        columns of X, which are then no features.
     groups : array of shape (n_rows,), optional
         Group of each row; a group is never divided.
     metrics : name, callable, Metric or list, optional
@@ -160,7 +166,14 @@ def cv(
     if metrics is not None:  # a misspelt name is answered before the table is read
         own_loss = {"loss": given["loss"]} if "loss" in given else {}
         check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
-    plan = _plan(estimator, given, _rows(X, y, sample_weight, given))
+    if not isinstance(estimator, GradientBoosting):
+        if offset is not None:
+            raise TypeError(
+                f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
+                "starts from an offset. Leave it out."
+            )
+        offset = NO_OFFSET
+    plan = _plan(estimator, given, _rows(X, y, sample_weight, offset, given))
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics
     found = find_metrics(named, plan.loss, n_threads)
@@ -221,8 +234,11 @@ class _Plan:
         return BinParams.of(self.params)
 
 
-def _rows(X: object, y: object, weight: object, params: dict[str, Any]) -> EngineRows:
-    return training_rows(X, y, weight, None, column_options(params), device=params["device"])
+def _rows(
+    X: object, y: object, weight: object, offset: object, params: dict[str, Any]
+) -> EngineRows:
+    options, device = column_options(params), params["device"]
+    return training_rows(X, y, weight, None, options, device=device, offset=offset)
 
 
 def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: EngineRows) -> _Plan:
@@ -236,6 +252,7 @@ def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: E
     rows = target_encode_rows(rows, [task], None, encoding)
     params = estimator._resolve(given, rows, task, has_validation=True)
     loss, start = estimator._plan(params, task, rows.schema)
+    check_offset(rows.offset, loss.n_outputs, loss.link)
     return _Plan(estimator, params, rows, task, loss, start)
 
 

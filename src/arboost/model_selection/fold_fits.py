@@ -26,6 +26,7 @@ from arboost.algorithms.members.shared_fits import fit_on_rows, is_engine, share
 from arboost.algorithms.members.tables import MemberTable, take_rows, training_table
 from arboost.algorithms.stacking.base import Stacking
 from arboost.data.dataset import Dataset
+from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.target import Task, target, weights
 from arboost.lazy import lazy_property
 from arboost.losses.base import Floats
@@ -65,6 +66,7 @@ class SelectionRows:
     weight : float64 array of shape (n_rows,), or None
         Weights above 0.
     groups : array of shape (n_rows,), or None
+    offset : float64 array of shape (n_rows, 1) or (n_rows, n_outputs), or None
     kept : uint32 array, or None
         Positions of the rows among those given; None where all are kept.
     n_given : int
@@ -76,6 +78,7 @@ class SelectionRows:
     task: Task
     weight: Floats | None
     groups: NDArray[Any] | None
+    offset: Floats | None
     kept: NDArray[np.uint32] | None
     n_given: int
 
@@ -100,13 +103,18 @@ class SelectionRows:
 
 
 def read_rows(
-    X: object, y: object, sample_weight: object, groups: object, task: object = None
+    X: object,
+    y: object,
+    sample_weight: object,
+    groups: object,
+    task: object = None,
+    offset: object = None,
 ) -> SelectionRows:
     """Return the rows of a table in memory, checked.
 
     Parameters
     ----------
-    X, y, sample_weight, groups
+    X, y, sample_weight, groups, offset
         As `fit` takes them.
     task : {"classification", "regression"}, "classifier", "regressor" or None
         None for the choice by y.
@@ -116,14 +124,19 @@ def read_rows(
             f"X is a {type(X).__name__}, a source that is read in batches, but models are compared "
             "on rows in memory. Read it first, for example with pandas.read_parquet."
         )
+    X, start = split_offset(X, offset)
     table, y = training_table(X, y)
     labels = target(y, table.n_rows)
     weight = weights(sample_weight, table.n_rows)
+    names, of_rows = offset_names(offset), None
+    if names is not None:
+        of_rows = offset_values(start, table.n_rows, names)
     kept = None
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight).astype(np.uint32)
         n_given, table = table.n_rows, table.take(kept)
         labels, weight = labels[kept], weight[kept]
+        of_rows = None if of_rows is None else of_rows[kept]
     else:
         n_given = table.n_rows
     if groups is not None:
@@ -135,7 +148,7 @@ def read_rows(
             f"y has one class, {labels.tolist()[0]!r}: there is nothing to choose between. Pass "
             "rows of several classes."
         )
-    return SelectionRows(table, labels, found, weight, groups, kept, n_given)
+    return SelectionRows(table, labels, found, weight, groups, of_rows, kept, n_given)
 
 
 class FoldResult(NamedTuple):

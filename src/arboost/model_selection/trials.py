@@ -134,6 +134,7 @@ class RoundTrials:
             y,
             folds=self._folds,
             sample_weight=weight,
+            offset=self._given_rows.offset,
             metrics=self._given_metric,
             callbacks=[watch],
         )

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from arboost.algorithms.estimator import EngineEstimator
+from arboost.algorithms.gradient_boosting.base import GradientBoosting
 from arboost.algorithms.stacking.base import Stacking
 from arboost.model_selection.fold_fits import SelectionRows, read_rows
 from arboost.model_selection.search import Budget, SearchRun, new_study, require_optuna
@@ -42,6 +43,7 @@ def tune(
     metric: object = None,
     space: Mapping[str, Any] | None = None,
     sample_weight: object = None,
+    offset: object = None,
     groups: object = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -84,6 +86,9 @@ def tune(
         ``name__parameter``.
     sample_weight : array of shape (n_rows,), optional
         Weights in training and in the metric; rows of weight 0 are left out.
+    offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
+        Start of the raw scores in training and in the metric, for gradient boosting; or names of
+        columns of X, which are then no features.
     groups : array of shape (n_rows,), optional
         Group of each row; a group is never divided.
     random_state : int, default=0
@@ -125,7 +130,12 @@ def tune(
     verbose = PARAMS["verbose"].check(verbose)
     distributions = declared_space(estimator) if space is None else given_space(space, estimator)
     kind = "classifier" if is_classifier(estimator) else "regressor"
-    rows = read_rows(X, y, sample_weight, groups, kind)
+    if offset is not None and not isinstance(estimator, GradientBoosting):
+        raise TypeError(
+            f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
+            "from an offset. Leave it out."
+        )
+    rows = read_rows(X, y, sample_weight, groups, kind, offset)
     runner = trials_of(estimator, rows, _splits(rows, folds, seed), metric, n_jobs)
     if space is None:
         runner.take_rounds(distributions)
@@ -146,6 +156,8 @@ def tune(
     arguments: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
     if groups is not None and isinstance(fitted, Stacking):
         arguments["groups"] = groups
+    if offset is not None:
+        arguments["offset"] = offset
     fitted.fit(X, y, **arguments)
     return Tuning(
         estimator=fitted,
