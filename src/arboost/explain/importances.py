@@ -28,6 +28,7 @@ def importances(
     shuffles: Shuffles | None = None,
     *,
     sample_weight: object = None,
+    offset: object = None,
     n_threads: int = 1,
 ) -> Floats:
     """Return the importances of `arboost.Predictor.importances`, shape (n_features,).
@@ -36,7 +37,7 @@ def importances(
     ----------
     model : Model
     kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
-    X, y, shuffles, sample_weight, n_threads
+    X, y, shuffles, sample_weight, offset, n_threads
         Arguments of `arboost.explain.permutation.loss_increases`; the importances are its mean
         over the repeats.
 
@@ -58,6 +59,7 @@ def importances(
             f"predictions for rows. Pass {' and '.join(needed)}."
         )
     unused = {"y": y} if kind == "shap" else {"X": X, "y": y, "sample_weight": sample_weight}
+    unused["offset"] = offset
     given = [name for name, value in unused.items() if value is not None]
     if shuffles is not None:
         given += shuffles.changed()
@@ -70,7 +72,9 @@ def importances(
         return split_importances(model, kind)
     if kind == "shap":
         return _mean_shap(model, X, sample_weight, n_threads)
-    losses = loss_increases(model, X, y, shuffles, sample_weight=sample_weight, n_threads=n_threads)
+    losses = loss_increases(
+        model, X, y, shuffles, sample_weight=sample_weight, offset=offset, n_threads=n_threads
+    )
     mean: Floats = losses.mean(axis=0)
     return mean
 

@@ -25,7 +25,7 @@ __all__ = ["ExplainMethods"]
 class ExplainMethods(Model):
     """A model with importances, partial dependence and SHAP values."""
 
-    def importances(
+    def importances(  # noqa: PLR0913 - most are for one kind only
         self,
         kind: str = "gain",
         X: object = None,
@@ -33,6 +33,7 @@ class ExplainMethods(Model):
         *,
         metric: object = None,
         sample_weight: object = None,
+        offset: object = None,
         n_repeats: int = 5,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -58,6 +59,8 @@ class ExplainMethods(Model):
             better, or an `arboost.Metric`; None is "rmse" or "log_loss".
         sample_weight : array of shape (n_rows,), optional
             For "permutation" and "shap" only.
+        offset : array, str or list of str, optional
+            Offset of the rows, for a model that was fitted with one, as `predict` takes it.
         n_repeats : int, default=5
             Shuffles of each feature; the importance is their mean.
             `arboost.permutation_importances` returns each of them.
@@ -88,10 +91,11 @@ class ExplainMethods(Model):
             y,
             Shuffles(metric, n_repeats, random_state),
             sample_weight=sample_weight,
+            offset=offset,
             n_threads=checked_threads(n_jobs),
         )
 
-    def partial_dependence(
+    def partial_dependence(  # noqa: PLR0913 - all but X and features have defaults
         self,
         X: object,
         features: object,
@@ -101,6 +105,7 @@ class ExplainMethods(Model):
         response: str = "answer",
         grid: int | Grid = 100,
         sample_weight: object = None,
+        offset: object = None,
         n_jobs: int | None = None,
     ) -> PartialDependence:
         """Return the partial dependence of the predictions on one or two features.
@@ -126,6 +131,9 @@ class ExplainMethods(Model):
             point for each level.
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows in the mean.
+        offset : array, str or list of str, optional
+            Offset of the rows, for a model that was fitted with one, as `predict` takes it. "brute"
+            adds it to the raw scores of each row; "recursion" is without it.
         n_jobs : int or None
             Number of threads; the result does not depend on it.
 
@@ -152,6 +160,7 @@ class ExplainMethods(Model):
             options=DependenceOptions(kind, method, response),
             grid=grid,
             sample_weight=sample_weight,
+            offset=offset,
             n_threads=checked_threads(n_jobs),
         )
 
@@ -161,7 +170,8 @@ class ExplainMethods(Model):
         """Return the SHAP values of the rows of X: feature contributions to the scores.
 
         The SHAP values of a row and `expected_value` sum to its raw score, before the link; of
-        trees and forests with two classes, to the probability of the second class.
+        trees and forests with two classes, to the probability of the second class. An offset is no
+        feature: it is the rest of the raw score.
 
         Parameters
         ----------

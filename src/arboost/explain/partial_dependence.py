@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.feature_names import feature_indices
+from arboost.data.feature_names import feature_indices, split_offset
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
 from arboost.explain.grids import Axis, Grid, axis_of
 from arboost.model.links import LINKS
 from arboost.model.model import Model
-from arboost.model.outputs import ALL_CLASS_LINKS, target_link
+from arboost.model.outputs import ALL_CLASS_LINKS, read_offset, target_link
 from arboost.model.predict import table_scores
 
 __all__ = ["DependenceOptions", "PartialDependence", "partial_dependence"]
@@ -114,6 +114,7 @@ def partial_dependence(
     options: DependenceOptions,
     grid: int | Grid = 100,
     sample_weight: object = None,
+    offset: object = None,
     n_threads: int,
 ) -> PartialDependence:
     """Return the result of `arboost.Predictor.partial_dependence`.
@@ -126,11 +127,13 @@ def partial_dependence(
     options : DependenceOptions
     grid : int or Grid
     sample_weight : array of shape (n_rows,), optional
+    offset : object
+        As `predict` takes it.
     n_threads : int
     """
     options.check(model)
     chosen = _chosen(model, features)
-    table = ingest(X, model.schema)
+    table = ingest(split_offset(X, offset)[0], model.schema)
     if not table.n_rows:
         raise ValueError("X has no rows, but partial dependence is a mean over rows. Pass some.")
     settings = grid if isinstance(grid, Grid) else Grid(grid)
@@ -142,9 +145,15 @@ def partial_dependence(
                 'sample_weight is not allowed with method="recursion": the trees keep the weights '
                 'of the rows that they were grown on. Use method="brute".'
             )
+        if offset is not None:
+            raise ValueError(
+                'offset is not allowed with method="recursion", which uses no rows: its raw scores '
+                'are those without an offset. Use method="brute".'
+            )
         raw: Iterator[Floats] = iter([_of_trees(model, axes)])
     else:
-        raw = _of_rows(model, table, axes, n_threads)
+        added = read_offset(model, X, table.n_rows, offset)
+        raw = _with_offset(_of_rows(model, table, axes, n_threads), added)
     responses = (_responses(model, part, options.response) for part in raw)
     average, individual = _gathered(responses, options.kind, weight)
     shape = tuple(len(axis.stored) for axis in axes)
@@ -194,6 +203,15 @@ def _of_rows(
         out = np.empty((rows, n_points, model.n_outputs))
         grid_forest.of_rows(columns=table.columns, begin=begin, out=out, n_threads=n_threads)
         yield _scores(model, out)
+
+
+def _with_offset(blocks: Iterator[Floats], offset: Floats | None) -> Iterator[Floats]:
+    """Yield the raw scores of blocks of rows with the offset of each row."""
+    first = 0
+    for block in blocks:
+        last = first + len(block)
+        yield block if offset is None else block + offset[first:last, np.newaxis]
+        first = last
 
 
 def _grid_forest(model: Model, axes: tuple[Axis, ...]) -> core.GridForest:

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads, core, startable
-from arboost.data.feature_names import split_target
+from arboost.data.feature_names import split_offset, split_target
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.metrics import Metric, of_predictions
 from arboost.losses.sklearn_metrics import is_sklearn
 from arboost.model.forest import ALL_DTYPES, Forest
 from arboost.model.model import Model
+from arboost.model.outputs import read_offset
 from arboost.model.predict import predictions, probabilities, table_scores
 
 __all__ = ["Shuffles", "loss_increases", "permutation_importances"]
@@ -69,13 +70,14 @@ class Shuffles:
         ]
 
 
-def permutation_importances(
+def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defaults
     model: Any,
     X: object,
     y: object,
     *,
     metric: object = None,
     sample_weight: object = None,
+    offset: object = None,
     n_repeats: int = 5,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -96,6 +98,8 @@ def permutation_importances(
         A name that ``eval_metric`` takes, a function of (y, raw scores, weight), lower is better,
         or an `arboost.Metric`; None is "rmse" or "log_loss".
     sample_weight : array of shape (n_rows,), optional
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it.
     n_repeats : int, default=5
         Shuffles of each feature.
     random_state : int, default=0
@@ -127,6 +131,7 @@ def permutation_importances(
         y,
         Shuffles(metric, n_repeats, random_state),
         sample_weight=sample_weight,
+        offset=offset,
         n_threads=checked_threads(n_jobs),
     )
 
@@ -138,6 +143,7 @@ def loss_increases(
     shuffles: Shuffles | None = None,
     *,
     sample_weight: object = None,
+    offset: object = None,
     n_threads: int,
 ) -> Floats:
     """Return the increases of the metric, shape (n_repeats, n_features).
@@ -150,11 +156,16 @@ def loss_increases(
     if not _is_custom(shuffles.metric):  # a misspelt name is answered before the table is read
         _named_metric(model, shuffles.metric)
     X, y, _ = split_target(X, y)
-    table = ingest(X, model.schema)
+    table = ingest(split_offset(X, offset)[0], model.schema)
     if not table.n_rows:
         raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")
     weight = weights(sample_weight, table.n_rows)
-    rating, in_threads = _rating(model, shuffles.metric, y, weight, table.n_rows)
+    added = read_offset(model, X, table.n_rows, offset)
+    rated, in_threads = _rating(model, shuffles.metric, y, weight, table.n_rows)
+
+    def rating(scores: Floats) -> float:
+        return rated(scores if added is None else scores + added)
+
     baseline = rating(table_scores(model, table, n_threads=n_threads))
     used = np.unique(model.forest.feature[model.forest.is_split]).tolist()
     losses = np.zeros((shuffles.n_repeats, model.schema.n_features))

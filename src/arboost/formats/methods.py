@@ -108,6 +108,7 @@ class ExportMethods(Model):
         *,
         columns_to_keep: Sequence[str] | None = None,
         method: str = "predict",
+        offset: str | Sequence[str] | float | None = None,
         batch_rows: int = 131_072,
         n_jobs: int | None = None,
         escape_formulas: bool = False,
@@ -131,6 +132,9 @@ class ExportMethods(Model):
             "predict" writes a column "prediction"; "predict_proba" writes "proba_<class>" for each
             class; "predict_raw" writes "raw". Several outputs have a number in the name:
             "prediction_0", "raw_0", "proba_0_<class>" and so on.
+        offset : str, list of str, float or None, default=None
+            Columns with the offset of the rows, or one number for all, for a model that was fitted
+            with an offset; None for the columns that the fit named.
         batch_rows : int, default=131072
             Largest number of rows in memory at a time; two batches are.
         n_jobs : int or None
@@ -168,6 +172,7 @@ class ExportMethods(Model):
             path,
             columns_to_keep=columns_to_keep,
             method=method,
+            offset=offset,
             batch_rows=batch_rows,
             n_jobs=n_jobs,
             escape_formulas=escape_formulas,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.cuda.arrays import CudaArray, as_kind_of
+from arboost.data.feature_names import split_offset
 from arboost.data.table import ingest
 from arboost.errors import DeviceError
 from arboost.model.model import Model
@@ -123,7 +124,7 @@ def leaves_of_array(model: Model, X: object) -> NDArray[np.int32]:
 
 def _scores_of_array(model: Model, X: object, offset: object) -> CudaArray:
     """Return the raw scores of a table in device memory, with their offset."""
-    raw = scores_of_columns(model, table_of_array(model, X))
+    raw = scores_of_columns(model, table_of_array(model, split_offset(X, offset)[0]))
     added = read_offset(model, X, raw.shape[0], offset)
     return raw if added is None else CudaArray.of(raw.to_numpy() + added, raw.device)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.cuda.devices import device_number
 from arboost.data.dataset import Dataset
+from arboost.data.feature_names import split_offset
 from arboost.data.table import Table, ingest
 from arboost.model.links import LINKS
 from arboost.model.model import Model
@@ -56,7 +57,7 @@ def raw_scores(
     model: Model, X: object, offset: object = None, *, n_threads: int
 ) -> NDArray[np.float64]:
     """Return the raw scores of the rows of X, with their offset."""
-    table = read_table(model, X)
+    table = read_table(model, split_offset(X, offset)[0])
     added = read_offset(model, X, table.n_rows, offset)
     scores = table_scores(model, table, n_threads=n_threads)
     return scores if added is None else scores + added
@@ -143,7 +144,7 @@ def staged_raw_scores(
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the raw scores after each round, each in an array of its own."""
     refuse_device(model, "staged_raw")
-    table = read_table(model, X)
+    table = read_table(model, split_offset(X, offset)[0])
     if model.combine == "median":
         for n_trees in range(1, model.n_trees + 1):
             yield _median_scores(model, table, n_trees, n_threads)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import offset_names
 from arboost.errors import SchemaError
+from arboost.model.outputs import read_offset
 from arboost.model.prediction_file import write_batches
 from arboost.sources.arrow import require_pyarrow
 from arboost.sources.opening import has_columns, open_source
@@ -35,6 +37,7 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     *,
     columns_to_keep: Sequence[str] | None,
     method: str,
+    offset: str | Sequence[str] | float | None = None,
     batch_rows: int,
     n_jobs: int | None,
     kind: str | None = None,
@@ -56,13 +59,15 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
     kept = _checked_names(columns_to_keep)
-    rows = open_source(source, _columns_to_read(model, source, kept), once=True)
+    options = _offset_option(model, offset)
+    start = _offset_columns(model, offset)
+    rows = open_source(source, _columns_to_read(model, source, [*kept, *start]), once=True)
     _refuse_input(path, rows)
 
     def predicted(table: object, file: str) -> Any:
-        X, columns = _divided(table, model, kept, file)
+        X, columns = _divided(table, model, kept, file, start)
         try:
-            values = getattr(model, method)(X, n_jobs=n_jobs)
+            values = getattr(model, method)(X, **options, n_jobs=n_jobs)
         except SchemaError as error:
             raise SchemaError(f"The rows of {file!r} do not fit the model. {error}") from error
         return _record_batch(columns, _prediction_columns(model, values, method))
@@ -91,10 +96,30 @@ def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
     return list(columns_to_keep or ())
 
 
+def _offset_option(model: Any, offset: object) -> dict[str, Any]:
+    """Return the offset among the arguments of a method; raise before any row is read."""
+    fitted, names = model.schema.offset, offset_names(offset)
+    if offset is None and fitted != ():
+        return {}
+    if names == () and np.ndim(cast(Any, offset)):
+        raise TypeError(
+            "offset of predict_files names columns, or is one number for all rows, but an array "
+            "was passed. Write it into a column of the files."
+        )
+    if fitted is None or offset is None:
+        read_offset(model, None, 0, offset)  # raises what `predict` would
+    return {"offset": offset}
+
+
+def _offset_columns(model: Any, offset: object) -> list[str]:
+    """Return the columns of the offset."""
+    return list((model.schema.offset if offset is None else offset_names(offset)) or ())
+
+
 def _columns_to_read(model: Any, source: Any, kept: list[str]) -> list[str] | None:
     """Return features and kept columns; None, for all, where columns are matched by order."""
     is_selected = model.schema.names is not None and has_columns(source)
-    return [*model.schema.names, *kept] if is_selected else None
+    return list(dict.fromkeys([*model.schema.names, *kept])) if is_selected else None
 
 
 def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
@@ -113,13 +138,16 @@ def _no_rows(rows: Source, model: Any) -> Any:
 
     if rows.arrow_schema is not None:
         return rows.arrow_schema.empty_table()
-    values = np.zeros((0, model.schema.n_features))
-    names = model.schema.names
-    return values if names is None else pyarrow.table(list(values.T), list(names))
+    if model.schema.names is None:
+        return np.zeros((0, model.schema.n_features))
+    names = [*model.schema.names, *(model.schema.offset or ())]
+    return pyarrow.table([np.zeros(0)] * len(names), names)
 
 
-def _divided(table: Any, model: Any, kept: list[str], file: str) -> tuple[object, dict[str, Any]]:
-    """Return the features of a batch, and the columns to keep by name."""
+def _divided(
+    table: Any, model: Any, kept: list[str], file: str, start: list[str]
+) -> tuple[object, dict[str, Any]]:
+    """Return the features of a batch with the columns of the offset, and those to keep by name."""
     X = table[0] if isinstance(table, tuple) else table
     if not kept:
         return X, {}
@@ -131,11 +159,11 @@ def _divided(table: Any, model: Any, kept: list[str], file: str) -> tuple[object
             f"{type(X).__name__}. Pass data frames, or leave columns_to_keep out."
         )
     X = pyarrow.table(X)
-    names = model.schema.names
-    if names is None:
-        names = X.column_names
-        if len(names) != model.schema.n_features:
-            names = [name for name in names if name not in kept]
+    names = X.column_names
+    if model.schema.names is not None:
+        names = [*model.schema.names, *start]
+    elif len(names) != model.schema.n_features + len(start):
+        names = [name for name in names if name not in kept or name in start]
     columns = {name: _plain(X.column(name)) for name in selected(kept, X.column_names, file)}
     return X.select(selected(names, X.column_names, file)), columns
 

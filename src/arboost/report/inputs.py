@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads
-from arboost.data.feature_names import feature_indices, split_target
+from arboost.data.feature_names import feature_indices, split_offset, split_target
 from arboost.data.raw_columns import is_missing
 from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.model.outputs import read_offset
 from arboost.report.bootstrap import Replicates
 from arboost.report.hashing import sample_rows
 from arboost.report.models import ReportModel
@@ -109,6 +110,7 @@ class ReportOptions:
     """The optional arguments of `arboost.report.methods.report`."""
 
     sample_weight: Any = None
+    offset: Any = None
     X_train: Any = None
     y_train: Any = None
     compare: Any = None
@@ -144,7 +146,8 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     if name is None:
         name = first.schema.target
     segments, title = _segments(first, options.segments), _title(options.title, first)
-    whole = first.report_table(X)
+    rest = split_offset(X, options.offset)[0]
+    whole = first.report_table(rest)
     if whole.n_rows == 0:
         raise ValueError("X has no rows, so there is nothing to report on. Pass at least one row.")
     truth, rows, notes = _truth(first, y, whole.n_rows, target_index)
@@ -153,10 +156,15 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
         truth, rows, weight = _weighted(truth, rows, weight, notes)
     training = _training(first, options, given_y, notes)
     kept = None if len(rows) == whole.n_rows else rows
+    offsets = [_offset(one, X, whole.n_rows, options.offset) for one in models]
+    if options.offset is not None and all(one is None for one in offsets):
+        raise ValueError("offset was passed, but the model was fitted without one. Leave it out.")
     tables = [
-        whole if one is first and kept is None else one.report_table(X, kept) for one in models
+        whole if one is first and kept is None else one.report_table(rest, kept) for one in models
     ]
-    predicted = [_timed(one, X) for one in models]
+    for table, offset in zip(tables, offsets, strict=True):
+        table.offset = offset if offset is None or kept is None else offset[kept]
+    predicted = [_timed(one, rest, offset) for one, offset in zip(models, offsets, strict=True)]
     if kept is not None:
         predicted = [one.take(kept) for one in predicted]
     checked = sample_rows(len(rows), _CHECKED_ROWS)
@@ -177,9 +185,16 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     )
 
 
-def _timed(model: ReportModel, X: Any) -> Predicted:
+def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | None:
+    """Return the offset of the rows for a model that was fitted with one; None for others."""
+    if model.engine is None or model.schema.offset is None:
+        return None
+    return read_offset(model.engine, X, n_rows, offset)
+
+
+def _timed(model: ReportModel, X: Any, offset: Floats | None) -> Predicted:
     start = time.perf_counter()
-    found = model.predicted(X)
+    found = model.predicted(X, offset)
     model.timings["predict"] = time.perf_counter() - start
     return found
 

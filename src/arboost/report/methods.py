@@ -22,6 +22,7 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
     *,
     path: str | os.PathLike[str] | None = None,
     sample_weight: object = None,
+    offset: object = None,
     X_train: object = None,
     y_train: object = None,
     compare: object = None,
@@ -47,6 +48,9 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
         File to write the page to, as `Report.save` does.
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows in scores and curves; rows of weight 0 are left out.
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it; None for
+        the columns that the fit named.
     X_train, y_train : table and array, or the name of a column of X_train, optional
         Training rows, for drift between training and test, for baselines, and for the out-of-bag
         curve of a forest.
@@ -79,6 +83,7 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
 
     options = ReportOptions(
         sample_weight=sample_weight,
+        offset=offset,
         X_train=X_train,
         y_train=y_train,
         compare=compare,

@@ -173,7 +173,7 @@ class ReportModel:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            raw = raw_scores(self.engine, self.table(sample), n_threads=1)
+            raw = raw_scores(self.engine, self.table(sample), sample.offset, n_threads=1)
         if predicted.proba is None:
             values = np.asarray(predictions(self.engine, raw))
             own = values if values.ndim == 1 else values[:, self.value_column]
@@ -185,10 +185,11 @@ class ReportModel:
             given = predicted.proba
         self.is_whole = bool(np.allclose(np.asarray(given), expected, rtol=1e-9, atol=1e-12))
 
-    def stages(self, X: Any) -> Iterator[Floats]:
+    def stages(self, sample: Sample) -> Iterator[Floats]:
         """Yield the raw scores of the trees after each round."""
         assert self.engine is not None
-        return staged_raw_scores(self.engine, X, n_threads=threads(self._inner_jobs))
+        X, n_threads = self.table(sample), threads(self._inner_jobs)
+        return staged_raw_scores(self.engine, X, sample.offset, n_threads=n_threads)
 
     def raw(self, X: Any) -> Floats:
         """Return the raw scores of a model with rounds, before its link."""
@@ -200,17 +201,19 @@ class ReportModel:
         jobs: int | None = getattr(self.model, "n_jobs", self._n_jobs)
         return jobs
 
-    def call(self, method: str, X: Any, **options: Any) -> Any:
+    def call(self, method: str, X: Any, offset: Floats | None = None, **options: Any) -> Any:
         """Return the result of a public method; estimators have a number of threads themselves."""
+        if offset is not None:
+            options["offset"] = offset
         if not self.is_estimator:
             options["n_jobs"] = self._n_jobs
         return getattr(self.model, method)(X, **options)
 
-    def predicted(self, X: Any) -> Predicted:
-        """Return the predictions of a table."""
+    def predicted(self, X: Any, offset: Floats | None = None) -> Predicted:
+        """Return the predictions of a table, whose rows may have an offset."""
         if self.classes is not None:
-            return self._classified(X)
-        values = np.asarray(self.call("predict", X), dtype=np.float64)
+            return self._classified(X, offset)
+        values = np.asarray(self.call("predict", X, offset), dtype=np.float64)
         if self.alphas is not None and values.ndim > 1:
             return Predicted(values=values[:, self.value_column], quantiles=values)
         if values.ndim > 1 or self._target is not None:
@@ -218,24 +221,24 @@ class ReportModel:
             values = values.reshape(len(values), -1)[:, _checked_index(self._target, n_targets)]
         return Predicted(values=values)
 
-    def _predicted_again(self, X: Any) -> Predicted:
+    def _predicted_again(self, X: Any, offset: Floats | None) -> Predicted:
         """Return the predictions of changed rows.
 
         Where the classes of all given rows were the likeliest ones, those of changed rows are taken
         to be, which saves a second pass.
         """
         if not self._is_likeliest:
-            return self.predicted(X)
-        found = self.call("predict_proba", X)
+            return self.predicted(X, offset)
+        found = self.call("predict_proba", X, offset)
         proba = found if isinstance(found, np.ndarray) else found[self.target_index]
         return Predicted(codes=proba.argmax(axis=1), proba=proba)
 
-    def _classified(self, X: Any) -> Predicted:
+    def _classified(self, X: Any, offset: Floats | None) -> Predicted:
         proba = None
         with contextlib.suppress(AttributeError, TypeError):  # hard votes, members without any
-            found = self.call("predict_proba", X)
+            found = self.call("predict_proba", X, offset)
             proba = found if isinstance(found, np.ndarray) else found[self.target_index]
-        labels = np.asarray(self.call("predict", X))
+        labels = np.asarray(self.call("predict", X, offset))
         if labels.ndim > 1:
             labels = labels[:, self.target_index]
         codes = self.codes_of(labels)
@@ -263,7 +266,8 @@ class ReportModel:
                     n_rows += len(parts[count].places)
                     count += 1
                 places, changes = merged(sample, parts[:count])
-                predicted = self._predicted_again(self.table(sample, places, changes))
+                offset = None if sample.offset is None else sample.offset[places]
+                predicted = self._predicted_again(self.table(sample, places, changes), offset)
                 found += divided(predicted, [len(part.places) for part in parts[:count]])
                 parts = parts[count:]
         sizes = [-(-len(block.places) // step) for block in blocks]

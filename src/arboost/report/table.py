@@ -131,7 +131,14 @@ class ReportTable:
         Rows of X that the report is about; None for all.
     caller : str
         Name of the model in messages.
+
+    Attributes
+    ----------
+    offset : float64 array of shape (n_rows, n_columns), or None
+        Offset of the rows, for a model that was fitted with one.
     """
+
+    offset: Floats | None = None
 
     def __init__(
         self, X: Any, schema: Schema, rows: Index | None = None, caller: str = "the model"
@@ -213,6 +220,11 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def offset(self) -> Floats | None:
+        """Offset of these rows; None without one."""
+        return None if self.table.offset is None else self.table.offset[self.rows]
 
     def take(self, places: Index) -> Sample:
         """Return some of the rows of the sample."""

@@ -53,6 +53,9 @@ def test_offset_is_an_array_or_a_column():
     np.testing.assert_array_equal(by_name.predict_raw(NAMED), raw)
     np.testing.assert_array_equal(by_name.predict_raw(X, offset=OFFSET), raw)
     np.testing.assert_array_equal(by_array.predict_raw(NAMED[NAMES], offset=OFFSET), raw)
+    np.testing.assert_array_equal(by_array.predict_raw(NAMED, offset="log_exposure"), raw)
+    staged = list(by_array.model_.staged_raw(NAMED, offset="log_exposure"))
+    np.testing.assert_array_equal(staged[-1], raw)
     without = by_array.predict_raw(X, offset=0)
     np.testing.assert_array_equal(without + OFFSET[:, np.newaxis], raw)
 

@@ -50,6 +50,7 @@ def plot_calibration(
     *,
     n_bins: int = 10,
     sample_weight: object = None,
+    offset: object = None,
 ) -> Axes:
     """Draw a reliability curve: the share of each class over its predicted probability.
 
@@ -70,6 +71,8 @@ def plot_calibration(
         Axes to draw on; None makes a new figure.
     n_bins : int, default=10
     sample_weight : array of shape (n_rows,), optional
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it.
 
     Returns
     -------
@@ -87,7 +90,8 @@ def plot_calibration(
     check_count("n_bins", n_bins)
     classes = _classes(model)
     X, y, _ = split_target(X, y)
-    proba = np.asarray(model.predict_proba(X), dtype=np.float64)
+    options = {} if offset is None else {"offset": offset}
+    proba = np.asarray(model.predict_proba(X, **options), dtype=np.float64)
     codes = codes_of(target(y, len(proba)), classes, "y", "model").astype(np.intp)
     weight = weights(sample_weight, len(proba))
     weight = np.ones(len(proba)) if weight is None else weight

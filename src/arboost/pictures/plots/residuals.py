@@ -41,6 +41,7 @@ def plot_residuals(
     *,
     coverage: float = 0.9,
     target_index: int | None = None,
+    offset: object = None,
 ) -> Axes:
     """Draw residuals, y less prediction, over the predictions.
 
@@ -62,6 +63,8 @@ def plot_residuals(
         first and last quantile.
     target_index : int, optional
         Target to draw, of a model of several.
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it.
 
     Returns
     -------
@@ -84,7 +87,8 @@ def plot_residuals(
             f"{type(model).__name__}, a classifier. Use plot_calibration."
         )
     X, y, _ = split_target(X, y)
-    found = _predicted(model, X, coverage, target_index)
+    options = {} if offset is None else {"offset": offset}
+    found = _predicted(model, X, coverage, target_index, options)
     values = np.asarray(y) if target_index is None else np.asarray(y)[:, target_index]
     truth = numbers_of(target(values, len(found.middle)))
     residual = truth - found.middle
@@ -101,11 +105,13 @@ def plot_residuals(
     return finish(axes)
 
 
-def _predicted(model: Any, X: object, coverage: float, index: int | None) -> _Predicted:
+def _predicted(
+    model: Any, X: object, coverage: float, index: int | None, options: dict[str, object]
+) -> _Predicted:
     """Return the predictions of one target or the median, and the interval if there is one."""
     fitted = getattr(model, "model_", model)
     params = getattr(fitted, "params", {})
-    values = np.asarray(model.predict(X), dtype=np.float64)
+    values = np.asarray(model.predict(X, **options), dtype=np.float64)
     if params.get("loss") == "quantile" and values.ndim > 1:
         alphas = np.atleast_1d(np.asarray(params["alpha"], dtype=np.float64))
         middle = int(np.argmin(np.abs(alphas - _MEDIAN)))

@@ -148,8 +148,10 @@ def _shap_of(inputs: ReportInput, place: int) -> tuple[ShapOfRows | None, list[s
         if not model.is_whole:
             reason = "predictions are not those of the trees alone"
         return None, [f"SHAP values are left out: {reason}."]
-    note = f"SHAP importances are means over {len(rows):,} rows."
-    return ShapOfRows(rows, *found), [note]
+    notes = [f"SHAP importances are means over {len(rows):,} rows."]
+    if model.schema.offset is not None:
+        notes.append("SHAP values add up to the raw score of a row without its offset.")
+    return ShapOfRows(rows, *found), notes
 
 
 def _mean_shap(inputs: ReportInput, found: ShapOfRows) -> Floats:

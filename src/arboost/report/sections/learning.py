@@ -83,12 +83,12 @@ def _staged(inputs: ReportInput, place: int) -> dict[str, Any] | None:
         return None
     most = int(np.clip(_STAGED_WORK / engine.n_trees, _FEWEST_ROWS, _STAGED_ROWS))
     rows = sample_rows(inputs.n_rows, most)
-    table = model.table(inputs.tables[place].sample(rows))
+    sample = inputs.tables[place].sample(rows)
     wanted = set((_thinned(engine.n_rounds, _STAGES) + 1).tolist())
     weight = None if inputs.weight is None else inputs.weight[rows]
     rate, name = _rating(model, inputs.truth[rows], weight)
     x, y = [], []
-    for number, raw in enumerate(model.stages(table), start=1):
+    for number, raw in enumerate(model.stages(sample), start=1):
         if number in wanted:
             x.append(number)
             y.append(rate(raw))
