@@ -163,17 +163,8 @@ def cv(
         )
     started = time.monotonic()
     given = estimator._checked_params()
-    if metrics is not None:  # a misspelt name is answered before the table is read
-        own_loss = {"loss": given["loss"]} if "loss" in given else {}
-        check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
-    if not isinstance(estimator, GradientBoosting):
-        if offset is not None:
-            raise TypeError(
-                f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
-                "starts from an offset. Leave it out."
-            )
-        offset = NO_OFFSET
-    plan = _plan(estimator, given, _rows(X, y, sample_weight, offset, given))
+    _check_metrics(metrics, given, estimator)  # before the table is read
+    plan = _plan(estimator, given, _rows(estimator, X, y, sample_weight, offset, given))
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics
     found = find_metrics(named, plan.loss, n_threads)
@@ -234,9 +225,30 @@ class _Plan:
         return BinParams.of(self.params)
 
 
+def _check_metrics(
+    metrics: object, params: dict[str, Any], estimator: GradientBoosting | AdaBoost
+) -> None:
+    """Raise for a misspelt name."""
+    if metrics is not None:
+        own_loss = {"loss": params["loss"]} if "loss" in params else {}
+        check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
+
+
 def _rows(
-    X: object, y: object, weight: object, offset: object, params: dict[str, Any]
+    estimator: GradientBoosting | AdaBoost,
+    X: object,
+    y: object,
+    weight: object,
+    offset: object,
+    params: dict[str, Any],
 ) -> EngineRows:
+    if not isinstance(estimator, GradientBoosting):
+        if offset is not None:
+            raise TypeError(
+                f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
+                "starts from an offset. Leave it out."
+            )
+        offset = NO_OFFSET
     options, device = column_options(params), params["device"]
     return training_rows(X, y, weight, None, options, device=device, offset=offset)
 

@@ -123,18 +123,13 @@ def tune(
     (200,)
     """
     require_optuna()
-    _check_estimator(estimator)
+    _check_estimator(estimator, offset)
     seed = PARAMS["random_state"].check(random_state)
     n_jobs = PARAMS["n_jobs"].check(n_jobs)
     budget = Budget.of(_seconds(seconds, trials), _count(trials))
     verbose = PARAMS["verbose"].check(verbose)
     distributions = declared_space(estimator) if space is None else given_space(space, estimator)
     kind = "classifier" if is_classifier(estimator) else "regressor"
-    if offset is not None and not isinstance(estimator, GradientBoosting):
-        raise TypeError(
-            f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
-            "from an offset. Leave it out."
-        )
     rows = read_rows(X, y, sample_weight, groups, kind, offset)
     runner = trials_of(estimator, rows, _splits(rows, folds, seed), metric, n_jobs)
     if space is None:
@@ -153,11 +148,10 @@ def tune(
     fitted = clone(estimator).set_params(**params)
     if isinstance(fitted, EngineEstimator) and n_jobs is not None:
         fitted.n_jobs = n_jobs
-    arguments: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
+    by_row = {"sample_weight": sample_weight, "offset": offset}
+    arguments = {name: value for name, value in by_row.items() if value is not None}
     if groups is not None and isinstance(fitted, Stacking):
         arguments["groups"] = groups
-    if offset is not None:
-        arguments["offset"] = offset
     fitted.fit(X, y, **arguments)
     return Tuning(
         estimator=fitted,
@@ -172,12 +166,17 @@ def tune(
     )
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: Any, offset: object) -> None:
     has_methods = all(callable(getattr(estimator, one, None)) for one in ("fit", "get_params"))
     if not has_methods or isinstance(estimator, type):
         raise TypeError(
             f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: it must be an "
             "estimator, such as arboost.GradientBoostingClassifier()."
+        )
+    if offset is not None and not isinstance(estimator, GradientBoosting):
+        raise TypeError(
+            f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
+            "from an offset. Leave it out."
         )
 
 
