@@ -80,13 +80,12 @@ def read_table(
     source, targets = together(
         workers, partial(_sources, X, rows, columns, needs_y=kind is not None)
     )
-    most_bins = USUAL_BINS if isinstance(max_bins, str) else max_bins
     if tree_method == "approx":
-        most_bins = MOST_BINS
+        max_bins = MOST_BINS
     spec = StreamSpec(
         columns=rows,
         options=options,
-        max_bins=most_bins,
+        max_bins=USUAL_BINS if isinstance(max_bins, str) else max_bins,
         tree_method=tree_method,
         tree_bytes=tree_bytes,
         bundling=bundling,
@@ -96,8 +95,7 @@ def read_table(
         n_threads=n_threads,
         workers=workers,
     )
-    is_first = workers is None or workers.rank == 0
-    bars = _Bars(source, visible=verbose > 0 and is_first)
+    bars = _Bars(source, visible=verbose > 0 and (workers is None or workers.rank == 0))
     tables: list[SketchedTable] = []
 
     def binned(most: int) -> Binned:
@@ -109,12 +107,10 @@ def read_table(
 
     def truth() -> tuple[NDArray[Any] | None, NDArray[np.uint32] | None]:
         y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
-        chosen = None if y is None or choice is None else choice(y, tables[0].groups)
-        return y, chosen
+        return y, None if y is None or choice is None else choice(y, tables[0].groups)
 
     with first_warns(workers):
-        seeks = max_bins == AUTO and tree_method == "hist"
-        found = bin_for_purity(binned, truth) if seeks else binned(most_bins)
+        found = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
     return tables[0], found
 
 
