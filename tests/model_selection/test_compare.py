@@ -146,6 +146,7 @@ class WithoutWeights(LinearRegression):
         return super().fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:The .*search for the number of rounds")
 def test_groups_stay_whole_and_time_goes_forward():
     X = numbers(120)
     y, groups = classes(X), np.repeat(np.arange(12), 10)

@@ -32,6 +32,7 @@ AUTO = "auto"
 _MIN_SEARCH_ROWS = 50  # below, held-out rows are too few for a search
 _ROUNDS_WITHOUT_SEARCH = 100
 _MIN_SPLIT_ROWS = 5_000  # below, one split is too noisy: the search cross-validates
+_FIRST_STEPS = 0.5  # sum of the learning rates of the first rounds
 SEARCH_FOLDS = 5  # of the cross-validation; a search trains some or all of them
 _MIN_RATE, _MIN_RATE_ROWS = 0.025, 10_000
 _MAX_RATE = 0.1
@@ -162,6 +163,10 @@ class RoundSearch:
     n_iter_no_change: int
     n_folds: int | None
     fit_factor: int
+
+    def is_early(self, best_index: int | None) -> bool:
+        """Whether the best round of a search is one of the first, which chance can choose."""
+        return (1 + (best_index or 0)) * self.learning_rate <= _FIRST_STEPS
 
 
 def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) -> dict[str, Any]:

@@ -12,15 +12,16 @@ from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
+from arboost.errors import warn_first
 from arboost.losses import Loss
 from arboost.losses.custom import FromFunctions
 from arboost.losses.metrics import Metric, find_all
 from arboost.model.model import Model
-from arboost.params.auto import RoundSearch
+from arboost.params.auto import SEARCH_FOLDS, RoundSearch
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.progress import Bar
 from arboost.training.checkpoint import Checkpoint
-from arboost.training.held_out import search_splits, split_rows
+from arboost.training.held_out import other_splits, search_splits, split_rows
 from arboost.training.inputs import Rows, SourceT
 from arboost.training.loop import train_together
 from arboost.training.monitor import Monitor, Results, Round
@@ -169,6 +170,8 @@ def _search_and_fit(
     )
     binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
     found = _search_rounds(job, search, binned, splits, started)
+    if search.plan.is_early(found.best_index) and len(splits) == 1:
+        found = _second_look(job, search, binned, found, started)
     sets = [build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
     n_rounds = search.plan.fit_factor * (1 + (found.best_index or 0))
@@ -178,6 +181,39 @@ def _search_and_fit(
     if kept is not None:
         kept.remove()
     return fit_result(fitted, final, job.train, n_before=job.n_before, search=found)
+
+
+def _second_look(
+    job: EngineJob, search: Search, binned: Binned, first: Monitor, started: float
+) -> Monitor:
+    """Search on other held-out rows; return the search that decides.
+
+    One split of few or unequally weighted rows can end in the first rounds by chance. Where the
+    means over other splits do so, too, the first answer stands.
+    """
+    splits = other_splits(
+        job.train, job.settings.splits, job.groups, n_folds=SEARCH_FOLDS, stratify=job.stratify
+    )
+    second = _search_rounds(job, search, binned, splits, started)
+    agrees = search.plan.is_early(second.best_index)
+    rounds = [search.plan.fit_factor * (1 + (one.best_index or 0)) for one in (first, second)]
+    if job.train.weight is None and job.settings.splits.validation_split == "random":
+        pass  # chance, and nothing that the user could change
+    elif agrees:
+        warn_first(
+            f"The search for the number of rounds kept {rounds[0]}, the first ones, and a second "
+            f"look at {len(splits)} other splits agrees: on held-out rows the features say little "
+            "about the target. Look at the weights, the groups and the columns, or set "
+            "n_estimators."
+        )
+    else:
+        warn_first(
+            "The held-out rows of the search for the number of rounds scored best after "
+            f"{rounds[0]} rounds, and those of {len(splits)} other splits after {rounds[1]}, which "
+            "the model has: scores of held-out rows are noisy here, because of unequal weights, "
+            "few groups or few rows. Set n_estimators for a number of your own."
+        )
+    return first if agrees else second
 
 
 def _search_rounds(

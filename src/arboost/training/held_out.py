@@ -315,13 +315,31 @@ def search_splits(
     return (_split(rows, params, groups, stratify=stratify),)
 
 
+def other_splits(
+    rows: Rows[SourceT], params: ValidationParams, groups: object, *, n_folds: int, stratify: bool
+) -> tuple[Split, ...]:
+    """Return splits other than the one of `search_splits`: folds, or the rows before the last.
+
+    Rows in the order of time have two: that split, and the same share of rows before it.
+    """
+    if params.validation_split == "time":
+        last = _split(rows, params, groups, stratify=stratify)
+        before = last[0][: len(last[0]) - len(last[1])], last[0][len(last[0]) - len(last[1]) :]
+        return (last, before) if len(before[0]) else (last,)
+    y, of_rows = rows.y, None
+    if groups is not None:
+        of_rows = _groups_of(rows, groups)
+        n_folds = min(n_folds, len(np.unique(of_rows)))
+    counts = np.bincount(y.astype(np.intp)) if stratify else np.zeros(1)
+    stratify = stratify and of_rows is None and counts.min() > 1
+    return tuple(folds(y, n_folds, seed=params.random_state, stratify=stratify, groups=of_rows))
+
+
 def _split(
     rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
 ) -> Split:
     if groups is not None:
-        if isinstance(rows.source, Dataset) and rows.source.groups is not None:
-            groups = rows.source.groups  # of the rows of nonzero weight
-        groups = groups_of(groups, rows.source.n_rows, rows.index)
+        groups = _groups_of(rows, groups)
     return split(
         rows.y,
         how=params.validation_split,
@@ -330,6 +348,12 @@ def _split(
         stratify=stratify and params.validation_split == "random",
         groups=groups,
     )
+
+
+def _groups_of(rows: Rows[SourceT], groups: object) -> NDArray[Any]:
+    if isinstance(rows.source, Dataset) and rows.source.groups is not None:
+        groups = rows.source.groups  # of the rows of nonzero weight
+    return groups_of(groups, rows.source.n_rows, rows.index)
 
 
 def groups_of(groups: object, n_rows: int, index: Index | None) -> NDArray[Any]:
