@@ -13,7 +13,7 @@ from arboost.cli.tables import Loaded, input_label, read_table, require_columns
 from arboost.sources.file_source import FileFormat
 from arboost.sources.schemas import near_names
 
-__all__ = ["find_target", "load_model", "needed_columns", "read_rows"]
+__all__ = ["find_offset", "find_target", "load_model", "needed_columns", "read_rows"]
 
 _MOST_NAMES = 3  # in a message
 
@@ -55,14 +55,31 @@ def find_target(model: Any, given: str | None) -> str:
     return str(target)
 
 
+def find_offset(model: Any, given: Sequence[str]) -> list[str]:
+    """Return the columns of the offset: the given ones, or those of the training; often none."""
+    fitted = model.schema.offset
+    if given and fitted is None:
+        raise UsageFailure(
+            f"--offset {','.join(given)} was given, but the model was trained without an offset. "
+            "Leave it out."
+        )
+    if fitted == () and not given:
+        raise UsageFailure(
+            "the model was trained with an offset, whose columns its file does not tell. Add "
+            "--offset COLUMN."
+        )
+    return list(given or fitted or ())
+
+
 def read_rows(
     console: Console,
     model: Any,
     data: Sequence[str],
     others: Sequence[str | None],
     form: FileFormat,
+    offset: Sequence[str] = (),
 ) -> Loaded:
-    """Read the features of a model, and other columns, of which the target is the first.
+    """Read the features of a model, its offset, and other columns, the target first.
 
     Text is read with the types of the training, labels as strings where the model has strings.
     """
@@ -81,7 +98,9 @@ def read_rows(
             )
         given = [name for name in others if name is not None]
         require_columns(given[1:], names, "--weight")
-        return list(dict.fromkeys([*needed_columns(model, names, input_label(data)), *given]))
+        require_columns(offset, names, "--offset")
+        needed = needed_columns(model, names, input_label(data))
+        return list(dict.fromkeys([*needed, *offset, *given]))
 
     kinds = column_kinds(model)
     if target is not None and _has_labels(model):

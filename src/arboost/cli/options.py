@@ -21,6 +21,7 @@ __all__ = [
     "json_option",
     "model_argument",
     "model_option",
+    "offset_option",
     "output_option",
     "quiet_option",
     "row_options",
@@ -40,7 +41,7 @@ FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 # Section of the help -> options of all commands in it; others are the first section.
 _SECTIONS = {
     "Rows and columns": (
-        "held_out holdout folds refit time_column groups weight ignore drop_missing_target "
+        "held_out holdout folds refit time_column groups weight offset ignore drop_missing_target "
         "memory_limit"
     ),
     "Input": "kind delimiter decimal",
@@ -187,6 +188,24 @@ def safe_csv_option(function: F) -> F:
         help="In CSV and TSV output: put ' before texts and names that begin with =, +, -, @, tab "
         "or carriage return, which a spreadsheet would run as formulas.",
     )(function)
+
+
+def offset_option(text: str) -> Callable[[F], F]:
+    """Add --offset, the columns of the offset, one for each raw score."""
+
+    def checked(
+        _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        return tuple(split_names(value))
+
+    return click.option(
+        "--offset",
+        multiple=True,
+        metavar="COLUMN,...",
+        callback=checked,
+        help=text,
+        shell_complete=complete_columns,
+    )
 
 
 def model_option(function: F) -> F:

@@ -71,6 +71,7 @@ def evaluate_rows(
     target: str,
     *,
     weight: Any = None,
+    offset: Sequence[str] = (),
     n_jobs: int | None = None,
 ) -> Evaluation:
     """Return the scores of a model on a table with the target among its columns.
@@ -81,12 +82,14 @@ def evaluate_rows(
     table : pyarrow.Table
     target : str
     weight : array, optional
+    offset : sequence of str
+        Columns of the offset, where the model does not know them.
     n_jobs : int or None
     """
     from arboost.report.inputs import ReportOptions, read_input
     from arboost.report.sections.scores import baseline, score_rows
 
-    options = ReportOptions(sample_weight=weight, n_jobs=n_jobs)
+    options = ReportOptions(sample_weight=weight, offset=list(offset) or None, n_jobs=n_jobs)
     inputs = read_input(model, table, target, options)
     constant, text = baseline(inputs)
     base = score_rows(inputs, constant, has_replicates=False)

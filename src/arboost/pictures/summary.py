@@ -151,6 +151,9 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     base = ", ".join(number_text(float(one), 4) for one in model.base_score[:_MOST_LABELS])
     more = ", ..." if model.n_outputs > _MOST_LABELS else ""
     yield "base score", f"{base}{more}"
+    if schema.offset is not None:
+        names = [shortened(printable(name) or "''", _MAX_NAME) for name in schema.offset]
+        yield "offset", ", ".join(names[:_MOST_LABELS]) or "an array, which predictions need too"
     yield "memory", _size_text(sum(getattr(forest, name).nbytes for name in ALL_DTYPES))
 
 

@@ -13,6 +13,7 @@ from arboost.cli.options import (
     input_options,
     json_option,
     model_argument,
+    offset_option,
     quiet_option,
     run_options,
     table_arguments,
@@ -36,6 +37,7 @@ __all__ = ["command"]
     help="Weights of the rows.",
     shell_complete=complete_columns,
 )
+@offset_option("Offset of the rows; the model may know its columns.")
 @click.option(
     "--metric",
     "metrics",

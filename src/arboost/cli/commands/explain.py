@@ -11,6 +11,7 @@ from arboost.cli.options import (
     input_options,
     json_option,
     model_argument,
+    offset_option,
     output_option,
     quiet_option,
     run_options,
@@ -32,6 +33,7 @@ __all__ = ["command"]
 @click.option(
     "--row", type=int, metavar="N", help="Contributions to the prediction of row N, from 0."
 )
+@offset_option("Offset of the rows; the model may know its columns.")
 @click.option("--class", "label", metavar="LABEL", help="With --row: class to explain.")
 @click.option(
     "--top", type=click.IntRange(1), default=20, show_default=True, help="Features to show."

@@ -13,6 +13,7 @@ from arboost.cli.options import (
     input_options,
     json_option,
     model_argument,
+    offset_option,
     output_option,
     quiet_option,
     run_options,
@@ -27,6 +28,7 @@ __all__ = ["command"]
 @model_argument
 @table_arguments
 @output_option("File of predictions, by its suffix; - for the standard output.", required=True)
+@offset_option("Offset of the rows; the model may know its columns.")
 @click.option("--proba", is_flag=True, help="Class probabilities instead of labels.")
 @click.option("--raw", is_flag=True, help="Raw scores, before the link.")
 @click.option(

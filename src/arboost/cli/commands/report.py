@@ -14,6 +14,7 @@ from arboost.cli.options import (
     jobs_option,
     json_option,
     model_argument,
+    offset_option,
     output_option,
     quiet_option,
     table_arguments,
@@ -57,6 +58,7 @@ __all__ = ["command"]
 @click.option(
     "--weight", metavar="COLUMN", help="Weights of the rows.", shell_complete=complete_columns
 )
+@offset_option("Offset of the rows; the model may know its columns.")
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @input_options

@@ -12,6 +12,7 @@ from arboost.cli.options import (
     input_options,
     json_option,
     model_option,
+    offset_option,
     output_option,
     quiet_option,
     row_options,
@@ -68,6 +69,9 @@ or --set learning_rate=0.05; --help-params lists them.
     shell_complete=complete_columns,
 )
 @row_options("Hold out whole groups of this column, which is no feature.")
+@offset_option(
+    "Start of the raw scores, such as the log of an exposure; no feature. Several for classes."
+)
 @click.option(
     "--memory-limit",
     metavar="SIZE",

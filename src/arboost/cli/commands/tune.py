@@ -12,6 +12,7 @@ from arboost.cli.options import (
     jobs_option,
     json_option,
     model_option,
+    offset_option,
     output_option,
     quiet_option,
     row_options,
@@ -69,6 +70,9 @@ searched. Ctrl-C ends the search and keeps the best parameters so far.
 )
 @settings_option
 @row_options("Hold out whole groups of this column, which is no feature.")
+@offset_option(
+    "Start of the raw scores, such as the log of an exposure; no feature. Several for classes."
+)
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of search and model."
 )

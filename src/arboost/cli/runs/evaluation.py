@@ -9,7 +9,7 @@ import numpy as np
 
 from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import ModelFailure, reading_data
-from arboost.cli.model_files import find_target, load_model, read_rows
+from arboost.cli.model_files import find_offset, find_target, load_model, read_rows
 from arboost.cli.row_record import choose_rows
 from arboost.cli.scores import (
     Scored,
@@ -35,7 +35,9 @@ def evaluate(
     if getattr(loaded, "targets", ()):
         raise ModelFailure("the model has several targets, which evaluate cannot score.")
     name = find_target(loaded, target)
-    rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
+    offset = find_offset(loaded, options["offset"])
+    others = [name, options["weight"]]
+    rows = read_rows(console, loaded, data, others, options["form"], offset)
     chosen = choose_rows(console, loaded, rows, name, held_out=options["held_out"])
     rows, weight = chosen.loaded, None
     if options["weight"] is not None:
@@ -45,7 +47,9 @@ def evaluate(
             table = rows.table.drop_columns([options["weight"]])
             rows = Loaded(table, rows.label, rows.seconds, rows.paths)
     with console.phase(f"scoring {rows.table.num_rows:,} rows") as phase, reading_data():
-        found = evaluate_rows(loaded, rows.table, name, weight=weight, n_jobs=options["jobs"])
+        found = evaluate_rows(
+            loaded, rows.table, name, weight=weight, offset=offset, n_jobs=options["jobs"]
+        )
         for note in found.inputs.notes:
             console.say(note)
         scores = [*found.scores, *metric_scores(found.inputs, options["metrics"])]

@@ -18,9 +18,10 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import load_model, needed_columns, read_rows
+from arboost.cli.model_files import find_offset, load_model, needed_columns, read_rows
 from arboost.cli.outputs import check_table_output
 from arboost.cli.tables import input_label, open_rows, refuse_input
+from arboost.model.outputs import read_offset
 
 __all__ = ["explain"]
 
@@ -99,8 +100,9 @@ def _of_rows(
 ) -> dict[str, Floats]:
     """Return the importances that need rows: SHAP values, and permutation with a target."""
     target = options["target"] or model.schema.target
+    offset = find_offset(model, options["offset"])
     try:
-        loaded = read_rows(console, model, data, [target], options["form"])
+        loaded = read_rows(console, model, data, [target], options["form"], offset)
     except DataFailure:
         if options["target"] is not None or target is None:
             raise
@@ -108,7 +110,7 @@ def _of_rows(
         console.say(f"the table has no column {target!r}: no permutation importances")
     table, found = loaded.table, {}
     has_target = target is not None and target in table.column_names
-    features = table.drop_columns([target]) if has_target else table
+    features = table.drop_columns([*offset, *([target] if has_target else [])])
     with console.phase("SHAP values") as phase, reading_data():
         some = _sampled(features, _SHAP_ROWS)
         try:
@@ -123,7 +125,7 @@ def _of_rows(
         with console.phase("permutation importances") as phase, reading_data():
             some = _sampled(table, _PERMUTED_ROWS)
             found["permutation"] = model.importances(
-                "permutation", some, target, n_jobs=options["jobs"]
+                "permutation", some, target, offset=offset or None, n_jobs=options["jobs"]
             )
             phase.result = (
                 f"permutation importances of {some.num_rows:,} rows in "
@@ -174,8 +176,8 @@ def _importance_table(rows: list[dict[str, Any]], kinds: list[str], lengths: lis
 
 
 def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[str, Any]) -> None:
-    number = options["row"]
-    loaded = read_rows(console, model, data, [], options["form"])
+    number, offset = options["row"], find_offset(model, options["offset"])
+    loaded = read_rows(console, model, data, [], options["form"], offset)
     if not 0 <= number < loaded.table.num_rows:
         raise UsageFailure(
             f"--row {number} is not there: {loaded.label} has the rows 0 to "
@@ -184,16 +186,19 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
     row = loaded.table.slice(number, 1)
     with reading_data():
         try:
-            values = model.shap_values(row, n_jobs=options["jobs"])[0]
+            values = model.shap_values(row.drop_columns(offset), n_jobs=options["jobs"])[0]
         except TypeError as error:
             raise ModelFailure(str(error)) from error
         values = values.reshape(len(values), -1)
         base = np.atleast_1d(model.expected_value(n_jobs=options["jobs"]))
         column, name = _column(model, base + values.sum(axis=0), options["label"])
-        prediction = model.predict(row, n_jobs=options["jobs"])[0]
+        start: dict[str, Any] = {"offset": offset} if offset else {}
+        prediction = model.predict(row, **start, n_jobs=options["jobs"])[0]
+        added = read_offset(model, row, 1, offset or None)
     names = list(model.feature_names)
     shown = [row.column(name)[0].as_py() if name in row.column_names else None for name in names]
-    total = float(base[column] + values[:, column].sum())
+    of_row = 0.0 if added is None else float(added[0, min(column, added.shape[1] - 1)])
+    total = float(base[column] + values[:, column].sum() + of_row)
     order = np.argsort(-np.abs(values[:, column]), kind="stable")
     steps = [(names[i], shown[i], float(values[i, column])) for i in order]
     console.emit(
@@ -202,6 +207,7 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
             "prediction": prediction,
             "output": name,
             "expected_value": float(base[column]),
+            **({"offset": of_row} if offset else {}),
             "score": total,
             "contributions": [
                 {"feature": feature, "value": value, "shap": shap} for feature, value, shap in steps
@@ -215,7 +221,7 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
         waterfall(
             title,
             float(base[column]),
-            steps[: options["top"]],
+            [*([("offset", of_row, of_row)] if offset else []), *steps[: options["top"]]],
             total,
             console.width,
             has_blocks=console.has_blocks,

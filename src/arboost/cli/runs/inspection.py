@@ -102,6 +102,7 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
         "bytes": os.path.getsize(path),
         "kind": model.kind,
         "target": model.schema.target,
+        "offset": None if model.schema.offset is None else list(model.schema.offset),
         "features": list(model.feature_names),
         "classes": None if classes is None else classes,
     }

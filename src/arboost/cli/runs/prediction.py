@@ -16,9 +16,16 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import load_model, needed_columns
+from arboost.cli.model_files import find_offset, load_model, needed_columns
 from arboost.cli.outputs import check_table_output
-from arboost.cli.tables import MOST_ROWS, input_label, open_rows, refuse_input, resolve_names
+from arboost.cli.tables import (
+    MOST_ROWS,
+    input_label,
+    open_rows,
+    refuse_input,
+    require_columns,
+    resolve_names,
+)
 
 __all__ = ["predict"]
 
@@ -76,11 +83,13 @@ def _write(
     from arboost.model.predict_files import predict_to_file
 
     kept: list[str] = []
+    offset = find_offset(model, options["offset"])
 
     def columns(names: list[str]) -> list[str]:
         features = needed_columns(model, names, input_label(data))
         kept.extend(resolve_names(options["keep"], names, "--keep"))
-        return list(dict.fromkeys([*features, *kept]))
+        require_columns(offset, names, "--offset")
+        return list(dict.fromkeys([*features, *offset, *kept]))
 
     stream, paths = open_rows(
         console,
@@ -99,6 +108,7 @@ def _write(
                 path,
                 columns_to_keep=kept,
                 method=method,
+                offset=offset or None,
                 batch_rows=MOST_ROWS,
                 n_jobs=options["jobs"],
                 kind=options["output_format"] or ("csv" if options["output"] == "-" else None),

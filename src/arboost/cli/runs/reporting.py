@@ -13,7 +13,7 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import find_target, load_model, read_rows
+from arboost.cli.model_files import find_offset, find_target, load_model, read_rows
 from arboost.cli.options import split_names
 from arboost.cli.outputs import check_output
 from arboost.cli.row_record import choose_rows
@@ -37,7 +37,9 @@ def report(
     name = find_target(loaded, target)
     segments = split_names(options["segments"])
     _check_segments(loaded, segments)
-    rows = read_rows(console, loaded, data, [name, options["weight"]], options["form"])
+    offset = find_offset(loaded, options["offset"])
+    given = [name, options["weight"]]
+    rows = read_rows(console, loaded, data, given, options["form"], offset)
     others = [model, *rows.paths, *([] if options["compare"] is None else [options["compare"]])]
     refuse_input(output, others)
     chosen = choose_rows(console, loaded, rows, name, held_out=options["held_out"])
@@ -54,6 +56,7 @@ def report(
                 table,
                 name,
                 sample_weight=weight,
+                offset=offset or None,
                 X_train=train,
                 compare=other,
                 segments=segments or None,

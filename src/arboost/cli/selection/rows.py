@@ -27,6 +27,8 @@ class RowOptions:
     task : str or None
     weight, groups, time_column : str or None
         Columns that are no features.
+    offset : tuple of str
+        Columns of the offset, which are no features.
     ignore : tuple of str
     drop_missing_target : bool
     """
@@ -40,6 +42,7 @@ class RowOptions:
     ignore: tuple[str, ...]
     drop_missing_target: bool
     time_column: str | None = None
+    offset: tuple[str, ...] = ()
 
     def named(self) -> dict[str, str]:
         """Return the columns with a role, by option."""
@@ -79,13 +82,14 @@ def read_selected(console: Console, options: RowOptions) -> SelectedRows:
     named = options.named()
     if options.time_column is not None and options.groups is not None:
         raise UsageFailure("--time-column and --groups are two splits: use one of them.")
-    for option, name in named.items():
+    for option, name in [*named.items(), *(("--offset", one) for one in options.offset)]:
         if option != "--target" and name == options.target:
             raise UsageFailure(f"{option} {name} is also the target. Use another column.")
     loaded = read_table(console, options.data, form=options.form)
     names = loaded.table.column_names
     for option, name in named.items():
         require_columns([name], names, option)
+    require_columns(options.offset, names, "--offset")
     left_out = set(resolve_names(options.ignore, names, "--ignore"))
     if options.target in left_out:
         raise UsageFailure(f"--ignore {options.target} is also the target. Leave it out.")
@@ -96,7 +100,7 @@ def read_selected(console: Console, options: RowOptions) -> SelectedRows:
     if options.time_column is not None:
         table = in_time_order(console, table, options.time_column)
     kept = [name for name in names if name not in left_out]
-    if len(kept) == 1:
+    if not set(kept) - {options.target, *options.offset}:
         raise DataFailure(f"{loaded.label} has no column but the target. Add features.")
     task = find_task(table.column(options.target), options.target, options.task)
     console.say(f"task: {task.name} ({task.reason})")

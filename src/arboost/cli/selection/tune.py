@@ -23,7 +23,7 @@ from arboost.cli.parameters import check_parameters
 from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.selection.rows import RowOptions, SelectedRows, read_selected
 from arboost.cli.tables import format_options, refuse_input
-from arboost.cli.training.fit import as_failures
+from arboost.cli.training.fit import as_failures, check_offset_model
 
 __all__ = ["TuneOptions", "tune_model"]
 
@@ -81,12 +81,13 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
     from arboost.model_selection.search import require_optuna
 
     require_optuna()
+    check_offset_model(rows.offset, options.model)
     selected = read_selected(console, rows)
     inputs = [*selected.loaded.paths, *options.settings]
     refuse_input(options.output, inputs)
     if options.params_out is not None:
         refuse_input(options.params_out, inputs)
-    found, seconds = _searched(console, selected, options)
+    found, seconds = _searched(console, selected, rows, options)
     hashes = row_hashes(selected.X, selected.X.column_names)
     record = RowRecord.of(selected.target, RowSample(hashes))
     n_bytes = save_model(found.estimator, options.output, record)
@@ -97,7 +98,9 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
         _show(console, found, rows, options, n_bytes)
 
 
-def _searched(console: Console, selected: SelectedRows, options: TuneOptions) -> tuple[Any, float]:
+def _searched(
+    console: Console, selected: SelectedRows, rows: RowOptions, options: TuneOptions
+) -> tuple[Any, float]:
     """Return the result of the search and its seconds."""
     from arboost.model_selection.tune import tune
     from arboost.progress import steps_reported
@@ -120,6 +123,7 @@ def _searched(console: Console, selected: SelectedRows, options: TuneOptions) ->
             folds="auto" if options.folds is None else options.folds,
             metric=options.metric,
             sample_weight=selected.weight,
+            offset=list(rows.offset) or None,
             groups=selected.groups,
             random_state=options.seed,
             n_jobs=options.jobs,
@@ -160,6 +164,7 @@ def _next_command(rows: RowOptions, options: TuneOptions) -> str:
     if options.seed:
         given["--seed"] = str(options.seed)
     words = [f"{option} {shlex.quote(one)}" for option, one in given.items() if one is not None]
+    words += [f"--offset {shlex.quote(name)}" for name in rows.offset]
     words += [f"--ignore {shlex.quote(name)}" for name in rows.ignore]
     if rows.drop_missing_target:
         words.append("--drop-missing-target")

@@ -50,6 +50,7 @@ def train_in_batches(console: Console, options: TrainOptions, started: float) ->
         ("--target", options.target),
         ("--weight", options.weight),
         ("--groups", options.groups),
+        *(("--offset", one) for one in options.offset),
     ):
         if name is not None:
             require_columns([name], names, option)
@@ -62,6 +63,7 @@ def train_in_batches(console: Console, options: TrainOptions, started: float) ->
         target=options.target,
         weight=options.weight,
         groups=options.groups,
+        offset=options.offset,
         dropped=frozenset(dropped),
     )
     estimator, seconds = _fit(console, plan, options, names, label)
@@ -181,7 +183,7 @@ def _fit(
         kept = [name for name in names if name not in plan.dropped]
         source, _ = open_rows(console, options.data, form=options.form, columns=kept)
     has_groups = plan.groups is not None and plan.splits_rows and plan.takes(estimator, "groups")
-    arguments = {"groups": plan.groups} if has_groups else {}
+    arguments = plan.starts | ({"groups": plan.groups} if has_groups else {})
     if plan.groups is not None and not has_groups:
         raise UsageFailure("--groups is for early stopping here: leave it or --memory-limit out.")
     limit = options.memory_limit or "auto"

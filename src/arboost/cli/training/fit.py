@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from arboost.cli.errors import DataFailure, UsageFailure
 from arboost.cli.models import MODELS, declarations, new_estimator
 from arboost.errors import MissingPackageError
 
-__all__ = ["FitPlan", "as_failures", "fit_rows"]
+__all__ = ["FitPlan", "as_failures", "check_offset_model", "fit_rows"]
 
 _FEWEST_TREES = 50  # all of which draw one row in 10 billion
 
@@ -32,6 +32,8 @@ class FitPlan:
     target : str
     weight, groups : str or None
         Columns of weights and groups, which are no features.
+    offset : tuple of str
+        Columns of the offset, which are no features.
     dropped : frozenset of str
         Other columns that are no features.
     by_time : bool
@@ -44,13 +46,23 @@ class FitPlan:
     target: str
     weight: str | None = None
     groups: str | None = None
+    offset: tuple[str, ...] = ()
     dropped: frozenset[str] = frozenset()
     by_time: bool = False
 
     def features(self, names: list[str]) -> list[str]:
         """Return the columns that are features, in their order."""
-        left_out = {self.target, self.weight, self.groups, *self.dropped}
+        left_out = {self.target, self.weight, self.groups, *self.offset, *self.dropped}
         return [name for name in names if name not in left_out]
+
+    def rows(self, table: Any) -> Any:
+        """Return the columns that an estimator reads by name: features, offset and target."""
+        return table.select([*self.features(table.column_names), *self.offset, self.target])
+
+    @property
+    def starts(self) -> dict[str, Any]:
+        """The offset among the arguments of `fit`, where there is one."""
+        return {"offset": list(self.offset)} if self.offset else {}
 
     def new_estimator(self) -> Any:
         """Return an estimator whose own validation holds out rows as the command does.
@@ -97,6 +109,15 @@ class FitPlan:
         return argument in inspect.signature(estimator.fit).parameters
 
 
+def check_offset_model(offset: Sequence[str], model: str) -> None:
+    """Raise UsageFailure for --offset with a model that starts from none."""
+    if offset and MODELS[model].module != "boosting":
+        raise UsageFailure(
+            f"--offset is for gradient_boosting, whose trees are added to it, but the model is "
+            f"{model}. Leave it out, or use --model gradient_boosting."
+        )
+
+
 def fit_rows(
     console: Console, plan: FitPlan, table: Any, label: str = "", watched: Any = None
 ) -> tuple[Any, float]:
@@ -117,15 +138,14 @@ def fit_rows(
 
     with console.phase(f"loading {plan.model}"):
         estimator = plan.new_estimator()
-    names = plan.features(table.column_names)
-    X = table.select([*names, plan.target])
-    options: dict[str, Any] = {}
+    X = plan.rows(table)
+    options = plan.starts
     if plan.splits_rows:
         if plan.groups is not None and plan.takes(estimator, "groups"):
             options["groups"] = table.column(plan.groups).to_numpy()
     elif watched is not None and plan.takes(estimator, "eval_set"):
-        rows = watched.select([*names, plan.target])
-        options["eval_set"] = [(rows, plan.target, *_weights(plan, watched))]
+        rows = (plan.rows(watched), plan.target, *_weights(plan, watched))
+        options["eval_set"] = [rows]
         options["eval_names"] = ["held-out"]
     before = f"{label}: " if label else ""
     with console.phase(f"{before}binning") as phase, as_failures(plan.params):

@@ -19,7 +19,7 @@ from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.scores import Evaluation, evaluate_rows, fold_scores
 from arboost.cli.tables import Loaded, read_table, refuse_input, require_columns, resolve_names
 from arboost.cli.training.batches import fits_in_memory, train_in_batches
-from arboost.cli.training.fit import FitPlan, fit_rows
+from arboost.cli.training.fit import FitPlan, check_offset_model, fit_rows
 from arboost.cli.training.rows import Split, check_weights, divide, folds_of, in_time_order
 from arboost.cli.training.summary import Trained, show_training
 from arboost.cli.training.task import Task, find_task, with_target
@@ -58,6 +58,7 @@ class TrainOptions:
     time_column: str | None
     groups: str | None
     weight: str | None
+    offset: tuple[str, ...]
     ignore: tuple[str, ...]
     drop_missing_target: bool
     memory_limit: str | None
@@ -94,8 +95,11 @@ class TrainOptions:
             raise UsageFailure("--refit with --holdout 0 would train twice: leave it out.")
         if self.time_column is not None and self.groups is not None:
             raise UsageFailure("--time-column and --groups are two splits: use one of them.")
-        own = {"--weight": self.weight, "--groups": self.groups, "--time-column": self.time_column}
-        for option, name in own.items():
+        own: list[tuple[str, str | None]]
+        own = [("--weight", self.weight), ("--groups", self.groups)]
+        own += [("--time-column", self.time_column), *(("--offset", one) for one in self.offset)]
+        check_offset_model(self.offset, self.model)
+        for option, name in own:
             if name == self.target:
                 raise UsageFailure(f"{option} {name} is also the target. Use another column.")
         self.values(TASKS if self.task is None else (self.task,))
@@ -191,6 +195,7 @@ def _prepared(console: Console, options: TrainOptions, loaded: Loaded) -> _Run:
         ("--weight", options.weight),
         ("--groups", options.groups),
         ("--time-column", options.time_column),
+        *(("--offset", one) for one in options.offset),
     ):
         if name is not None:
             require_columns([name], names, option)
@@ -214,6 +219,7 @@ def _prepared(console: Console, options: TrainOptions, loaded: Loaded) -> _Run:
         target=options.target,
         weight=options.weight,
         groups=options.groups,
+        offset=options.offset,
         dropped=frozenset(dropped),
         by_time=options.time_column is not None,
     )
@@ -315,11 +321,9 @@ def _fit(run: _Run, table: Any, label: str = "", watched: Any = None) -> Any:
 
 def _score(run: _Run, estimator: Any, table: Any) -> Evaluation:
     plan = run.plan
-    names = plan.features(table.column_names)
     weight = None if plan.weight is None else table.column(plan.weight).to_numpy()
     with run.console.phase(f"scoring {table.num_rows:,} rows") as phase, reading_data():
-        rows = table.select([*names, plan.target])
-        evaluation = evaluate_rows(estimator, rows, plan.target, weight=weight)
+        evaluation = evaluate_rows(estimator, plan.rows(table), plan.target, weight=weight)
         seconds = phase.seconds
     run.seconds["scoring"] = run.seconds.get("scoring", 0.0) + seconds
     return evaluation
