@@ -168,7 +168,7 @@ def _check_sum(model: Model, method: str) -> None:
     if model.combine == "median":
         raise TypeError(
             f"{method} was asked of a model whose trees are combined by a weighted median, as "
-            "AdaBoostRegressor does: SHAP values are defined for sums and means of trees only. Use "
+            "AdaBoostRegressor does: exact tree SHAP needs a sum or a mean of trees. Use "
             "a forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
         )
 

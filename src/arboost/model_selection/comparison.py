@@ -164,9 +164,10 @@ class Comparison:
         """Return the lines below the table: ties, the shared binning, failures."""
         lines = []
         if sum(one.is_tied for one in self.models) > 1:
-            lines.append("* not told apart from the best model: less than 2 standard errors.")
+            lines.append("* tied with the best model (difference below 2 standard errors)")
         if self.binning_seconds:
-            lines.append(f"Shared binning, part of no fit: {seconds_text(self.binning_seconds)} s.")
+            seconds = seconds_text(self.binning_seconds)
+            lines.append(f"Binning, shared by all fits and not included above: {seconds} s.")
         for one in self.models:
             reasons = dict.fromkeys(one.failures.values())
             n_failed = len(one.failures)

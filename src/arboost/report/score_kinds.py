@@ -162,8 +162,8 @@ RANK_SCORES = (
         "ROC AUC",
         "auc",
         higher_is_better=True,
-        text="Probability that a row of the class gets a higher score than a row of another: 0.5 "
-        "is chance, 1 is perfect. Of several classes, the mean weighted by their shares.",
+        text="Probability that a random positive row scores above a random negative one: 0.5 is "
+        "chance, 1 is perfect. Multiclass: one-vs-rest, weighted by class frequency.",
     ),
     ScoreKind(
         "average precision",

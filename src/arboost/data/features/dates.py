@@ -44,7 +44,7 @@ class ReadDates(NamedTuple):
     format : str
         One of `FAMILIES`, or a format of `datetime.strptime`.
     seconds : float64 array of shape (n_levels,)
-        Since 1970 in UTC, NaN for blank strings.
+        Seconds from 1970 on, in UTC; NaN for blank strings.
     """
 
     format: str

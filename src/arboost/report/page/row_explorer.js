@@ -122,11 +122,17 @@
             ".",
           ),
         ]
-      : h("p", { class: "muted" }, "No change of one or two of its values gives another answer.");
+      : h("p", { class: "muted" }, "No change of one or two of its values gives another prediction.");
     return h(
       "div",
       { class: "card flip" },
-      h("h3", {}, "Nearest change that flips the answer"),
+      h(
+        "h3",
+        {},
+        report.payload.task === "regression"
+          ? "Smallest change that moves the prediction by one residual standard deviation"
+          : "Smallest change that flips the prediction",
+      ),
       text,
       model.flip_rule && h("p", { class: "note" }, model.flip_rule),
     );

@@ -82,7 +82,7 @@
     applies: () => report.models.some((model) => model.segments && model.segments.list.length),
     lede: (model) =>
       model.segments
-        ? `${model.segments.n_segments > model.segments.list.length ? `${model.segments.list.length} of ${format.count(model.segments.n_segments)} parts` : "Parts"} of the rows by one column each, the worst ${model.segments.metric} first. Vertical line: all rows, ${format.score(model.segments.overall)}. Orange: worse than all rows.`
+        ? `The ${model.segments.n_segments > model.segments.list.length ? `${model.segments.list.length} worst of ${format.count(model.segments.n_segments)}` : model.segments.list.length} single-column segments, by ${model.segments.metric}. Vertical line: all rows, ${format.score(model.segments.overall)}. Orange: worse than all rows.`
         : null,
     build(body, model) {
       if (!model.segments) return;

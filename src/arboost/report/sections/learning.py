@@ -98,8 +98,8 @@ def _staged(inputs: ReportInput, place: int) -> dict[str, Any] | None:
         "y": name,
         "series": series,
         "best": None,
-        "note": f"Scores of the first rounds on rows of this report ({len(rows):,}): they show, "
-        "but did not choose, the number of rounds.",
+        "note": f"Score after each round on this report's {len(rows):,} rows, which were not used "
+        "to choose the number of rounds.",
     }
 
 

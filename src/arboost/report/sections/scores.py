@@ -225,7 +225,9 @@ def baseline(inputs: ReportInput) -> tuple[Predicted, str]:
     shares = counts / counts.sum()
     codes = np.full(n_rows, int(shares.argmax()), np.intp)
     proba = np.broadcast_to(shares, (n_rows, len(shares)))
-    text = f"always the most frequent class{of}; as probabilities the class shares"
+    text = (
+        f"always predicts the most frequent class{of}, with the class frequencies as probabilities"
+    )
     return Predicted(codes=codes, proba=proba), text
 
 
