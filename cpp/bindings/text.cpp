@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>  // iota
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -89,9 +90,32 @@ struct LevelIndex {
   StringSet strings;
 };
 
+// Levels of all batches so far, numbered in the order of their first occurrence: the strings of a
+// text without rows.
+struct LevelSet {
+  Text text;
+};
+
 std::vector<std::string_view> strings_of(const Vector<std::uint8_t>& bytes,
-                                         const Vector<std::int64_t>& offsets) {
-  return checked_strings({bytes.data(), bytes.size()}, {offsets.data(), offsets.size()});
+                                         const Vector<std::int64_t>& offsets, bool ascend = true) {
+  return checked_strings({bytes.data(), bytes.size()}, {offsets.data(), offsets.size()}, ascend);
+}
+
+Owned<std::int32_t> add_strings(LevelSet& set, const Vector<std::uint8_t>& bytes,
+                                const Vector<std::int64_t>& offsets) {
+  std::vector<std::int32_t> numbers;
+  for (const auto text : strings_of(bytes, offsets, false))
+    numbers.push_back(set.text.strings.add(text));
+  return to_numpy(std::move(numbers));
+}
+
+std::tuple<Owned<std::uint8_t>, Owned<std::int64_t>, Owned<std::int32_t>> sorted_set(
+    LevelSet& set) {
+  set.text.codes.resize(set.text.strings.size());
+  std::iota(set.text.codes.begin(), set.text.codes.end(), 0);
+  auto found = levels(set.text);
+  set.text.codes = {};
+  return found;
 }
 
 }  // namespace
@@ -116,6 +140,31 @@ void bind_text(nb::module_& m) {
                                                     text.codes.begin(), text.codes.end(), -1));
                    })
       .def_prop_ro("n_rows", [](const Text& text) { return text.codes.size(); });
+
+  nb::class_<LevelSet>(m, "LevelSet", "Strings, numbered in the order of their first occurrence.")
+      .def(nb::init<>())
+      .def(
+          "add_text",
+          [](LevelSet& set, const Text& text) {
+            return to_numpy(add_rows(set.text.strings, text));
+          },
+          "text"_a, "Number of each row's string, a new one for a new string; -1 is missing.",
+          nb::rv_policy::automatic)
+      .def("add", &add_strings, "bytes"_a, "offsets"_a,
+           "Number of each of these strings, a new one for a new string.", nb::rv_policy::automatic)
+      .def("levels", &sorted_set,
+           "(bytes, offsets, places): the strings, sorted by their bytes, and the place of each "
+           "number among them.",
+           nb::rv_policy::automatic)
+      .def(
+          "strings",
+          [](const LevelSet& set) {
+            Strings all = in_order(set.text.strings);
+            return std::pair(to_numpy(std::move(all.bytes)), to_numpy(std::move(all.offsets)));
+          },
+          "(bytes, offsets) of the strings by number.", nb::rv_policy::automatic)
+      .def_prop_ro("n_bytes", [](const LevelSet& set) { return set.text.strings.n_bytes(); })
+      .def("__len__", [](const LevelSet& set) { return set.text.strings.size(); });
 
   nb::class_<LevelIndex>(m, "LevelIndex", "Hash table of known levels.")
       .def(

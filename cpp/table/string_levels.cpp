@@ -144,7 +144,10 @@ Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes) {
     present.push_back(code);
   }
   sort_by_bytes(text.strings, present);
+  std::size_t n_bytes = 0;
+  for (const std::int32_t i : present) n_bytes += text.strings[static_cast<std::size_t>(i)].size();
   Strings levels;
+  levels.bytes.reserve(n_bytes);
   levels.offsets.reserve(present.size() + 1);
   levels.offsets.push_back(0);
   for (std::size_t i = 0; i < present.size(); ++i) {
@@ -157,6 +160,32 @@ Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes) {
   for (std::size_t i = 0; i < codes.size(); ++i)
     codes[i] = text.codes[i] < 0 ? -1 : place[static_cast<std::size_t>(text.codes[i])];
   return levels;
+}
+
+std::vector<std::int32_t> add_rows(StringSet& known, const Text& text) {
+  std::vector<std::int32_t> number(text.strings.size(), -1);
+  std::vector<std::int32_t> codes(text.codes.size(), -1);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (text.codes[i] < 0) continue;
+    const auto own = static_cast<std::size_t>(text.codes[i]);
+    if (number[own] < 0) number[own] = known.add(text.strings[own]);
+    codes[i] = number[own];
+  }
+  return codes;
+}
+
+Strings in_order(const StringSet& strings) {
+  Strings all;
+  std::size_t n_bytes = 0;
+  for (std::size_t i = 0; i < strings.size(); ++i) n_bytes += strings[i].size();
+  all.bytes.reserve(n_bytes);
+  all.offsets.reserve(strings.size() + 1);
+  all.offsets.push_back(0);
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    all.bytes.insert(all.bytes.end(), strings[i].begin(), strings[i].end());
+    all.offsets.push_back(static_cast<std::int64_t>(all.bytes.size()));
+  }
+  return all;
 }
 
 std::vector<std::int32_t> look_up(const StringSet& known, const Text& text) {
@@ -172,7 +201,7 @@ std::vector<std::int32_t> look_up(const StringSet& known, const Text& text) {
 }
 
 std::vector<std::string_view> checked_strings(std::span<const std::uint8_t> bytes,
-                                              std::span<const std::int64_t> offsets) {
+                                              std::span<const std::int64_t> offsets, bool ascend) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != size)
     throw std::invalid_argument("levels that do not fill their bytes");
@@ -183,7 +212,7 @@ std::vector<std::string_view> checked_strings(std::span<const std::uint8_t> byte
     if (offsets[i] < 0 || offsets[i] > offsets[i + 1] || offsets[i + 1] > size)
       throw std::invalid_argument("a level outside its bytes");
     strings.emplace_back(text + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
-    if (i > 0 && strings[i - 1] >= strings[i])
+    if (ascend && i > 0 && strings[i - 1] >= strings[i])
       throw std::invalid_argument("levels that are not in ascending order");
   }
   return strings;

@@ -19,6 +19,11 @@ class StringSet {
   std::int32_t find(std::string_view text) const;
   std::string_view operator[](std::size_t number) const;
   std::size_t size() const { return ends_.size(); }
+  // Memory of the strings and of their table.
+  std::size_t n_bytes() const {
+    return bytes_.capacity() + ends_.capacity() * sizeof(std::size_t) +
+           slots_.capacity() * sizeof(Slot);
+  }
 
  private:
   struct Slot {
@@ -49,12 +54,19 @@ struct Strings {
 // that order, -1 where it is missing.
 Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes);
 
+// Each row's number in `known`, to which new strings are added; -1 where it is missing.
+std::vector<std::int32_t> add_rows(StringSet& known, const Text& text);
+
+// All strings in the order of their numbers.
+Strings in_order(const StringSet& strings);
+
 // Each row's number in `known`, -1 where it is missing or unknown.
 std::vector<std::int32_t> look_up(const StringSet& known, const Text& text);
 
 // Views of strings from an untrusted source. Throws std::invalid_argument unless they fill the
-// bytes one after the other and ascend strictly.
+// bytes one after the other and, where they `ascend`, each is above the one before.
 std::vector<std::string_view> checked_strings(std::span<const std::uint8_t> bytes,
-                                              std::span<const std::int64_t> offsets);
+                                              std::span<const std::int64_t> offsets,
+                                              bool ascend = true);
 
 }  // namespace arboost

@@ -265,8 +265,12 @@ class Levels:
         """Return the level of a code."""
         if self.offsets is None:
             return float(self.values[code])
-        text = self.values[self.offsets[code] : self.offsets[code + 1]].tobytes()
-        return text.decode("utf-8", "backslashreplace")
+        return self.text(code).decode("utf-8", "backslashreplace")
+
+    def text(self, code: int) -> bytes:
+        """Return the level of a code of a column of strings, in UTF-8."""
+        assert self.offsets is not None
+        return self.values[self.offsets[code] : self.offsets[code + 1]].tobytes()
 
     def texts(self) -> list[bytes]:
         """Return all levels of a column of strings, in UTF-8."""

@@ -242,3 +242,24 @@ def test_codes_of_no_rows():
     assert empty.first_slot.tolist() == [0, 2, 5]
     with pytest.raises(ValueError, match="every feature"):
         empty.add_missing(np.array([1], np.uint8))
+
+
+def test_level_sets():
+    """Strings keep their numbers from part to part; levels are sorted, whatever the parts."""
+    known = core.LevelSet()
+    parts = [["b", None, "a", "b"], ["c", "a", ""], [None]]
+    texts = [core.Text.of_objects(part)[0] for part in parts]
+    assert [known.add_text(text).tolist() for text in texts] == [[0, -1, 1, 0], [2, 1, 3], [-1]]
+    assert len(known) == 4
+    assert known.n_bytes > 0
+    values, offsets = known.strings()
+    assert (bytes(values), offsets.tolist()) == (b"bac", [0, 1, 2, 3, 3])
+    values, offsets, places = known.levels()
+    assert (bytes(values), offsets.tolist(), places.tolist()) == (
+        b"abc",
+        [0, 0, 1, 2, 3],
+        [2, 1, 3, 0],
+    )
+    assert known.add(values, offsets).tolist() == [3, 1, 0, 2]
+    with pytest.raises(ValueError, match="outside its bytes"):
+        known.add(values, np.array([0, 5, 3]))

@@ -66,14 +66,15 @@ def recognised(levels: Levels, wanted: str | None) -> ReadDates | str:
     wanted : str or None
         "auto", one format, or None for no dates.
     """
-    texts = [text for text in levels.texts() if text.strip()] if wanted else []
-    if wanted is None or not texts:
+    codes = range(len(levels) if wanted else 0)
+    first = next((text for code in codes if (text := levels.text(code)).strip()), None)
+    if wanted is None or first is None:
         return ""
     formats: Sequence[str] = (wanted,)
     if wanted in ("auto", *FAMILIES):
-        if _parts(texts[0], _YEAR_FIRST):
+        if _parts(first, _YEAR_FIRST):
             formats = ("iso",)
-        elif not _parts(texts[0], _YEAR_LAST):
+        elif not _parts(first, _YEAR_LAST):
             return ""
         elif wanted == "auto":
             formats = ("dayfirst", "monthfirst")

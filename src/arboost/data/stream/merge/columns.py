@@ -7,7 +7,7 @@ own batches, and all of them join the parts of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,8 +53,8 @@ class ColumnPart(NamedTuple):
     ----------
     kinds : list of BatchKinds
         Of the batches with a kind that was new to the worker.
-    levels : dict of int to list
-        Levels of each category, by provisional code.
+    levels : dict of int to pair of arrays
+        Levels of each category, by provisional code: bytes and offsets.
     n_present : dict of int to int
         Number of strings of each category.
     inexact : set of int
@@ -64,7 +64,7 @@ class ColumnPart(NamedTuple):
     """
 
     kinds: list[BatchKinds]
-    levels: dict[int, list[object]]
+    levels: dict[int, tuple[NDArray[np.uint8], NDArray[np.int64]]]
     n_present: dict[int, int]
     inexact: set[int]
     orders: dict[int, list[Order]]
@@ -84,7 +84,7 @@ class ColumnMerge:
         self._options = options
         self._kinds = None if header is None else ColumnKinds(header, options, is_part=True)
         self._seen: list[BatchKinds] = []
-        self._codes: dict[int, dict[object, int]] = {}  # of levels, by category
+        self._levels: dict[int, core.LevelSet] = {}  # by category; numbers as their bytes
         self._n_present: dict[int, int] = {}
         self._inexact: set[int] = set()
         self._orders: dict[int, list[Order]] = {}
@@ -118,7 +118,7 @@ class ColumnMerge:
 
     def part(self) -> ColumnPart:
         """Return the columns of all batches so far, for other workers."""
-        levels = {i: list(known) for i, known in self._codes.items()}
+        levels = {i: known.strings() for i, known in self._levels.items()}
         return ColumnPart(self._seen, levels, self._n_present, self._inexact, self._orders)
 
     def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
@@ -133,8 +133,8 @@ class ColumnMerge:
             whole._join(whole._kinds, part)
         merged = whole.finish()
         codes = {
-            i: merged.codes[i][[whole._codes[i][value] for value in own]]
-            for i, own in self._codes.items()
+            i: merged.codes[i][whole._levels[i].add(*own.strings())]
+            for i, own in self._levels.items()
             if i in merged.codes
         }
         return merged._replace(codes=codes)
@@ -150,7 +150,7 @@ class ColumnMerge:
         units = {i: kinds[i] for i in range(n_columns) if kinds[i] in UNITS}
         levels: dict[int, Levels] = {}
         codes = {}
-        for i in sorted(self._codes):
+        for i in sorted(self._levels):
             if not kinds.is_category(i):  # it had no values until numbers came
                 continue
             learned, codes[i] = self._final_levels(kinds, i, notes)
@@ -185,10 +185,9 @@ class ColumnMerge:
         for batch in part.kinds:
             with naming(batch.where):
                 kinds.see(batch)
-        for i, values in part.levels.items():
-            known = self._codes.setdefault(i, {})
-            for value in values:
-                known.setdefault(value, len(known))
+        for i, strings in part.levels.items():
+            known = self._levels.setdefault(i, core.LevelSet())
+            known.add(*strings)
             _check_level_count(len(known), kinds.label(i))
         for i, n_present in part.n_present.items():
             self._n_present[i] = self._n_present.get(i, 0) + n_present
@@ -202,18 +201,16 @@ class ColumnMerge:
 
     def _level_codes(self, kinds: ColumnKinds, raw: RawTable, i: int) -> core.Columns:
         """Return a category as provisional level codes, -1 for missing."""
-        known = self._codes.setdefault(i, {})
-        values: Iterable[object]
+        known = self._levels.setdefault(i, core.LevelSet())
         if i in raw.texts:
-            levels, codes = Levels.of_text(raw.texts[i])
-            values = levels.texts()
+            codes = known.add_text(raw.texts[i])
             self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
             levels, codes = Levels.of_numbers(raw.columns.read(i))
-            values = levels.values.tolist()
-        found = [known.setdefault(value, len(known)) for value in values]
+            offsets = levels.values.itemsize * np.arange(len(levels) + 1)
+            codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
         _check_level_count(len(known), kinds.label(i))
-        return level_column(int(raw.columns.n_rows), np.array([*found, -1], np.int32)[codes])
+        return level_column(int(raw.columns.n_rows), codes)
 
     def _final_levels(
         self, kinds: ColumnKinds, i: int, notes: ColumnNotes
@@ -222,26 +219,24 @@ class ColumnMerge:
 
         Of dates in strings they are the format, and seconds.
         """
-        known = self._codes[i]
+        known = self._levels[i]
         is_text = kinds[i] == "string"
+        levels, places = _sorted_text(known) if is_text else _sorted_numbers(known)
         if i in self._orders and i not in kinds.named:
-            levels = ordered_levels(self._orders[i], kinds.label(i), known)
-            assert levels.ranks is not None
             values = levels.texts() if is_text else levels.values.tolist()
-            rank_of = dict(zip(values, levels.ranks.tolist(), strict=True))
-            return levels, np.array([rank_of[value] for value in known], np.float64)
-        levels = _text_levels(known) if is_text else _number_levels(known)
+            ordered = ordered_levels(self._orders[i], kinds.label(i), values)
+            assert ordered.ranks is not None
+            all_values = ordered.texts() if is_text else ordered.values.tolist()
+            rank_of = dict(zip(all_values, ordered.ranks.tolist(), strict=True))
+            return ordered, np.array([rank_of[value] for value in values], np.float64)[places]
         is_noted = is_text and not kinds.is_named(i)
-        codes = np.empty(len(known))
         dates = notes.dates(i, levels, self._options.any_date_format) if is_noted else None
         if dates is not None:
-            codes[[known[value] for value in sorted(known)]] = dates.seconds  # type: ignore[type-var]
-            return dates.format, codes
-        codes[[known[value] for value in sorted(known)]] = np.arange(len(known))  # type: ignore[type-var]
+            return dates.format, dates.seconds[places]
         n_present = self._n_present.get(i, 0)
         if is_noted and notes.add(i, levels, n_present) == "unique":
             return Levels.none(), np.full(len(known), np.nan)
-        return levels, codes
+        return levels, places.astype(np.float64)
 
 
 def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:
@@ -264,9 +259,14 @@ def _check_level_count(n_levels: int, label: str) -> None:
         )
 
 
-def _text_levels(known: Iterable[object]) -> Levels:
-    return Levels.of_bytes(sorted(text for text in known if isinstance(text, bytes)))
+def _sorted_text(known: core.LevelSet) -> tuple[Levels, NDArray[np.int32]]:
+    """Return strings as levels, and the code of each by its number."""
+    values, offsets, places = known.levels()
+    return Levels("string", values, offsets), places
 
 
-def _number_levels(known: Iterable[object]) -> Levels:
-    return Levels("number", np.sort(np.array([*known], np.float64)))
+def _sorted_numbers(known: core.LevelSet) -> tuple[Levels, NDArray[np.int32]]:
+    """Return numbers as levels, and the code of each by its number."""
+    values = known.strings()[0].view(np.float64)
+    levels, places = Levels.of_numbers(values)
+    return levels, places
