@@ -16,7 +16,7 @@ namespace arboost {
 namespace {
 
 // Sums of features that are made in one pass.
-constexpr std::size_t most_sums = std::size_t{1} << 23;
+constexpr std::size_t most_sums = std::size_t{1} << 23, most_features = 32768;
 
 // Each part but the last weighs more than eps, up to rounding (Summary::cuts).
 double most_bins(double eps) {
@@ -78,7 +78,7 @@ class Proposal::Windows final : public StoredRows {
   const Proposal& of_;
 };
 
-Proposal::Proposal(const Codes& table, double eps, Collective& workers)
+Proposal::Proposal(const Codes& table, double eps, Collective& workers, bool elsewhere)
     : table_(table), eps_(eps), workers_(workers) {
   if (!(eps > 1e-6 && eps < 1))
     throw std::invalid_argument("sketch_eps is " + std::to_string(eps) +
@@ -111,16 +111,16 @@ Proposal::Proposal(const Codes& table, double eps, Collective& workers)
     spread(f);
     if (!changes(f)) continue;
     const std::size_t n = table.n_bins[f] + std::size_t{1};
-    if (n_sums + n > most_sums) {
+    if (n_sums + n > most_sums || groups_.back().size() == most_features) {
       groups_.emplace_back();
       n_sums = 0;
     }
-    first_sum_[f] = std::exchange(n_sums, n_sums + n);
+    first_sum_[f] = static_cast<std::uint32_t>(std::exchange(n_sums, n_sums + n));
     groups_.back().push_back(f);
     sums_.resize(std::max(sums_.size(), n_sums));
   }
   keeps_all_ = groups_.empty() && codes_.width == table.width;
-  if (keeps_all_) return;
+  if (keeps_all_ || elsewhere) return;
   if (table.stored_rows) {
     codes_.stored_rows = std::make_shared<Windows>(*this);
     return;
@@ -138,22 +138,29 @@ bool Proposal::changes(std::size_t feature) const {
 
 void Proposal::update(std::span<const std::uint32_t> hessians, Team& team) {
   n_threads_ = team.size();
+  update(team, [&](std::span<const std::size_t> features, std::span<std::int64_t> sums) {
+    sum_hessians(features, hessians, sums, team);
+  });
+  if (codes_.by_row.size() > 0) encode(team);
+}
+
+void Proposal::update(Team& team, Add add) {
   for (const auto& group : groups_) {
-    sum_hessians(group, hessians, team);
+    std::fill(sums_.begin(), sums_.end(), 0);
+    add(group, sums_);
+    if (workers_.size() > 1) workers_.sum(Collective::Numbers(sums_));
     team.for_chunks(0, group.size(), 1, [&](std::size_t i, std::size_t, int) {
       const std::size_t f = group[i];
       propose(f, {sums_.data() + first_sum_[f], table_.n_bins[f]});
       spread(f);
     });
   }
-  if (!keeps_all_ && !table_.stored_rows) encode(team);
   started_ = true;
 }
 
-// The sums over all workers.
 void Proposal::sum_hessians(std::span<const std::size_t> features,
-                            std::span<const std::uint32_t> hessians, Team& team) {
-  std::fill(sums_.begin(), sums_.end(), 0);
+                            std::span<const std::uint32_t> hessians, std::span<std::int64_t> all,
+                            Team& team) const {
   // Rows of a window are read in blocks by all features of a chunk.
   const std::size_t grain = table_.stored_rows
                                 ? (features.size() + static_cast<std::size_t>(team.size()) - 1) /
@@ -169,7 +176,7 @@ void Proposal::sum_hessians(std::span<const std::size_t> features,
             const ColumnCodes column = table_.stored_rows
                                            ? table_.codes_in_rows(store, window.row_zero)
                                            : table_.column_codes(store);
-            std::int64_t* sums = sums_.data() + first_sum_[features[i]];
+            std::int64_t* sums = all.data() + first_sum_[features[i]];
             for (std::size_t row = begin; row < end; ++row)
               sums[*reinterpret_cast<const Code*>(column.first + row * column.stride)] +=
                   hessians[row];
@@ -179,7 +186,6 @@ void Proposal::sum_hessians(std::span<const std::size_t> features,
     });
   };
   with_code(table_.width, add);
-  if (workers_.size() > 1) workers_.sum(Collective::Numbers(sums_));
 }
 
 // Fills last_codes_ and the edges. The sums of the codes become running ones.
@@ -215,7 +221,8 @@ void Proposal::spread(std::size_t feature) {
 void Proposal::encode(Team& team) {
   std::vector<std::size_t> features;
   for (std::size_t f = 0; f < table_.n_features; ++f)
-    if (!started_ || changes(f)) features.push_back(f);
+    if (!encoded_ || changes(f)) features.push_back(f);
+  encoded_ = true;
   with_code(table_.width, [&]<class From>(From) {
     with_code(codes_.width, [&]<class To>(To) {
       team.for_chunks(0, features.size(), 1, [&](std::size_t i, std::size_t, int) {

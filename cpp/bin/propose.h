@@ -28,7 +28,8 @@ class Proposal {
   // Within a proposed bin, all codes of the table but the largest weigh at most `eps` of the
   // feature's total hessian. Features with no more codes than bins keep them. The table has a
   // stored column for each feature, in memory or in a file, and is that of one of the workers.
-  Proposal(const Codes& table, double eps, Collective& workers);
+  // With `elsewhere`, sums and proposed codes are made in other memory than the host's.
+  Proposal(const Codes& table, double eps, Collective& workers, bool elsewhere = false);
   ~Proposal();
   Proposal(const Proposal&) = delete;
   Proposal& operator=(const Proposal&) = delete;
@@ -41,6 +42,15 @@ class Proposal {
   // Proposes bins for the given hessians: one for each row of the table, 0 for rows of zero weight.
   // All workers call it at once.
   void update(std::span<const std::uint32_t> hessians, Team& team);
+  // The same, where `add` adds up the hessians of a few features, the sum of a code at first_sum of
+  // the feature + code.
+  using Add = FunctionRef<void(std::span<const std::size_t>, std::span<std::int64_t>)>;
+  void update(Team& team, Add add);
+  std::uint32_t first_sum(std::size_t feature) const { return first_sum_[feature]; }
+  // The bin of each code of a feature, missing values included.
+  std::span<const std::uint16_t> bin_of_code(std::size_t feature) const {
+    return bin_of_code_[feature];
+  }
 
   // The largest code of the table in a bin; bins behind the last one in use end where that does.
   std::uint32_t last_code(std::size_t feature, std::size_t bin) const {
@@ -52,7 +62,7 @@ class Proposal {
   class Windows;
   bool changes(std::size_t feature) const;
   void sum_hessians(std::span<const std::size_t> features, std::span<const std::uint32_t> hessians,
-                    Team& team);
+                    std::span<std::int64_t> all, Team& team) const;
   void propose(std::size_t feature, std::span<std::int64_t> sums);
   void spread(std::size_t feature);
   void encode(Team& team);
@@ -62,10 +72,11 @@ class Proposal {
   Collective& workers_;
   Codes codes_;
   bool keeps_all_ = false, started_ = false;
+  bool encoded_ = false;                          // the features that never change
   int n_threads_ = 1;                             // of the last update
   std::vector<std::vector<std::size_t>> groups_;  // of features that change, summed together
   std::vector<std::int64_t> sums_;                // of a group: [feature][code]
-  std::vector<std::size_t> first_sum_;            // by feature: its place there
+  std::vector<std::uint32_t> first_sum_;          // by feature: its place there
   std::vector<std::vector<std::uint32_t>> last_codes_;
   std::vector<std::vector<std::uint16_t>> bin_of_code_;  // missing included
 };

@@ -41,16 +41,15 @@ std::unique_ptr<NodeRows> rows_of(const Codes& table, const Codes& codes,
   if (codes.stored_rows)
     return std::make_unique<FileRows>(table, codes, table_rows, policy, workspace);
   if (policy.params().device >= 0)
-    return std::make_unique<cuda::DeviceRows>(codes, table_rows, policy, workspace);
-  codes.fetch();
+    return std::make_unique<cuda::DeviceRows>(table, codes, table_rows, policy, workspace);
+  table.fetch();
   return std::make_unique<MemoryRows>(table, codes, nullptr, table_rows, policy, workspace);
 }
 
 std::unique_ptr<Proposal> proposal_of(const Codes& codes, const TreeParams& params,
                                       Collective& workers) {
   if (params.candidates != Candidates::per_round) return nullptr;
-  codes.fetch();
-  return std::make_unique<Proposal>(codes, params.sketch_eps, workers);
+  return std::make_unique<Proposal>(codes, params.sketch_eps, workers, params.device >= 0);
 }
 
 }  // namespace
@@ -83,6 +82,7 @@ Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const Tree
 
 void Grower::propose(const Gradients& gradients, Team& team) {
   if (!proposal_) return;
+  if (cuda::DeviceRows* device = on_device()) return device->propose(*proposal_, gradients, team);
   if (hessians_.size() == 0) {
     const std::size_t n_rows = proposal_->codes().n_rows;
     hessians_ = Buffer<std::uint32_t>(n_rows);

@@ -28,10 +28,9 @@ def test_gpu_is_answered_with_the_name_here():
         arboost.GradientBoostingClassifier(device="GPU").fit(X, y > 3)
 
 
-@pytest.mark.parametrize("method", ["exact", "approx"])
-def test_method_that_needs_the_processor_names_itself(method):
-    model = arboost.GradientBoostingRegressor(device="cuda", tree_method=method)
-    with pytest.raises(arboost.DeviceError, match=f'tree_method="{method}" does not run'):
+def test_method_that_needs_the_processor_names_itself():
+    model = arboost.GradientBoostingRegressor(device="cuda", tree_method="exact")
+    with pytest.raises(arboost.DeviceError, match='tree_method="exact" does not run'):
         model.fit(X, y)
 
 

@@ -15,6 +15,22 @@ SETTINGS = {
     "leaves": {"max_leaves": 40, **LEAVES},
     "leaf size": {"min_samples_leaf": 15},
     "two-byte bins": {"max_bins": 600},
+    "approx": {"tree_method": "approx", "sketch_eps": 0.02},
+    "approx, leaf size, rows": {"tree_method": "approx", "min_samples_leaf": 9, "subsample": 0.5},
+    "approx, many candidates": {"tree_method": "approx", "sketch_eps": 0.002, "rate_drop": 0.5},
+    "approx, held out": {
+        "tree_method": "approx",
+        "loss": "absolute_error",
+        "n_iter_no_change": 3,
+        "categorical_features": [1, 2],
+    },
+    "approx by node": {"tree_method": "approx", "sketch_scope": "local", "sketch_eps": 0.05},
+    "approx by node, weights": {
+        "tree_method": "approx",
+        "sketch_scope": "local",
+        "loss": "poisson",
+        "min_samples_leaf": 5,
+    },
     "penalties": {"reg_alpha": 1.0, "gamma": 0.2, "max_delta_step": 0.4},
     "monotone": {"monotone_constraints": {0: 1, 4: -1}},
     "interactions": {"interaction_constraints": [[0, 1, 2], [3, 4, 5, 6, 7]]},
@@ -77,8 +93,29 @@ def test_classifier(n_classes, strategy, tmp_path):
     )
 
 
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+@pytest.mark.parametrize("scope", ["global", "local"])
+def test_approximate_classifier(scope, strategy, tmp_path):
+    X, y = table(5000)
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    assert_same(
+        lambda device: arboost.GradientBoostingClassifier(
+            n_estimators=3,
+            verbose=0,
+            tree_method="approx",
+            sketch_scope=scope,
+            sketch_eps=0.05,
+            multi_strategy=strategy,
+            device=device,
+        ),
+        lambda model: model.fit(X, np.floor(y).astype(int) % 3, weight),
+        tmp_path,
+    )
+
+
 @pytest.mark.parametrize(
-    "name", ["categories", "rows", "GOSS", "gradient-based", "absolute error", "Friedman"]
+    "name",
+    ["categories", "rows", "GOSS", "gradient-based", "absolute error", "Friedman", "approx"],
 )
 def test_model_does_not_depend_on_threads(name, tmp_path, monkeypatch):
     monkeypatch.setattr("arboost.data.bins._DEVICE_CELLS", 0)  # bins on the device, too

@@ -27,7 +27,7 @@ void DeviceRows::send_tree() const {
   has_sent_ = true;
   DeviceState& s = *state_;
   const GrownTrees& forest = *walked_forest_;
-  const WalkedTree walked = walked_tree(forest, forest.n_trees() - 1, codes_);
+  const WalkedTree walked = walked_tree(forest, forest.n_trees() - 1, table_);
   s.send(walked.tests, s.tests);
   s.send(walked.nodes, s.tree);
 }
@@ -38,7 +38,7 @@ void DeviceRows::walk() const {
   send_tree();
   DeviceState& s = *state_;
   const RowNumbers rows{nullptr, s.table_rows.data()};
-  s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.table->codes(),
+  s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.walked->codes(),
                  s.tree.data(), s.tests.data(), rows, static_cast<std::uint32_t>(n_training_),
                  s.leaf_of_row.data());
   has_walked_ = true;
@@ -73,7 +73,7 @@ LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, RowsOf s
     const bool fits = bytes <= most_bytes;
     const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
     s.queue.launch(s.device.kernel("walk_sums"), {std::min(blocks, blocks_for(n))}, threads,
-                   fits ? bytes : 0, s.table->codes(), s.tree.data(), s.tests.data(), rows,
+                   fits ? bytes : 0, s.walked->codes(), s.tree.data(), s.tests.data(), rows,
                    s.leaf_of_row.data(), fits, totals);
     has_walked_ = sample_ == nullptr;
   } else {
@@ -99,7 +99,7 @@ const std::uint32_t* DeviceRows::leaves() const {
 }
 
 void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
-  add_leaf_values(forest, codes_, tree_rows_, n_training_, leaves(), scores, team);
+  add_leaf_values(forest, table_, tree_rows_, n_training_, leaves(), scores, team);
 }
 
 DeviceRounds& DeviceRows::rounds() {

@@ -19,7 +19,8 @@ bool device_searches(const Codes& codes, const TreePolicy& policy) {
   const bool fits = policy.width() > 1 ? codes.width == 1 && are_numbers
                                        : codes.width == 1 || codes.sparse.size() == 0;
   return fits && !policy.params().random_cuts && !policy.params().allow_zero_gain &&
-         policy.params().criterion == Criterion::quadratic;
+         policy.params().criterion == Criterion::quadratic &&
+         policy.params().candidates != Candidates::per_node;
 }
 
 // Bytes of a row but its codes: elements, pairs, scores, target and leaf.
@@ -29,8 +30,9 @@ std::size_t row_bytes(std::size_t width) {
 }
 
 // Throws before any work where a table does not fit.
-void check_memory(const Device& device, const Codes& codes, std::size_t n_rows, std::size_t width) {
-  const std::size_t needed = bytes_of(codes) + n_rows * row_bytes(width);
+void check_memory(const Device& device, const Codes& table, std::size_t room, std::size_t n_rows,
+                  std::size_t width) {
+  const std::size_t needed = bytes_of(table) + room + n_rows * row_bytes(width);
   const std::size_t free = device.free_bytes();
   if (needed <= free) return;
   const double share = static_cast<double>(free) / static_cast<double>(needed);
@@ -55,9 +57,10 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
   return std::max<std::size_t>(1, free > table ? (free - table) / own : 0);
 }
 
-DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-                       Workspace& workspace)
-    : codes_(codes),
+DeviceRows::DeviceRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
+                       TreePolicy& policy, Workspace& workspace)
+    : table_(table),
+      codes_(codes),
       policy_(policy),
       params_(policy.params()),
       table_rows_(table_rows.begin(), table_rows.end()),
@@ -73,9 +76,10 @@ DeviceRows::DeviceRows(const Codes& codes, std::span<const RowId> table_rows, Tr
         "the criterion \"absolute_error\" does not run on a CUDA device: use squared_error, or "
         "device=\"cpu\"");
   Device& device = Device::number(params_.device);
-  check_memory(device, codes, n_training_, policy.width());
+  check_memory(device, table, &codes == &table ? 0 : bytes_of_room(codes), n_training_,
+               policy.width());
   Device::Use use(device);
-  state_ = std::make_unique<DeviceState>(device, codes);
+  state_ = std::make_unique<DeviceState>(device, table, codes);
   DeviceState& s = *state_;
   if (!table_rows_.empty()) {
     s.replace(table_rows_.data(), table_rows_.size(), s.table_rows);
@@ -237,7 +241,8 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   }
   pairs_ = pairs_of(gradients, output, sample_);
   take_targets(gradients, output);
-  scaling_ = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, tree_rows_.n, params_.sum_bits, true);
+  scaling_ = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, tree_rows_.n, params_.sum_bits,
+                        !params_.sums_are_wide());
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   quantise(scaling_, static_cast<std::uint32_t>(bits));
   sizes_.start_tree();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/collective.h"
+#include "bin/propose.h"
 #include "cuda/device.h"
 #include "grow/device/device_trees.h"
 #include "grow/device/rounds/device_rounds.h"
@@ -33,8 +34,10 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
 
 class DeviceRows final : public BatchRows {
  public:
-  DeviceRows(const Codes& codes, std::span<const RowId> table_rows, TreePolicy& policy,
-             Workspace& workspace);
+  // `codes` are grown on, made here by `propose` where they are not the `table` itself, which the
+  // splits of grown trees refer to.
+  DeviceRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
+             TreePolicy& policy, Workspace& workspace);
   ~DeviceRows() override;
 
   void grow(TreePolicy& policy, Team& team) override;
@@ -52,6 +55,7 @@ class DeviceRows final : public BatchRows {
   }
   const std::uint32_t* leaves() const override;
   DeviceRows* on_device() override { return this; }
+  void propose(Proposal& proposal, const Gradients& gradients, Team& team);
 
   // Scores and gradients on the device, and rounds of boosting there.
   DeviceRounds& rounds();
@@ -127,7 +131,7 @@ class DeviceRows final : public BatchRows {
   enum class RowsOf { walk, known_leaves };
   LeafSums summed(const TreeShape& shape, const Pairs& pairs, RowsOf source);
 
-  const Codes& codes_;
+  const Codes &table_, &codes_;
   TreePolicy& policy_;
   const TreeParams& params_;
   std::vector<RowId> table_rows_;

@@ -24,16 +24,26 @@ inline std::size_t blocks_for(std::size_t n, std::size_t size = threads) {
 }
 
 struct DeviceState {
-  DeviceState(Device& device_, const Codes& codes)
-      : device(device_), table(table_on(device_, codes, queue)) {}
+  // `codes` are grown on; splits of grown trees refer to `known`, of the same rows.
+  DeviceState(Device& device_, const Codes& known, const Codes& codes)
+      : device(device_),
+        walked(table_on(device_, known, queue)),
+        proposed(&known == &codes ? nullptr : std::make_shared<DeviceTable>(codes, queue)),
+        table(proposed ? proposed : walked) {}
 
   Device& device;
   Queue queue;
+  std::shared_ptr<const DeviceTable> walked;
+  std::shared_ptr<DeviceTable> proposed;  // for each round; null: trees grow on the walked table
   std::shared_ptr<const DeviceTable> table;
   DeviceArray<RowId> table_rows;
   DeviceArray<std::uint32_t> position_of_row;  // for purity
   DeviceArray<std::uint32_t> positions;
   DeviceArray<std::uint32_t> draw_counts;
+  DeviceArray<std::uint32_t> hessians;  // of the training rows, for a proposal
+  DeviceArray<std::int64_t> hessian_sums;
+  DeviceArray<ProposedColumn> proposed_columns;
+  DeviceArray<std::uint16_t> proposed_bins;
   DeviceArray<float> weights, norms;
   DeviceArray<FixedPair> all_pairs, sample_pairs;
   std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs

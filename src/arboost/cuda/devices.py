@@ -42,10 +42,10 @@ def check_device(device: str, tree_method: str, criterion: str | None = None) ->
     number = device_number(device)
     if number < 0:
         return
-    if tree_method != "hist":
+    if tree_method == "exact":
         raise DeviceError(
-            f'tree_method="{tree_method}" does not run on device="{device}". Use '
-            'tree_method="hist", or device="cpu".'
+            f'tree_method="{tree_method}" does not run on device="{device}": it sorts all values. '
+            'Use tree_method="hist" or tree_method="approx", or device="cpu".'
         )
     if criterion == "absolute_error":
         raise DeviceError(

@@ -39,6 +39,11 @@ struct RowNumbers {
   const RowId* table_rows;         // by position; null: the position
 };
 
+// Place of a feature's stored column, and of its first code in an array by code.
+struct ProposedColumn {
+  std::uint32_t store, first;
+};
+
 // Pairs of a tree's rows, at i * row_stride + k * output_stride.
 struct PairRows {
   const FixedPair* pairs;

@@ -24,7 +24,31 @@ std::shared_ptr<const CodesOnDevice> codes_on(const Device& device, const Codes&
   return there;
 }
 
+// Without sparse columns.
+DeviceCodes full_columns(const Codes& codes, const std::uint8_t* by_row,
+                         const std::uint8_t* by_column) {
+  return {.by_row = by_row,
+          .by_column = by_column,
+          .n_rows = codes.n_rows,
+          .n_stores = static_cast<std::uint32_t>(codes.n_stores),
+          .row_stride = static_cast<std::uint32_t>(codes.row_stride),
+          .width = static_cast<std::uint32_t>(codes.width),
+          .sparse_start = nullptr,
+          .sparse_rows = nullptr,
+          .sparse_codes = nullptr,
+          .row_start = nullptr,
+          .row_slots = nullptr,
+          .slot_width = 0,
+          .first_sparse = 0};
+}
+
 }  // namespace
+
+DeviceTable::DeviceTable(const Codes& codes, Queue& queue)
+    : by_row_(codes.bytes_by_row()), by_column_(codes.bytes_by_column()) {
+  codes_ = full_columns(codes, by_row_.data(), by_column_.data());
+  queue.fill_zero(by_row_.address(), by_row_.size());
+}
 
 DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue)
     : there_(codes_on(device, codes)) {
@@ -33,27 +57,13 @@ DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue)
     to = uploaded(device, from, n);
     return to.data();
   };
-  codes_ = {.by_row = there_ ? there_->by_row.data()
-                             : upload(codes.by_row.data(), codes.by_row.size(), by_row_),
-            .by_column = there_ ? there_->by_column.data() : nullptr,
-            .n_rows = codes.n_rows,
-            .n_stores = static_cast<std::uint32_t>(codes.n_stores),
-            .row_stride = static_cast<std::uint32_t>(codes.row_stride),
-            .width = static_cast<std::uint32_t>(codes.width),
-            .sparse_start = nullptr,
-            .sparse_rows = nullptr,
-            .sparse_codes = nullptr,
-            .row_start = nullptr,
-            .row_slots = nullptr,
-            .slot_width = 0,
-            .first_sparse = 0};
+  const std::uint8_t* by_row =
+      there_ ? there_->by_row.data() : upload(codes.by_row.data(), codes.by_row.size(), by_row_);
+  codes_ = full_columns(codes, by_row, there_ ? there_->by_column.data() : nullptr);
   if (codes.n_stores > 0 && !there_) {  // a transpose costs less than a second copy from the host
     by_column_ = DeviceArray<std::uint8_t>(codes.by_column.size());
     codes_.by_column = by_column_.data();
-    constexpr std::size_t tile = 64;
-    queue.launch(device.kernel(codes.width == 1 ? "transpose_bytes" : "transpose_words"),
-                 {(codes.n_rows + tile - 1) / tile, (codes.n_stores + tile - 1) / tile}, 256, 0,
-                 codes_, by_column_.data());
+    transpose(device, queue);
   }
   if (sparse.size() > 0) {
     codes_.sparse_start = upload(sparse.start.data(), sparse.start.size(), sparse_start_);
@@ -64,6 +74,13 @@ DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue)
     codes_.slot_width = static_cast<std::uint32_t>(sparse.slot_width);
   }
   queue.wait();
+}
+
+void DeviceTable::transpose(Device& device, Queue& queue) {
+  constexpr std::size_t tile = 64;
+  queue.launch(device.kernel(codes_.width == 1 ? "transpose_bytes" : "transpose_words"),
+               {(codes_.n_rows + tile - 1) / tile, (codes_.n_stores + tile - 1) / tile}, 256, 0,
+               codes_, by_column_.data());
 }
 
 std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, Queue& queue) {
