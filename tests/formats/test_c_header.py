@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from arboost import AdaBoostRegressor
 from support.exported import (
     CASES,
     HOSTILE,
@@ -181,6 +182,11 @@ def test_compilers_agree(compiler, optimisation, case, rng, tmp_path):
     flags = ["-std=c99", *STRICT, *optimisation.split()]
     model = model_of(case)
     check_raw(Compiled(model, tmp_path, compiler, flags), rows_of(model, rng))
+
+
+def test_the_median_of_one_tree(rng, tmp_path):
+    X = rng.normal(size=(50, 2))
+    check_raw(Compiled(AdaBoostRegressor(n_estimators=1).fit(X, X[:, 0]).model_, tmp_path), X)
 
 
 def test_what_is_no_code_is_missing(rng, tmp_path):

@@ -224,7 +224,7 @@ MEDIAN = """\
       order[to] = moved;
     }
   for (size_t i = 0; i < MODEL_N_TREES; ++i) total += model_weight[order[i]];
-  for (; place < MODEL_N_TREES - 1; ++place) {
+  for (; place + 1 < MODEL_N_TREES; ++place) {
     sum += model_weight[order[place]];
     if (sum >= 0.5 * total) break;
   }
