@@ -26,6 +26,7 @@ OUTSIDE = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "developers/architecture.md",
     "CONTRIBUTING.md": "developers/contributing.md",
+    "SECURITY.md": "developers/security.md",
     "CHANGELOG.md": "changelog.md",
     "bench/README.md": "benchmarks/running.md",
     "bench": "benchmarks/running.md",
