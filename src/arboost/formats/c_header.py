@@ -124,6 +124,9 @@ def _about(model: Model) -> str:
     )
     if schema.has_levels:
         rows += " * For a category, pass the result of model_level or model_level_of_number.\n"
+    if schema.offset is not None:
+        names = "".join(f" {one!a}" for one in schema.offset).replace("*/", "* /")
+        rows += c.OFFSET_ROWS.substitute(names=f" (of the fit:{names})" if names else "")
     trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
     what = f"A {model.kind} of {trees}"
     return c.ABOUT.substitute(what=what, version=__version__, missing=missing, rows=rows)
@@ -132,6 +135,8 @@ def _about(model: Model) -> str:
 def _declare(header: _Header, model: Model) -> None:
     header.code('\n#include <stddef.h>\n#ifdef __cplusplus\nextern "C" {\n#endif\n\n')
     sizes = {"FEATURES": model.schema.n_features, "OUTPUTS": model.n_outputs}
+    if model.schema.offset is not None:
+        sizes["OFFSETS"] = model.n_outputs
     if model.kind == "classifier":
         parts = target_parts(model)
         sizes |= {"TARGETS": len(parts), "CLASSES": sum(len(part.labels) for part in parts)}
@@ -246,7 +251,10 @@ def _write_trees(header: _Header, model: Model) -> None:
     test = _test(header, model.schema)
     if forest.has_sets:
         test = c.BY_SET.substitute(by_threshold=indent(test, "  "))
-    header.code(c.WALK.substitute(test=test, combine=_combine(header, model, forest)))
+    combine = _combine(header, model, forest)
+    if model.schema.offset is not None:
+        combine += c.ADD_OFFSET
+    header.code(c.WALK.substitute(test=test, combine=combine))
 
 
 def _one_leaf(width: int) -> Forest:

@@ -10,6 +10,7 @@ from string import Template
 
 __all__ = [
     "ABOUT",
+    "ADD_OFFSET",
     "ADD_TO_ALL",
     "ADD_TO_ONE",
     "BY_SET",
@@ -23,6 +24,7 @@ __all__ = [
     "LINKS",
     "LINK_NEEDS",
     "MEDIAN",
+    "OFFSET_ROWS",
     "OUTPUT",
     "REQUIREMENTS",
     "TIMES",
@@ -47,6 +49,11 @@ $rows *
  * but -ffast-math would lose missing values, and is refused. Predictions that need exp() are as
  * exact as that of the C library.
  */
+""")
+
+OFFSET_ROWS = Template("""\
+ * After these values a row has MODEL_N_OFFSETS more, its offset$names: one for
+ * each raw score, which it is added to. Without an offset they are 0.
 """)
 
 REQUIREMENTS = """\
@@ -203,6 +210,10 @@ ADD_TO_ALL = Template(
 DIVIDE = Template("""\
   for (size_t i = 0; i < MODEL_N_OUTPUTS; ++i) raw[i] = raw[i] / $rounds + model_base[i];
 """)
+
+ADD_OFFSET = """\
+  for (size_t i = 0; i < MODEL_N_OFFSETS; ++i) raw[i] += row[MODEL_N_FEATURES + i];
+"""
 
 # The weighted median: trees are sorted by their values, ties by their numbers.
 MEDIAN = """\

@@ -21,7 +21,8 @@ class ExportMethods(Model):
         """Write the model as one C99 header that needs nothing but the standard library.
 
         Raw scores of the compiled code are those of `predict_raw` to the last bit. The comment at
-        the head of the file explains its use, and how categories and missing values are passed.
+        the head of the file explains its use, and how categories and missing values are passed. The
+        rows of a model that was fitted with an offset end with it, one value for each raw score.
 
         Parameters
         ----------
@@ -54,7 +55,8 @@ class ExportMethods(Model):
         categories has one input "X" of doubles, shape (n_rows, n_features). With categories there
         is one input for each column, with the column's name, shape (n_rows, 1): strings for
         categories of strings, doubles for all others. Unknown levels and NaN are missing, and
-        times are seconds.
+        times are seconds. A model that was fitted with an offset has the input "offset", too, of
+        shape (n_rows, n_outputs), which is added to the raw scores.
 
         The output of a regressor is "variable", those of a classifier are "label" and
         "probabilities"; with several targets "label_0", "probabilities_0", "label_1", ...

@@ -39,7 +39,12 @@ def onnx_model(model: Model) -> Any:
     """Return the model as an ``onnx.ModelProto``."""
     _check_depth(model.forest)
     graph = Graph(_output_names(model))
-    _write_outputs(graph, model, _raw_scores(graph, model, _features(graph, model.schema)))
+    X = _features(graph, model.schema)
+    offset = None
+    if model.schema.offset is not None:  # before any other value, so that it gets its name
+        offset = graph.input("offset", FLOAT64, model.n_outputs)
+    raw = _raw_scores(graph, model, X)
+    _write_outputs(graph, model, raw if offset is None else graph.one("Add", raw, offset))
     names = model.schema.names
     return graph.finish({} if names is None else {"feature_names": json.dumps(names)})
 
