@@ -104,6 +104,7 @@ class DistributedFit:
         *,
         weight: Any = None,
         groups: str | None = None,
+        offset: str | Sequence[str] | None = None,
         eval_set: Any = None,
         eval_names: Sequence[str] | None = None,
         callbacks: Iterable[Callable[[Any], object]] = (),
@@ -126,6 +127,8 @@ class DistributedFit:
         weight : str, or collection with the partitions of `data`, optional
         groups : str, optional
             Name of the column of groups.
+        offset : str or list of str, optional
+            Column with the start of the raw scores, or one for each class; of all tables.
         eval_set : tuple or list of tuples, optional
             Validation sets: (data, target) or (data, target, weight).
         eval_names : sequence of str, optional
@@ -148,6 +151,7 @@ class DistributedFit:
             "eval_set": eval_set,
             "eval_names": eval_names,
             "groups": groups,
+            "offset": offset,
             "memory_limit": memory_limit,
         }
 

@@ -43,12 +43,13 @@ from arboost.distributed.training import (
     check_estimator,
     eval_sets,
     finish,
+    offset_columns,
 )
 from arboost.predictor import load
 
 __all__ = ["DistributedFit", "Estimator", "Model", "predict"]
 
-_FORWARDED = ("eval_names", "groups", "memory_limit")  # arguments of `fit` as they are
+_FORWARDED = ("eval_names", "groups", "memory_limit", "offset")  # arguments of `fit` as they are
 _FILE = "model.arb"  # in the folder of a saved `Model`
 
 
@@ -109,6 +110,7 @@ class DistributedFit:
         *,
         weight: str | None = None,
         groups: str | None = None,
+        offset: str | Sequence[str] | None = None,
         eval_set: Any = None,
         eval_names: Sequence[str] | None = None,
         memory_limit: int | str = "auto",
@@ -126,6 +128,8 @@ class DistributedFit:
         weight : str, optional
         groups : str, optional
             Column of groups.
+        offset : str or list of str, optional
+            Column with the start of the raw scores, or one for each class; of all tables.
         eval_set : tuple or list of tuples, optional
             Validation sets: (frame, target) or (frame, target, weight). They are brought to the
             driver, within ``spark.driver.maxResultSize``, and sent to all executors; the training
@@ -145,6 +149,7 @@ class DistributedFit:
             "eval_set": evaluated or None,
             "eval_names": eval_names,
             "groups": groups,
+            "offset": offset,
             "memory_limit": memory_limit,
         }
         used = check_estimator(self._estimator, given)
@@ -158,6 +163,7 @@ class DistributedFit:
             check_frame(one, "frame" if name == TRAIN else "A frame of eval_set")
             check_columns(one, "target", columns[name][:1])
             check_columns(one, "weight", [of for of in columns[name][1:] if of is not None])
+            check_columns(one, "offset", offset_columns(offset))
         result = run_stage(
             frame,
             TrainingProgram(
@@ -226,9 +232,13 @@ class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
     predictionCol, probabilityCol : str
         Columns that the model adds; "" for none.
     weightCol : str, optional
+    offsetCol : str, optional
+        Column with the start of the raw scores; the model reads it, too.
     n_workers : int, optional
         See `DistributedFit`.
     """
+
+    offsetCol: Any = Param(Params._dummy(), "offsetCol", "column with the start of the raw scores")
 
     def __init__(
         self,
@@ -239,27 +249,31 @@ class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
         predictionCol: str = "prediction",
         probabilityCol: str = "probability",
         weightCol: str | None = None,
+        offsetCol: str | None = None,
         n_workers: int | None = None,
     ) -> None:
         super().__init__()
         self._estimator, self._n_workers = estimator, n_workers
-        self._setDefault(weightCol=None)
+        self._setDefault(weightCol=None, offsetCol=None)
         given = {
             "labelCol": labelCol,
             "featuresCol": featuresCol,
             "predictionCol": predictionCol,
             "probabilityCol": probabilityCol,
             "weightCol": weightCol,
+            "offsetCol": offsetCol,
         }
         self._set(**{name: value for name, value in given.items() if value is not None})
 
     def _fit(self, dataset: Any) -> Model:
         check_frame(dataset, "dataset")
         label, weight = self.getLabelCol(), self.getWeightCol()
-        others = [label] if weight is None else [label, weight]
+        offset: str | None = self.getOrDefault(self.offsetCol)
+        others = [label, *(name for name in (weight, offset) if name is not None)]
         frame = training_columns(dataset, self.getFeaturesCol(), others)
         fit = DistributedFit(clone(self._estimator), n_workers=self._n_workers)
-        model: Model = self._copyValues(Model(fit.fit(frame, label, weight=weight)))
+        fitted = fit.fit(frame, label, weight=weight, offset=offset)
+        model: Model = self._copyValues(Model(fitted))
         return model
 
 

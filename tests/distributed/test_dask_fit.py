@@ -15,6 +15,7 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 import arboost
+import arboost.dask
 from arboost.dask import DistributedFit
 from support.cluster_fits import estimator_of, expected_bytes, table_of
 from support.cluster_programs import all_messages
@@ -155,3 +156,46 @@ def test_workers_in_one_process():
     options = {"processes": False, "threads_per_worker": 2, "dashboard_address": ":0"}
     with LocalCluster(n_workers=3, **options) as cluster, Client(cluster) as client:
         assert run(client, all_messages, 3)
+
+
+def with_offset():
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(rng.normal(size=(400, 3)), columns=["a", "b", "start"])
+    return table.assign(y=rng.poisson(np.exp(0.5 * table["a"] + table["start"])).astype(float))
+
+
+def test_offset_is_a_column(client, tmp_path):
+    table, booster = with_offset(), {"loss": "poisson", "n_estimators": 4, "verbose": 0}
+    val = table.iloc[::5]
+    known = arboost.GradientBoostingRegressor(**booster)
+    known.fit(table, "y", offset="start", X_val=val[["a", "b", "start"]], y_val=val["y"])
+    bounds = PARTITIONS[3]
+    model = DistributedFit(arboost.GradientBoostingRegressor(**booster), client, timeout=30).fit(
+        collection(table, bounds),
+        "y",
+        offset="start",
+        eval_set=[(collection(val, bounds), "y")],
+        eval_names=["validation"],
+    )
+    assert model_bytes(model, tmp_path) == model_bytes(known, tmp_path)
+    assert model.evals_result_ == known.evals_result_
+    found = arboost.dask.predict(model, collection(table.drop(columns="y"), bounds))
+    expected = known.predict(table.drop(columns="y"))
+    np.testing.assert_array_equal(client.compute(found).result(30), expected)
+    values = arboost.dask.shap_values(model, collection(table.drop(columns="y"), bounds))
+    total = client.compute(values).result(30).sum(axis=1) + model.expected_value()[0]
+    raw = known.predict_raw(table.drop(columns="y"))[:, 0]
+    np.testing.assert_allclose(total + table["start"], raw)
+
+
+def test_offset_of_a_cluster_is_a_name(client):
+    table = collection(with_offset(), PARTITIONS[2])
+    booster = arboost.GradientBoostingRegressor(n_estimators=2, verbose=0)
+    with pytest.raises(TypeError, match="on a cluster it is the name of a column"):
+        DistributedFit(booster, client, timeout=30).fit(table, "y", offset=np.zeros(400))
+    with pytest.raises(TypeError, match=r"offset is not allowed: RandomForestRegressor"):
+        DistributedFit(arboost.RandomForestRegressor(), client).fit(table, "y", offset="start")
+    by_array = arboost.GradientBoostingRegressor(n_estimators=2, verbose=0)
+    by_array.fit(with_offset()[["a", "b"]], with_offset()["y"], offset=1.0)
+    with pytest.raises(ValueError, match="fitted with an array of offsets"):
+        arboost.dask.predict(by_array, table[["a", "b"]])

@@ -305,6 +305,20 @@ def test_predict(tmp_path):
         predict(model, rows)
 
 
+def test_offset_is_a_column(crews, tmp_path):
+    rows = TABLE.assign(one=0.0, two=np.linspace(-1.0, 1.0, len(TABLE)), last=0.5)
+    names = ["one", "two", "last"]
+    known = arboost.GradientBoostingClassifier(n_estimators=3, verbose=0)
+    known.fit(Parts([rows]), "three", offset=names)
+    model = arboost.GradientBoostingClassifier(n_estimators=3, verbose=0)
+    DistributedFit(model, n_workers=2, timeout=30).fit(blocks(rows, 450), "three", offset=names)
+    assert model_bytes(model, tmp_path) == model_bytes(known, tmp_path)
+    features = rows.drop(columns="three").assign(id=np.arange(len(rows)))
+    found = table_of(predict(known, blocks(features, 300)))
+    expected = known.predict(rows.drop(columns="three"))
+    np.testing.assert_array_equal(found["prediction"], expected)
+
+
 def test_messages_are_put_in_order():
     """Messages that overtake others wait for them."""
     push = SimpleNamespace(options=lambda **_: None)

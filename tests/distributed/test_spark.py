@@ -269,5 +269,21 @@ def test_estimator_of_plain_columns(train):
     assert other.getPredictionCol() == "other"
 
 
+def test_offset_is_a_column(spark):
+    rows = TRAIN.append_column("start", pa.array(np.linspace(-1.0, 1.0, TRAIN.num_rows)))
+    frame = frame_of(spark, rows)
+    alone = booster().fit(Parts([rows]), "target", offset="start")
+    model = DistributedFit(booster()).fit(frame, "target", offset="start")
+    assert bytes_of(model) == bytes_of(alone)
+    found = arboost.spark.predict(model, frame).collect()
+    assert [row.prediction for row in found] == alone.predict(rows.drop("target")).tolist()
+    stage = arboost.spark.Estimator(booster(), labelCol="target", offsetCol="start")
+    assert bytes_of_model(stage.fit(frame)) == bytes_of(alone)
+    with pytest.raises(ValueError, match="offset='begin' is no column"):
+        DistributedFit(booster()).fit(frame, "target", offset="begin")
+    with pytest.raises(ValueError, match="offset='start' is no column"):
+        arboost.spark.predict(model, frame.drop("start"))
+
+
 def bytes_of_model(model):
     return pickle.dumps(model.predictor)

@@ -14,6 +14,7 @@ from arboost.distributed.training import (
     check_estimator,
     eval_sets,
     finish,
+    offset_columns,
 )
 from arboost.training.checkpoint import Checkpoint
 from arboost.training.monitor import checked_callbacks
@@ -21,7 +22,7 @@ from arboost.workers import Traffic
 
 __all__ = ["NamedColumns", "fit_on_cluster"]
 
-_FORWARDED = ("eval_names", "groups", "memory_limit")  # arguments of `fit` as they are
+_FORWARDED = ("eval_names", "groups", "memory_limit", "offset")  # arguments of `fit` as they are
 
 
 class NamedColumns(Protocol):
@@ -62,6 +63,7 @@ def fit_on_cluster(
     n_votes : int
         Features that each worker proposes for a node; 0: all features are searched.
     """
+    offset_columns(given["offset"])
     callbacks = checked_callbacks(given["callbacks"])
     evaluated = eval_sets(given["eval_set"])
     checkpoint = Checkpoint.of(given["checkpoint"])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arboost.data.feature_names import offset_names
 from arboost.data.stream.memory import AUTO
 from arboost.distributed.program import Desk
 from arboost.distributed.recovery import FileRequest, RoundBook, WorkerCheckpoint
@@ -36,6 +37,7 @@ __all__ = [
     "check_estimator",
     "eval_sets",
     "finish",
+    "offset_columns",
 ]
 
 TRAIN = "train"  # name of the training table
@@ -227,6 +229,17 @@ def eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
                 "or (data, target, weight)."
             )
     return [(*one, None)[:_WITH_WEIGHT] for one in sets]
+
+
+def offset_columns(offset: object) -> tuple[str, ...]:
+    """Return the names of the columns of an offset; raise TypeError for anything but names."""
+    names = offset_names(offset)
+    if names == ():
+        raise TypeError(
+            f"offset is a {type(offset).__name__}, but on a cluster it is the name of a column, or "
+            "a list of names. Add the offset to the table as a column."
+        )
+    return names or ()
 
 
 def finish(estimator: Any, result: FittedState) -> Any:

@@ -75,4 +75,6 @@ def _features(model: Any, table: Any) -> Any:
     names = getattr(model, "feature_names", getattr(model, "feature_names_in_", None))
     if names is None or not set(names) <= set(table.column_names):
         return table
-    return table.select(list(names))
+    schema = getattr(getattr(model, "model_", model), "schema", None)
+    start = getattr(schema, "offset", None) or ()  # `predict` says which of them is missing
+    return table.select([*names, *(name for name in start if name in table.column_names)])

@@ -78,6 +78,7 @@ def with_predictions(
     task = _Task(
         model=frame.sparkSession.sparkContext.broadcast(model),
         names=_feature_names(model, frame, features),
+        offset=_offset_names(model, frame),
         prediction=prediction,
         probability=probability,
     )
@@ -99,11 +100,14 @@ class _Task:
     model : pyspark.Broadcast
     names : tuple of str or None
         Columns of the features; None for vectors.
+    offset : tuple of str
+        Columns of the offset.
     prediction, probability : str
     """
 
     model: Any
     names: tuple[str, ...] | None
+    offset: tuple[str, ...]
     prediction: str
     probability: str
 
@@ -118,8 +122,10 @@ class _Task:
         model = self.model.value
         if self.names is None:
             X: Any = _matrix(batch[_VECTORS], model.feature_names)
+            for name in self.offset:
+                X = X.append_column(name, batch[name])
         else:
-            X = pa.Table.from_batches([batch]).select(self.names)
+            X = pa.Table.from_batches([batch]).select([*self.names, *self.offset])
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns.pop(_VECTORS, None)
         if self.prediction:
@@ -138,6 +144,18 @@ def _feature_names(model: Any, frame: DataFrame, features: object) -> tuple[str,
         return tuple(model.schema.names)
     named = [features] if isinstance(features, str) else features
     return tuple(named if isinstance(named, Sequence) else frame.columns)
+
+
+def _offset_names(model: Any, frame: DataFrame) -> tuple[str, ...]:
+    """Return the columns of the offset."""
+    offset = model.schema.offset
+    if offset == ():
+        raise ValueError(
+            "The model was fitted with an array of offsets, which no column of the DataFrame is "
+            'known to hold. Fit it with the name of a column: offset="start".'
+        )
+    check_columns(frame, "offset", offset or ())
+    return offset or ()
 
 
 def _prediction_type(model: Any) -> DataType:
