@@ -145,7 +145,8 @@ def add_trees(fits: Fits) -> None:
         fits.add(f"{family}, poisson", **regressor, criterion="poisson")
         fits.add(f"{family}, leaf size", **regressor, min_samples_leaf=7, weight=weights)
         fits.add(f"{family}, gini", **classifier)
-        fits.add(f"{family}, entropy", **classifier, criterion="entropy")
+        for criterion in ("entropy", "error", "gain_ratio"):
+            fits.add(f"{family}, {criterion}", **classifier, criterion=criterion)
         fits.add(f"{family}, shared columns", **(classifier | {"X": lambda: flags(fits.some)}))
         fits.add(f"{family}, sparse", **(classifier | {"X": lambda: sparse(fits.few)}))
         short = regressor | {"X": lambda: numbers(fits.few)}

@@ -9,8 +9,8 @@
 
 namespace arboost::bindings {
 
-inline constexpr const char* criterion_names[] = {"quadratic", "entropy", "poisson",
-                                                  "absolute_error"};
+inline constexpr const char* criterion_names[] = {"quadratic",      "entropy", "poisson",
+                                                  "absolute_error", "error",   "gain_ratio"};
 
 inline const char* name_of(Criterion criterion) {
   return criterion_names[static_cast<std::size_t>(criterion)];
@@ -20,7 +20,8 @@ inline Criterion criterion_of(const std::string& name) {
   for (std::size_t i = 0; i < std::size(criterion_names); ++i)
     if (name == criterion_names[i]) return static_cast<Criterion>(i);
   throw std::invalid_argument("criterion is \"" + name + "\", but must be one of \"quadratic\", " +
-                              "\"entropy\", \"poisson\" and \"absolute_error\"");
+                              "\"entropy\", \"poisson\", \"absolute_error\", \"error\" and " +
+                              "\"gain_ratio\"");
 }
 
 }  // namespace arboost::bindings

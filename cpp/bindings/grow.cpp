@@ -137,6 +137,7 @@ void bind_params(nb::module_& m) {
       .def_prop_rw(
           "criterion", [](const TreeParams& p) { return name_of(p.criterion); },
           [](TreeParams& p, const std::string& name) { p.criterion = criterion_of(name); })
+      .def_rw("target_ends", &TreeParams::target_ends)
       .def_rw("random_cuts", &TreeParams::random_cuts)
       .def_rw("reg_lambda", &TreeParams::reg_lambda)
       .def_rw("reg_alpha", &TreeParams::reg_alpha)

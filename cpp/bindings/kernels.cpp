@@ -84,18 +84,20 @@ std::tuple<double, std::uint32_t, bool> find_split(
   require(reg_lambda >= 0 && min_h >= 0, "a penalty or weight is below 0");
   const Criterion criterion = criterion_of(criterion_name);
   require(criterion != Criterion::absolute_error, "absolute errors have no histograms");
+  require(criterion != Criterion::gain_ratio, "a gain ratio compares features");
   const std::size_t n_bins = hist.shape(0) - n_missing;
-  const GainParams params{
-      .reg_lambda = reg_lambda,
-      .reg_alpha = 0,
-      .max_delta_step = 0,
-      .min_h = min_h,
-      .min_count = min_count,
-      .outputs = static_cast<int>(channels - n_counts),
-      .channels = static_cast<int>(channels),
-      .criterion = criterion,
-      .two_classes = criterion == Criterion::entropy && channels - n_counts == 1,
-      .h_per_g = h_per_g};
+  const GainParams params{.reg_lambda = reg_lambda,
+                          .reg_alpha = 0,
+                          .max_delta_step = 0,
+                          .min_h = min_h,
+                          .min_count = min_count,
+                          .outputs = static_cast<int>(channels - n_counts),
+                          .channels = static_cast<int>(channels),
+                          .criterion = criterion,
+                          .two_classes = criterion != Criterion::quadratic &&
+                                         criterion != Criterion::poisson &&
+                                         channels - n_counts == 1,
+                          .h_per_g = h_per_g};
   SplitScratch scratch(n_bins, channels);
   const FeatureSplit split = grow_kernels().find_split(params, hist.data(), n_bins, has_missing,
                                                        totals.data(), floor, scratch);

@@ -34,6 +34,8 @@ REGRESSORS = {
 CLASSIFIERS = {
     "gini": {},
     "entropy": {"criterion": "entropy"},
+    "error": {"criterion": "error"},
+    "gain ratio": {"criterion": "gain_ratio"},
     "log loss, leaf size": {"criterion": "log_loss", "min_samples_leaf": 4},
     "class weights": {"class_weight": {0: 1.0, 1: 2.5}},
     "balanced": {"class_weight": "balanced"},
@@ -165,6 +167,18 @@ def test_adaboost(params, tmp_path):
         tmp_path,
     )
     assert_same(lambda device: arboost.AdaBoostRegressor(**some, device=device), X, y, tmp_path)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_adaboost_by_errors(n_classes, tmp_path):
+    X, y = table()
+    params = {"n_estimators": 3, "criterion": "error", "max_depth": 2, "verbose": 0}
+    assert_same(
+        lambda device: arboost.AdaBoostClassifier(**params, device=device),
+        X,
+        y.astype(int) % n_classes,
+        tmp_path,
+    )
 
 
 def test_members_have_devices(tmp_path):

@@ -22,7 +22,9 @@ def impurity(criterion: str, target: np.ndarray, weight: np.ndarray) -> float:
     mean = weight @ target / total
     if criterion == "quadratic":
         return float((weight @ (target - mean) ** 2).sum())
-    if criterion == "entropy":
+    if criterion == "error":
+        return float(total * (1 - mean.max()))
+    if criterion in ("entropy", "gain_ratio"):
         share = mean[mean > 0]
         return float(-total * (share * np.log2(share)).sum())
     if criterion == "poisson":

@@ -16,6 +16,9 @@ NAMES = {  # scikit-learn's criterion by kind of problem and criterion of the co
     ("counts", "poisson"): "poisson",
 }
 
+# All criteria; scikit-learn has no such criteria as the last ones.
+CRITERIA = [*NAMES, ("classes", "error"), ("classes", "gain_ratio")]
+
 
 def one_hot(y: np.ndarray) -> np.ndarray:
     return np.eye(int(y.max()) + 1)[y.astype(int)]

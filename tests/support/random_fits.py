@@ -85,12 +85,16 @@ ADABOOST = COMMON | {
     "learning_rate": [0.1, 1.9],
     "n_iter_no_change": [2],
 }
+_CLASS_CRITERIA = ["entropy", "error", "gain_ratio"]
 CLASSES = {
     "GradientBoosting": {"multi_strategy": ["multi_output_tree"], "class_weight": ["balanced"]},
-    "RandomForest": {"criterion": ["entropy"], "class_weight": ["balanced", "balanced_subsample"]},
-    "ExtraTrees": {"criterion": ["entropy"], "class_weight": ["balanced"]},
-    "DecisionTree": {"criterion": ["entropy"], "splitter": ["random"]},
-    "AdaBoost": {"algorithm": ["real", "gentle"]},
+    "RandomForest": {
+        "criterion": _CLASS_CRITERIA,
+        "class_weight": ["balanced", "balanced_subsample"],
+    },
+    "ExtraTrees": {"criterion": _CLASS_CRITERIA, "class_weight": ["balanced"]},
+    "DecisionTree": {"criterion": _CLASS_CRITERIA, "splitter": ["random"]},
+    "AdaBoost": {"algorithm": ["real", "gentle"], "criterion": ["error"]},
 }
 NUMBERS = {
     "GradientBoosting": {

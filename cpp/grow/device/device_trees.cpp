@@ -28,10 +28,12 @@ bool DeviceTrees::grows(const Codes& codes, const TreePolicy& policy) {
   const TreeParams& p = policy.params();
   for (std::size_t f = 0; f < codes.n_features; ++f)
     if (codes.has_levels(f)) return false;
-  return p.allow_zero_gain && !p.best_first && p.max_leaves == TreeParams::unlimited &&
-         p.monotone.empty() && p.interactions.empty() && p.reg_alpha == 0 &&
-         p.max_delta_step == 0 && p.colsample_bytree >= 1 && p.colsample_bylevel >= 1 &&
-         codes.sparse.size() == 0 && codes.width == 1 && codes.n_features <= most_features;
+  const bool has_kernel = p.criterion != Criterion::error && p.criterion != Criterion::gain_ratio;
+  return has_kernel && p.allow_zero_gain && !p.best_first &&
+         p.max_leaves == TreeParams::unlimited && p.monotone.empty() && p.interactions.empty() &&
+         p.reg_alpha == 0 && p.max_delta_step == 0 && p.colsample_bytree >= 1 &&
+         p.colsample_bylevel >= 1 && codes.sparse.size() == 0 && codes.width == 1 &&
+         codes.n_features <= most_features;
 }
 
 DeviceTrees::DeviceTrees(DeviceState& state, const Codes& codes, const TreePolicy& policy,

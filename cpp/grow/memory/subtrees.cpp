@@ -179,13 +179,17 @@ bool Subtrees::find(Member& own, SplitSearch::Scratch& scratch, const Open& at, 
   best.split.score = policy_.floor_of(own.sums.data(), score);
   if (codes_.width == 2 && scratch.split.keys.size() < n) scratch.split.keys.resize(n);
   const FewRows rows = search_.few_rows(elements, n, own.sums.data(), scratch);
+  const bool is_ratio = params_.criterion == Criterion::gain_ratio;
   bool is_done = !params_.allow_zero_gain;
-  if (params_.random_cuts)
+  if (is_ratio)
+    search_as_node(own, scratch, at, buffer, features, score, best);
+  else if (params_.random_cuts)
     is_done = cut(rows, features, at.path, scratch, best);
   else
     grow_kernels().find_split_few(policy_.gain(), rows, {features.data(), features.size()},
                                   scratch.split, best);
-  if (best.feature < 0 && !is_done) search_as_node(own, scratch, at, buffer, features, best);
+  if (best.feature < 0 && !is_done && !is_ratio)
+    search_as_node(own, scratch, at, buffer, features, score, best);
   if (best.feature < 0) return false;
   own.codes = best.codes;
   FeatureSplit& split = best.split;
@@ -215,9 +219,9 @@ bool Subtrees::cut(const FewRows& rows, std::span<const std::uint32_t> features,
   return n_varying > 0 || !params_.allow_zero_gain;
 }
 
-// Random thresholds, with features drawn in place of constant ones.
+// Gain ratios, and random thresholds, with features drawn in place of constant ones.
 void Subtrees::search_as_node(Member& own, SplitSearch::Scratch& scratch, const Open& at,
-                              int buffer, std::span<const std::uint32_t> features,
+                              int buffer, std::span<const std::uint32_t> features, double score,
                               NodeSplit& best) {
   const SubtreeNode& node = own.trees.nodes[at.node];
   GrowNode& view = own.view;
@@ -232,7 +236,13 @@ void Subtrees::search_as_node(Member& own, SplitSearch::Scratch& scratch, const 
   SplitSearch::Found& found = scratch.found.front();
   found.feature = -1;
   found.split = best.split;
-  if (params_.random_cuts) search_.search(view, features, true, scratch, scratch, found);
+  if (params_.criterion == Criterion::gain_ratio)
+    search_.search_ratio(
+        view, features, true, score, scratch,
+        [&](SplitSearch::SearchChunk search_chunk) { search_chunk(0, features.size(), scratch); },
+        found);
+  else if (params_.random_cuts)
+    search_.search(view, features, true, scratch, scratch, found);
   if (found.feature < 0 && params_.allow_zero_gain)
     search_.search_further(view, features, scratch, found);
   if (found.feature < 0) return;

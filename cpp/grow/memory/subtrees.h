@@ -62,7 +62,7 @@ class Subtrees {
   bool cut(const FewRows& rows, std::span<const std::uint32_t> features, std::uint64_t path,
            SplitSearch::Scratch& scratch, NodeSplit& best);
   void search_as_node(Member& own, SplitSearch::Scratch& scratch, const Open& at, int buffer,
-                      std::span<const std::uint32_t> features, NodeSplit& best);
+                      std::span<const std::uint32_t> features, double score, NodeSplit& best);
   void split(Member& own, const Open& at, int buffer);
 
   const Codes& codes_;

@@ -21,14 +21,17 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double group_rows = 30;
 
 // The real value of one unit of score. Entropy is in bits, as in scikit-learn.
-double score_unit(Criterion criterion, double g_unit, double h_unit) {
+double score_unit(Criterion criterion, bool two_classes, double g_unit, double h_unit) {
   switch (criterion) {
     case Criterion::quadratic:
       return g_unit / h_unit * g_unit;
     case Criterion::entropy:
+    case Criterion::gain_ratio:
       return g_unit / 0.69314718055994530942;
     case Criterion::poisson:
       return g_unit;
+    case Criterion::error:
+      return two_classes ? g_unit / 2 : g_unit;
     case Criterion::absolute_error:
       break;
   }
@@ -48,6 +51,9 @@ TreePolicy::TreePolicy(const Codes& codes, const TreeParams& params, std::size_t
     if (params.monotone[f] != 0 && codes.has_levels(f))
       throw std::invalid_argument("a monotone constraint on a category");
   check_criterion(params, codes);
+  const auto& ends = params.target_ends;
+  if (!ends.empty() && (ends.back() != width || !std::is_sorted(ends.begin(), ends.end())))
+    throw std::invalid_argument("the outputs of the targets are not those of the trees");
 }
 
 void TreePolicy::start_tree(const TreeRequest& request, std::size_t output,
@@ -65,7 +71,11 @@ void TreePolicy::start_gain() {
   const double g_unit = scale_.g_unit, h_unit = scale_.h_unit;
   const double min_h = std::ceil(params_.min_child_weight / h_unit);
   const double row_h = scale_.weight / static_cast<double>(scale_.n_rows);
-  score_unit_ = arboost::score_unit(params_.criterion, g_unit, h_unit);
+  const bool is_ratio = params_.criterion == Criterion::gain_ratio;
+  const bool of_classes =
+      is_ratio || params_.criterion == Criterion::entropy || params_.criterion == Criterion::error;
+  const bool two_classes = of_classes && width_ == 1;
+  score_unit_ = arboost::score_unit(params_.criterion, two_classes, g_unit, h_unit);
   min_gain_ = params_.gamma / score_unit_;
   if (params_.min_gain_share > 0)
     min_gain_ = std::max(min_gain_, params_.min_gain_share * scale_.weight / score_unit_);
@@ -78,8 +88,10 @@ void TreePolicy::start_gain() {
            .outputs = static_cast<int>(width_),
            .channels = static_cast<int>(channels_),
            .bounded = !params_.monotone.empty(),
-           .criterion = params_.criterion,
-           .two_classes = params_.criterion == Criterion::entropy && width_ == 1,
+           .criterion = is_ratio ? Criterion::entropy : params_.criterion,
+           .two_classes = two_classes,
+           .target_ends = params_.target_ends.empty() ? nullptr : params_.target_ends.data(),
+           .targets = std::max(1, static_cast<int>(params_.target_ends.size())),
            .h_per_g = h_unit / g_unit,
            .cat_smooth = params_.cat_smooth / h_unit,
            .cat_l2 = params_.cat_l2 / h_unit,
@@ -234,6 +246,10 @@ double TreePolicy::node_score(const std::int64_t* sums) const {
 
 double TreePolicy::floor_of(const std::int64_t* sums, double score) const {
   return score_floor(gain_, sums, score, min_gain_, params_.allow_zero_gain);
+}
+
+double TreePolicy::real_gain(double gain) const {
+  return score_unit_ * (params_.criterion == Criterion::error ? gain_of_errors(gain) : gain);
 }
 
 void TreePolicy::settle(std::int32_t feature, FeatureSplit& split, std::uint32_t next,

@@ -97,9 +97,9 @@ class TreePolicy {
   void settle(std::int32_t feature, FeatureSplit& split, std::uint32_t next,
               const std::int64_t* left_sums, const std::int64_t* sums) const;
 
-  // Of the tree that has grown: its nodes by id, and the real value of one unit of score.
+  // Of the tree that has grown: its nodes by id, and the real value of a split's gain.
   const std::vector<GrowNode*>& tree() const { return tree_; }
-  double score_unit() const { return score_unit_; }
+  double real_gain(double gain) const;
   const TreeScale& scale() const { return scale_; }
 
  private:

@@ -131,7 +131,7 @@ void TreeShape::append_splits(const TreePolicy& policy, BinOf stored_bin,
     forest.bin[at] =
         static_cast<std::int32_t>(stored_bin(static_cast<std::size_t>(split.feature), split.bin));
     forest.default_left[at] = split.missing_left;
-    forest.gain[at] = std::min(split.gain * policy.score_unit(), largest);
+    forest.gain[at] = std::min(policy.real_gain(split.gain), largest);
     if (split.set == nullptr) continue;
     forest.set[at] = static_cast<std::int32_t>(forest.sets.size());
     forest.sets.push_back(*split.set);

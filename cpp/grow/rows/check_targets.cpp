@@ -8,16 +8,16 @@
 namespace arboost {
 
 void check_targets(Criterion criterion, const TreePairs& pairs, std::size_t n) {
-  if (criterion != Criterion::entropy && criterion != Criterion::poisson) return;
+  if (criterion == Criterion::quadratic || criterion == Criterion::absolute_error) return;
   const std::size_t width = pairs.sum_h.size();
-  if (criterion == Criterion::entropy && width == 1) {
+  if (criterion != Criterion::poisson && width == 1) {
     const double h_per_g = std::ldexp(1.0, pairs.g_exponent - pairs.h_exponent);
     for (std::size_t i = 0; i < n; ++i) {
       const FixedPair& pair = pairs.at(i, 0);
       if (std::abs(static_cast<double>(pair.g)) > (pair.h + 1.0) * h_per_g + 1)
         throw std::invalid_argument(
-            "a target is beyond -1 and 1, but the criterion \"entropy\" of one output needs them "
-            "for its two classes: give every class an output of its own");
+            "a target is beyond -1 and 1, but criteria of classes in one output need them for two "
+            "classes: give every class an output of its own");
     }
     return;
   }
@@ -25,8 +25,9 @@ void check_targets(Criterion criterion, const TreePairs& pairs, std::size_t n) {
     for (std::size_t k = 0; k < width; ++k)
       if (pairs.at(i, k).g > 0)
         throw std::invalid_argument(
-            "a target is below 0, but the criteria \"entropy\" and \"poisson\" need targets from 0 "
-            "on: use squared_error");
+            "a target is below 0, but \"poisson\" and criteria of classes need targets from 0 on: "
+            "use "
+            "squared_error");
 }
 
 }  // namespace arboost

@@ -11,6 +11,9 @@
 //
 //   entropy, poisson    score(G, H) = Y log(Y / H),   Y = -G
 //   absolute_error      minus the error around the median, from rows (grow/rows/absolute.h)
+//   error               weight of the most frequent class (grow/search/node_score.h)
+//   gain_ratio          as entropy; features are compared by another measure
+//                       (grow/split/ratio_search.cpp)
 //
 // For counts y >= 0, the half deviance of a side is a sum over its rows minus its score. With one
 // output a class, Y / H is the share of the class, and the entropy times the weight is minus the
@@ -24,7 +27,14 @@ namespace arboost {
 
 struct GroupedFeatures;  // tree/level_groups.h
 
-enum class Criterion : std::uint8_t { quadratic, entropy, poisson, absolute_error };
+enum class Criterion : std::uint8_t {
+  quadratic,
+  entropy,
+  poisson,
+  absolute_error,
+  error,
+  gain_ratio
+};
 
 // Parameters in the integer units of gradients and hessians: integer sums enter without conversion,
 // and all scales are powers of two, so the change of units is exact.
@@ -41,8 +51,11 @@ struct GainParams {
   int direction = 0;
   double lower = 0, upper = 0;
   Criterion criterion = Criterion::quadratic;
-  bool two_classes = false;  // entropy of one output
-  double h_per_g = 1;        // hessian unit / gradient unit
+  bool two_classes = false;  // in one output, of entropy and error
+  // Error of several targets: the end of the outputs of each; null: all are of one target.
+  const std::uint32_t* target_ends = nullptr;
+  int targets = 1;
+  double h_per_g = 1;  // hessian unit / gradient unit
   // Categories (grow/search/category.h).
   double cat_smooth = 0, cat_l2 = 0, min_cat_h = 0, min_group_h = 0;
   std::int32_t max_cat_to_onehot = 4, max_cat_threshold = 64;

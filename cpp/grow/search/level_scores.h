@@ -35,8 +35,10 @@ double score_of_set(const GainParams& p, const std::int64_t* left, const std::in
     allowed &= allows(p, left[k], right);
     left_h += sum_h(left[k]);
     right_h += sum_h(right);
-    score += score_both<plain>(p, left[k], right);
+    if (plain || p.criterion != Criterion::error) score += score_both<plain>(p, left[k], right);
   }
+  if (!plain && p.criterion == Criterion::error)
+    score = error_score(p, totals, error_key(p, totals), [left](int k) { return left[k]; });
   const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
   allowed &= left_h >= min_h && right_h >= min_h;
   if (p.channels > p.outputs)
@@ -46,6 +48,8 @@ double score_of_set(const GainParams& p, const std::int64_t* left, const std::in
 
 // The score of the node itself.
 double score_of_node(const GainParams& p, const std::int64_t* totals) {
+  if (p.criterion == Criterion::error)
+    return error_score(p, totals, error_key(p, totals), [totals](int k) { return totals[k]; });
   double score = 0;
   for (int k = 0; k < p.outputs; ++k) {
     const double g = sum_g(totals[k]), h = sum_h(totals[k]);

@@ -115,8 +115,30 @@ std::size_t first_best(double* scores, std::size_t n, double floor) {
   return index;
 }
 
+void score_errors(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
+  const double key = error_key(p, pass.totals);
+  const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
+  for (std::size_t b = 0; b < pass.n; ++b) {
+    const auto left = [&](int k) {
+      return scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
+    };
+    std::int64_t left_h = 0, right_h = 0;
+    for (int k = 0; k < p.outputs; ++k) {
+      left_h += sum_h(left(k));
+      right_h += sum_h(pass.totals[k] - left(k));
+    }
+    const bool allowed = left_h >= min_h && right_h >= min_h;
+    scratch.scores[b] = allowed ? error_score(p, pass.totals, key, left) : forbidden;
+  }
+}
+
 // Index of the first highest score above `floor`, which is then in scratch.scores; else pass.n.
 std::size_t find_best(const GainParams& p, const Pass& pass, double floor, SplitScratch& scratch) {
+  if (p.criterion == Criterion::error) {
+    score_errors(p, pass, scratch);
+    require_counts(p, pass, scratch);
+    return first_best(scratch.scores.data(), pass.n, floor);
+  }
   if (p.criterion != Criterion::quadratic) return first_best_of_logarithms(p, pass, floor, scratch);
   const bool plain = is_plain(p);
   const bool fits_floats = p.reg_lambda < 1e12;  // squares of sums below 2^31, times this, do

@@ -20,12 +20,13 @@ struct SplitRecord {
 // Divides the stored columns, and so the features, among the workers, in almost equal parts of a
 // histogram. For S bytes of a node's histogram and W workers, they send (W - 1) S in all, and W
 // (W - 1) records of the best split; where all search all features, 2 (W - 1) S. Trees that go on
-// to further features, where those of a node are constant, need all sums.
+// to further features, where those of a node are constant, need all sums, and so do gain ratios.
 void WorkerRows::divide_columns() {
   const std::size_t n_workers = workers_.size(), channels = histograms_.channels();
   const std::size_t record = sizeof(SplitRecord) + channels * sizeof(std::int64_t);
   bounds_.clear();
   if (n_workers == 1 || votes_ || params_.allow_zero_gain ||
+      params_.criterion == Criterion::gain_ratio ||
       histograms_.size() * sizeof(std::int64_t) < n_workers * record)
     return;
   const std::vector<std::size_t> starts = histograms_.column_starts();

@@ -67,6 +67,21 @@ void SplitSearch::find(GrowNode& node, int member, Team& team,
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   own.found.resize((features.size() + grain - 1) / grain);
   const auto search_all = [&](bool in_doubt) {
+    if (params_.criterion == Criterion::gain_ratio) {
+      Found& found = own.found.front();
+      found.feature = -1;
+      found.split.score = floor;
+      search_ratio(
+          node, features, in_doubt, score, own,
+          [&](SearchChunk search_chunk) {
+            team.for_chunks(member, features.size(), grain,
+                            [&](std::size_t first, std::size_t last, int who) {
+                              search_chunk(first, last, *scratch_[static_cast<std::size_t>(who)]);
+                            });
+          },
+          found);
+      return own.found.begin();
+    }
     team.for_chunks(member, features.size(), grain,
                     [&](std::size_t first, std::size_t last, int who) {
                       Found& found = own.found[first / grain];
@@ -148,16 +163,39 @@ const std::int64_t* SplitSearch::own_slots(const GrowNode& node, std::size_t fea
          histograms_.slots().first[codes_.where[feature].store] * histograms_.channels();
 }
 
-void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> features,
-                         bool in_doubt, const Scratch& own, Scratch& scratch, Found& best) const {
+void SplitSearch::make_room(const GrowNode& node, Scratch& scratch) const {
   if (node.histogram == nullptr && codes_.width == 2) scratch.split.keys.resize(node.n_rows());
+}
+
+GainParams SplitSearch::gain_params(const GrowNode& node) const {
   GainParams p = policy_.gain_of(node);
   p.apart = apart(node);
   if (node.histogram != nullptr && sizes_.in_doubt()) {
     p.channels = p.outputs;
     p.min_h = std::max(p.min_h, sizes_.least_h());
   }
-  const auto find_one = in_doubt ? &SplitSearch::find_counted : &SplitSearch::find_split;
+  return p;
+}
+
+FeatureSplit SplitSearch::find_one(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                                   bool in_doubt, const Scratch& own, double floor,
+                                   Scratch& scratch) const {
+  return in_doubt ? find_counted(p, node, feature, own, floor, scratch)
+                  : find_split(p, node, feature, own, floor, scratch);
+}
+
+void SplitSearch::take(std::uint32_t feature, const FeatureSplit& split, const Scratch& scratch,
+                       Found& best) const {
+  best.split = split;
+  best.feature = static_cast<std::int32_t>(feature);
+  const auto left = scratch.split.left.begin();
+  best.left_sums.assign(left, left + static_cast<std::ptrdiff_t>(channels_));
+}
+
+void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> features,
+                         bool in_doubt, const Scratch& own, Scratch& scratch, Found& best) const {
+  make_room(node, scratch);
+  GainParams p = gain_params(node);
   for (const std::uint32_t f : features) {
     if (own.sums != nullptr && !own.sums->varies(f)) continue;
     if (own.sums != nullptr && is_scored_with_others(f) && !in_doubt) {
@@ -169,13 +207,8 @@ void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> fe
     }
     score_candidates(p, node, scratch, best);
     if (p.bounded) p.direction = params_.monotone[f];
-    const FeatureSplit split = (this->*find_one)(p, node, f, own, best.split.score, scratch);
-    if (split.found) {
-      best.split = split;
-      best.feature = static_cast<std::int32_t>(f);
-      const auto left = scratch.split.left.begin();
-      best.left_sums.assign(left, left + static_cast<std::ptrdiff_t>(channels_));
-    }
+    const FeatureSplit split = find_one(p, node, f, in_doubt, own, best.split.score, scratch);
+    if (split.found) take(f, split, scratch, best);
   }
   score_candidates(p, node, scratch, best);
 }

@@ -26,6 +26,10 @@ class SplitSearch {
     FeatureSplit split;
     std::vector<std::int64_t> left_sums;
   };
+  // The best split of one feature: its gain, and that over the entropy of the two sides' weights.
+  struct FeatureRatio {
+    double gain, ratio;  // the gain is below 0 where there is no split
+  };
   struct Scratch {  // of one member; kept from node to node for its memory
     Scratch(std::size_t max_bins, std::size_t channels) : split(max_bins, channels) {}
     SplitScratch split;
@@ -36,8 +40,9 @@ class SplitSearch {
     std::vector<Found> found;
     ColumnSampler::Room columns;
     std::vector<std::uint32_t> own_features;  // of the drawn ones
-    AbsoluteNode errors;                      // absolute errors: of the node that is searched,
-    AbsoluteSide side;                        // ... and of a split's sides
+    std::vector<FeatureRatio> ratios;
+    AbsoluteNode errors;  // absolute errors: of the node that is searched,
+    AbsoluteSide side;    // ... and of a split's sides
     std::vector<Element> ordered;
     std::vector<std::size_t> places;
   };
@@ -66,6 +71,12 @@ class SplitSearch {
   // `in_doubt`: leaf sizes that hessians leave in doubt are not admitted without counts.
   void search(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,
               const Scratch& own, Scratch& scratch, Found& best) const;
+  // The same by gain ratio (grow/split/ratio_search.cpp), of all features of a node; `score` is the
+  // node's. each_chunk(body) calls body(first, last, scratch) for chunks of the features.
+  using SearchChunk = FunctionRef<void(std::size_t, std::size_t, Scratch&)>;
+  void search_ratio(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,
+                    double score, Scratch& own, FunctionRef<void(SearchChunk)> each_chunk,
+                    Found& best) const;
   // All drawn features may be constant in the node. Then further features are drawn up to the first
   // that is not, as in scikit-learn; its split is the node's, whatever its gain.
   void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn, Scratch& own,
@@ -95,6 +106,15 @@ class SplitSearch {
   const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
                           const Scratch& own, double floor, Scratch& scratch) const;
+  FeatureRatio ratio_of(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                        bool in_doubt, double score, const Scratch& own, double floor,
+                        Scratch& scratch) const;
+  void make_room(const GrowNode& node, Scratch& scratch) const;
+  GainParams gain_params(const GrowNode& node) const;
+  FeatureSplit find_one(const GainParams& p, const GrowNode& node, std::uint32_t feature,
+                        bool in_doubt, const Scratch& own, double floor, Scratch& scratch) const;
+  void take(std::uint32_t feature, const FeatureSplit& split, const Scratch& scratch,
+            Found& best) const;
   bool is_scored_with_others(std::uint32_t feature) const;
   void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
                         Found& best) const;

@@ -32,6 +32,8 @@ struct TreeParams {
   double min_gain_share = 0;
   bool allow_zero_gain = false;
   Criterion criterion = Criterion::quadratic;  // others allow no penalties and no constraints
+  // Error of several targets: the end of the outputs of each; empty: all are of one target.
+  std::vector<std::uint32_t> target_ends;
   bool random_cuts = false;  // one random threshold a feature instead of its best one
   double reg_lambda = 1;
   double reg_alpha = 0;

@@ -27,9 +27,11 @@ class TreeParams:
     may occur together on one path; both are empty without constraints.
 
     ``criterion`` is "quadratic" (squared error, Gini), "entropy" (an output of 0 or 1 for each
-    class, or one output of -1 and 1 for two), "poisson" (nonnegative targets) or "absolute_error"
-    (leaf values are means until medians are set; no categorical features). All but the first
-    support no penalties and no monotone constraints.
+    class, or one output of -1 and 1 for two), "error" (the weight outside the most frequent class;
+    outputs as those of entropy), "gain_ratio" (entropy; features are compared by gain ratio),
+    "poisson" (nonnegative targets) or "absolute_error" (leaf values are means until medians are
+    set; no categorical features). All but the first support no penalties and no monotone
+    constraints. ``target_ends`` has the end of the outputs of each of several targets, for "error".
 
     ``min_gain_share`` is the minimum gain of a split per unit of the tree's weight (the sum of the
     hessians, mean over the outputs). It is scikit-learn's ``min_impurity_decrease`` times the
@@ -62,6 +64,7 @@ class TreeParams:
     min_gain_share: float = 0.0
     allow_zero_gain: bool = False
     criterion: str = "quadratic"
+    target_ends: tuple[int, ...] = ()
     random_cuts: bool = False
     colsample_bytree: float = 1.0
     colsample_bylevel: float = 1.0

@@ -14,6 +14,7 @@ __all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
 
 # Parameters of the engine's trees, without meaning for other learners.
 ENGINE_ONLY = (
+    "criterion",
     "max_depth",
     "max_leaves",
     "min_samples_leaf",
@@ -153,6 +154,14 @@ _ALL = (
 )
 
 ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
+    Choice(
+        name="criterion",
+        default="gini",
+        options=("gini", "error"),
+        text="Impurity that the trees minimise: Gini impurity; or the weighted error, as in the "
+        "theory of AdaBoost, and of equal errors the Gini impurity.",
+        always_recorded=False,
+    ),
     # (1 - e) exp(-alpha) + e exp(alpha) is 1 again at twice the best alpha.
     _rate(2.0, "; from 2 on, steps do not lower the loss"),
     _depth(1),

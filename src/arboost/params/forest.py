@@ -182,8 +182,10 @@ def _class_weight(*words: str) -> ClassWeights:
 _CLASSIFICATION_CRITERIA = Choice(
     name="criterion",
     default="gini",
-    options=("gini", "entropy", "log_loss"),
-    text="Impurity to minimise: Gini impurity, or entropy, also called log_loss.",
+    options=("gini", "entropy", "log_loss", "error", "gain_ratio"),
+    text="Impurity to minimise: Gini impurity; entropy, also called log_loss; the share of rows "
+    "outside the most frequent class, of equal ones the Gini impurity; or entropy with C4.5's "
+    "choice of the feature, by its gain over the entropy of the split itself.",
 )
 _REGRESSION_CRITERIA = Choice(
     name="criterion",

@@ -157,6 +157,8 @@ ESTIMATORS = [
     (DecisionTreeRegressor(criterion="absolute_error", tree_method="exact", max_depth=4), None),
     (DecisionTreeClassifier(ccp_alpha=0.01), 2),
     (DecisionTreeClassifier(criterion="entropy"), 3),
+    (DecisionTreeClassifier(criterion="gain_ratio"), 3),
+    (AdaBoostClassifier(n_estimators=5, criterion="error"), 2),
     (RandomForestRegressor(n_estimators=3, max_samples=0.5), None),
     (RandomForestClassifier(n_estimators=30, oob_score=True, class_weight="balanced"), 3),
     (ExtraTreesClassifier(n_estimators=3), 3),

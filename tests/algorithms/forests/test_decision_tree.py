@@ -191,6 +191,48 @@ def test_the_same_pruning(criterion, y):
     assert ours.get_n_leaves() < ours.set_params(ccp_alpha=0.0).fit(X, y, WEIGHT).get_n_leaves()
 
 
+@pytest.mark.parametrize("criterion", ["error", "gain_ratio"])
+@pytest.mark.parametrize("y", [TWO, THREE, np.column_stack([TWO, THREE])], ids=["2", "3", "2, 3"])
+def test_pruning_by_criteria_of_no_other_library(criterion, y):
+    """Along the path, impurities are those of the leaves, and the root's is that of all rows."""
+    tree = DecisionTreeClassifier(criterion=criterion, min_samples_leaf=12)
+    path = tree.cost_complexity_pruning_path(X, y, WEIGHT)
+    assert len(path.ccp_alphas) > 3
+    for alpha, impurity in list(zip(path.ccp_alphas, path.impurities, strict=True))[::2]:
+        pruned = tree.set_params(ccp_alpha=alpha * (1 + 1e-9)).fit(X, y, WEIGHT).tree_
+        leaf = pruned.children_left < 0
+        shares = pruned.weighted_n_node_samples[leaf] / WEIGHT.sum()
+        np.testing.assert_allclose(shares @ pruned.impurity[leaf], impurity, atol=1e-7)
+    counts = [np.bincount(one, WEIGHT) / WEIGHT.sum() for one in y.reshape(len(y), -1).T]
+    of_all = [1 - p.max() if criterion == "error" else -p @ np.log2(p) for p in counts]
+    np.testing.assert_allclose(path.impurities[-1], np.mean(of_all))
+
+
+@pytest.mark.parametrize("criterion", ["error", "gain_ratio"])
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_criteria_of_no_other_library_grow_until_leaves_are_pure(criterion, splitter):
+    tree = DecisionTreeClassifier(criterion=criterion, splitter=splitter)
+    assert tree.fit(X, THREE).score(X, THREE) == 1.0
+    targets = np.column_stack([TWO, THREE])
+    np.testing.assert_array_equal(tree.fit(X, targets).predict(X), targets)
+    few = DecisionTreeClassifier(criterion=criterion, splitter=splitter, max_leaf_nodes=7)
+    assert few.fit(X, THREE).get_n_leaves() == 7
+    assert few.score(X, THREE) > np.bincount(THREE).max() / len(THREE)
+
+
+def test_a_stump_of_the_smallest_error():
+    for y in (TWO, THREE):
+        stump = DecisionTreeClassifier(criterion="error", max_depth=1).fit(X, y, WEIGHT)
+        wrong = WEIGHT @ (stump.predict(X) != y)
+        least = min(
+            WEIGHT.sum() - sum(np.bincount(y[side], WEIGHT[side]).max() for side in (left, ~left))
+            for column in X.T
+            for value in np.unique(column)[:-1]
+            if (left := column <= value).any()
+        )
+        np.testing.assert_allclose(wrong, least, rtol=1e-6)
+
+
 # Leaves, paths, text and pictures
 
 

@@ -256,7 +256,7 @@ class AdaBoost(EngineEstimator):
 
     def _check_engine_only(self, params: dict[str, Any]) -> None:
         """Raise ValueError where parameters of engine trees are set next to an estimator."""
-        for name in ENGINE_ONLY:
+        for name in (name for name in ENGINE_ONLY if name in params):
             given, usual = params[name], self._TABLE[name].default
             if given != usual and repr(given) != repr(usual):  # NaN is not equal to itself
                 raise ValueError(

@@ -39,6 +39,9 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     algorithm : {"discrete", "real", "gentle"}, default="discrete"
         Contribution of a learner to the scores: its vote, weighted by its error (SAMME for more
         than two classes); half the log-odds of its probabilities; or their difference.
+    criterion : {"gini", "error"}, default="gini"
+        Impurity that the trees minimise: Gini impurity; or the weighted error, as in the theory of
+        AdaBoost, and of equal errors the Gini impurity.
     max_depth : int or None, default=1
         Largest number of splits between the root of a tree and a leaf; None sets no limit. 1:
         stumps.
@@ -183,6 +186,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         n_estimators: int = 50,
         learning_rate: float = 1.0,
         algorithm: str = "discrete",
+        criterion: str = "gini",
         max_depth: int | None = 1,
         max_leaves: int | None = None,
         min_samples_leaf: int = 1,

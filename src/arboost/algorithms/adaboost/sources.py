@@ -24,6 +24,7 @@ from arboost.algorithms.adaboost.rounds import (
 from arboost.algorithms.adaboost.schemes import R2Scheme, Scheme
 from arboost.algorithms.adaboost.tree_learners import TreeLearners
 from arboost.algorithms.estimator import category_encoding, column_options
+from arboost.algorithms.forests.cart import CART_LEVELS
 from arboost.backend import core
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
@@ -228,7 +229,10 @@ def _start_trees(
 def _tree_params(params: Mapping[str, Any]) -> TreeParams:
     """Return the parameters of the trees, which have no penalties."""
     best_first = params["max_leaves"] is not None
+    by_error = params.get("criterion") == "error"
+    levels = CART_LEVELS if by_error else {name: param.default for name, param in LEVELS.items()}
     return TreeParams(
+        criterion="error" if by_error else "quadratic",
         max_depth=params["max_depth"],
         max_leaves=params["max_leaves"],
         grow_policy="leafwise" if best_first else "depthwise",
@@ -240,5 +244,5 @@ def _tree_params(params: Mapping[str, Any]) -> TreeParams:
         max_delta_step=0.0,
         tree_method=params["tree_method"],
         device=params["device"],
-        **{name: param.default for name, param in LEVELS.items()},
+        **levels,
     )

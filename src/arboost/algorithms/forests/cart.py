@@ -12,11 +12,11 @@ from arboost.data.schema import Schema
 from arboost.grow.grower import TreeParams
 from arboost.params.records import ParamRecord
 
-__all__ = ["CRITERIA", "CartParams", "feature_count", "tree_params"]
+__all__ = ["CART_LEVELS", "CRITERIA", "CartParams", "feature_count", "tree_params"]
 
 # As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
 # between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
-_LEVELS: dict[str, Any] = {
+CART_LEVELS: dict[str, Any] = {
     "max_cat_to_onehot": 2,
     "max_cat_threshold": 256,
     "min_cat_weight": 0.0,
@@ -29,6 +29,8 @@ CRITERIA = {
     "gini": "quadratic",
     "entropy": "entropy",
     "log_loss": "entropy",
+    "error": "error",
+    "gain_ratio": "gain_ratio",
     "squared_error": "quadratic",
     "absolute_error": "absolute_error",
     "poisson": "poisson",
@@ -96,6 +98,7 @@ def tree_params(
         min_gain_share=params.min_impurity_decrease * target.gain_factor,
         allow_zero_gain=True,
         criterion=target.criterion,
+        target_ends=target.ends,
         random_cuts=random_cuts,
         reg_lambda=0.0,
         reg_alpha=0.0,
@@ -104,7 +107,7 @@ def tree_params(
         monotone=tuple(monotone),
         tree_method=params.tree_method,
         device=params.device,
-        **_LEVELS,
+        **CART_LEVELS,
     )
 
 

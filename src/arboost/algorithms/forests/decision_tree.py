@@ -20,8 +20,10 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
 
     Parameters
     ----------
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Impurity to minimise: Gini impurity, or entropy, also called log_loss.
+    criterion : {"gini", "entropy", "log_loss", "error", "gain_ratio"}, default="gini"
+        Impurity to minimise: Gini impurity; entropy, also called log_loss; the share of rows
+        outside the most frequent class, of equal ones the Gini impurity; or entropy with C4.5's
+        choice of the feature, by its gain over the entropy of the split itself.
     splitter : {"best", "random"}, default="best"
         Threshold of a feature in a node: the best value, or a random one between the smallest and
         the largest value of the node's rows.

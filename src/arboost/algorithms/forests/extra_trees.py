@@ -24,8 +24,10 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
     ----------
     n_estimators : int, default=100
         Number of trees.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        Impurity to minimise: Gini impurity, or entropy, also called log_loss.
+    criterion : {"gini", "entropy", "log_loss", "error", "gain_ratio"}, default="gini"
+        Impurity to minimise: Gini impurity; entropy, also called log_loss; the share of rows
+        outside the most frequent class, of equal ones the Gini impurity; or entropy with C4.5's
+        choice of the feature, by its gain over the entropy of the split itself.
     max_depth : int or None, default=None
         Largest number of splits between the root of a tree and a leaf; None sets no limit.
     min_samples_split : int or float, default=2

@@ -101,6 +101,8 @@ def _impurities(shares: list[Floats], criterion: str) -> Floats:
     """Return the mean impurity over the targets."""
     if criterion == "gini":
         each = [1.0 - (one**2).sum(axis=1) for one in shares]
+    elif criterion == "error":
+        each = [1.0 - one.max(axis=1) for one in shares]
     else:
         each = [
             -(one * core.log(np.where(one > 0, one, 1.0))).sum(1) / core.log(2.0) for one in shares

@@ -41,7 +41,7 @@ class ForestTarget:
     ----------
     tasks : tuple of Task
         One for each target, all of one kind.
-    criterion : {"quadratic", "entropy", "poisson", "absolute_error"}
+    criterion : {"quadratic", "entropy", "poisson", "absolute_error", "error", "gain_ratio"}
         Split criterion of the engine.
     widths : tuple of int
         Number of outputs of each target.
@@ -96,7 +96,7 @@ class ForestTarget:
     def of(cls, tasks: Sequence[Task], criterion: str) -> Self:
         """Return the target of some tasks, whose gains count alike."""
         mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
-        has_pairs = len(tasks) > 1 and (mixed or criterion == "entropy")
+        has_pairs = len(tasks) > 1 and (mixed or criterion != "quadratic")
         widths = tuple(_width(task, has_pairs=has_pairs) for task in tasks)
         if len(tasks) > 1:
             found = [_columns(*pair, criterion) for pair in zip(tasks, widths, strict=True)]
@@ -125,6 +125,11 @@ class ForestTarget:
     def n_outputs(self) -> int:
         """Number of columns."""
         return len(self.middle)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The end of the columns of each of several targets."""
+        return tuple(np.cumsum(self.widths).tolist()) if len(self.widths) > 1 else ()
 
     @property
     def is_exact(self) -> bool:
@@ -204,7 +209,9 @@ def _impurity(task: Task, criterion: str, weight: Floats | None) -> float:
     if task.classes is not None:
         totals = np.bincount(task.y.astype(np.intp), weight)
         shares = totals[totals > 0] / totals.sum()
-        if criterion == "entropy":
+        if criterion == "error":
+            return float(1.0 - shares.max())
+        if criterion in ("entropy", "gain_ratio"):
             return float(-np.sum(shares * core.log(shares)) / core.log(2.0))
         return float(1.0 - np.sum(shares**2))
     y = task.y
