@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
@@ -23,12 +24,14 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from arboost import (
     Dataset,
+    DecisionTreeRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     StackingClassifier,
@@ -342,3 +345,25 @@ def test_members_that_are_dropped_after_the_fit():
         model.set_params(line="drop")
         np.testing.assert_array_equal(model.predict(X), before)
         np.testing.assert_array_equal(model.get_feature_names_out(), names)
+
+
+def test_missing_values_are_passed_through_only_where_they_are_taken():
+    X = np.array([[0.0], [1.0], [np.nan], [3.0]] * 10)
+    y = np.arange(40.0)
+    calls = []
+
+    class Member(DecisionTreeRegressor):
+        def fit(self, *args, **kwargs):
+            calls.append(1)
+            return super().fit(*args, **kwargs)
+
+    stack = StackingRegressor([("tree", Member())], passthrough=True)
+    for final in (None, Ridge(), make_pipeline(PolynomialFeatures(), Ridge())):
+        with pytest.raises(
+            ValueError, match=r"hands the missing values \(NaN\) of X to final_estimator="
+        ):
+            clone(stack).set_params(final_estimator=final).fit(X, y)
+    assert calls == []  # before any work
+    for final in (make_pipeline(SimpleImputer(), Ridge()), DecisionTreeRegressor()):
+        assert clone(stack).set_params(final_estimator=final).fit(X, y).predict(X).shape == (40,)
+    assert clone(stack).fit(X[:2].repeat(9, 0), y[:18]).predict(X[:2]).shape == (2,)

@@ -31,6 +31,7 @@ from arboost.algorithms.members.jobs import (
 )
 from arboost.algorithms.members.tables import take_rows
 from arboost.algorithms.stacking.first_level import (
+    check_passthrough,
     held_out_rows,
     member_columns,
     out_of_fold,
@@ -117,6 +118,8 @@ class Stacking(NamedMembers):
         arguments = self._fit_arguments(members, weight, fit_params)
         final_weight = None if weight is None else check_weights("final_estimator", final)
         _check_final(final, self._KIND)
+        if params["passthrough"]:
+            check_passthrough(final, table)
         wanted = params.get("stack_method", "predict")
         methods = [find_method(*member, wanted, 'stack_method="auto"') for member in members]
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
 
 from arboost.algorithms.members.answers import Classes
 from arboost.algorithms.members.tables import narwhals_frame
@@ -27,7 +28,14 @@ from arboost.data.scipy_sparse import is_sparse
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
 
-__all__ = ["held_out_rows", "member_columns", "out_of_fold", "stacking_folds", "with_table"]
+__all__ = [
+    "check_passthrough",
+    "held_out_rows",
+    "member_columns",
+    "out_of_fold",
+    "stacking_folds",
+    "with_table",
+]
 
 Predictions = NDArray[Any] | list[NDArray[Any]]  # a list has one entry per target
 
@@ -128,6 +136,38 @@ def member_columns(predictions: Predictions, method: str, classes: Classes) -> N
         return predictions.reshape(-1, 1)
     is_binary = isinstance(classes, np.ndarray) and len(classes) == _TWO_CLASSES
     return predictions[:, 1:] if is_binary and method == "predict_proba" else predictions
+
+
+def check_passthrough(final: Any, X: Any) -> None:
+    """Raise ValueError where X has missing values, and scikit-learn's final estimator takes none.
+
+    Of a pipeline or a search the first estimator that gets the rows counts; estimators of other
+    libraries may take more than their tags say.
+    """
+    name = type(final).__name__
+    while not isinstance(final, str | None):
+        inner = final.steps[0][1] if hasattr(final, "steps") else getattr(final, "estimator", None)
+        if not hasattr(inner, "fit"):
+            break
+        final = inner
+    is_known = type(final).__module__.startswith("sklearn.")
+    if not is_known or get_tags(final).input_tags.allow_nan or not _has_missing(X):
+        return
+    raise ValueError(
+        f"passthrough=True hands the missing values (NaN) of X to final_estimator={name}, which "
+        "takes none. Use passthrough=False, impute them (make_pipeline(SimpleImputer(), ...)), or "
+        "use a final estimator that takes missing values, such as GradientBoosting of arboost."
+    )
+
+
+def _has_missing(X: Any) -> bool:
+    """Whether a table of numbers has missing values."""
+    if is_sparse(X):
+        return bool(np.isnan(X.data).any())
+    if hasattr(X, "isna"):  # pandas
+        return bool(X.isna().to_numpy().any())
+    array = np.asarray(X)
+    return bool(array.dtype.kind == "f" and np.isnan(array).any())
 
 
 def with_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) -> Any:
