@@ -32,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Messages of `warn_first` within the fit of an ensemble; None outside.
-_said: ContextVar[list[str] | None] = ContextVar("said", default=None)
+_said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 # Warnings that are collected instead of issued, with their categories; None: they are issued.
 _collected: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar(
     "collected", default=None
@@ -121,13 +121,13 @@ def warnings_collected() -> Iterator[list[tuple[str, type[Warning]]]]:
         _collected.reset(token)
 
 
-def warn_first(message: str) -> None:
-    """Warn as `warn_caller`; within a function of `warns_first`, only the first time."""
+def warn_first(message: str, topic: str = "table") -> None:
+    """Warn as `warn_caller`; within a function of `warns_first`, once for each topic."""
     said = _said.get()
     if said is not None:
-        said.append(message)
-        if len(said) > 1:
+        if topic in said:
             return
+        said.add(topic)
     warn_caller(message)
 
 
@@ -137,7 +137,7 @@ def warns_first(fit: Callable[P, R]) -> Callable[P, R]:
     @wraps(fit)
     def fit_with_one_warning(*args: P.args, **kwargs: P.kwargs) -> R:
         outer = _said.get()
-        token = _said.set([] if outer is None else outer)
+        token = _said.set(set() if outer is None else outer)
         try:
             return fit(*args, **kwargs)
         finally:

@@ -22,7 +22,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import apply_raw, read_raw
 from arboost.model.links import LINKS
 from arboost.model.model import Model
-from arboost.model.outputs import Labels, require
+from arboost.model.outputs import Labels, require, validate_names
 from arboost.model.predict import predictions, probabilities, table_scores
 
 __all__ = ["OUTPUTS", "Ensemble", "EnsembleMember", "LinearModel"]
@@ -156,7 +156,7 @@ class Ensemble:
             return values[:, 0] if values.shape[1] == 1 else values
         if isinstance(self.final, Model):
             codes = predictions(self.final, values).astype(np.intp)
-        elif values.shape[1] == 1:
+        elif self.final is not None and values.shape[1] == 1:
             codes = (values[:, 0] > 0).astype(np.intp)
         else:
             codes = values.argmax(axis=1)
@@ -216,6 +216,7 @@ class Ensemble:
         require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
         require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
         require(self.members, "no members")
+        validate_names(self.schema)
         require(self.n_columns >= 1 and self.divisor > 0, "columns and divisor")
         for member in self.members:
             self._validate_member(member)
@@ -235,6 +236,9 @@ class Ensemble:
             self._validate_codes(self.final.classes, n_classes)
         elif self.classes is not None:
             require(self.n_columns == n_classes, f"{self.n_columns} columns")
+        else:
+            filled = set[int]().union(*(one.places.tolist() for one in self.members))
+            require(len(filled) == self.n_columns, f"{self.n_columns} columns")
 
     def _validate_member(self, member: EnsembleMember) -> None:
         model = member.model

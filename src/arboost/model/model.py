@@ -19,7 +19,7 @@ from arboost.model.forest import Forest, frozen_array
 from arboost.model.history.check import check_history
 from arboost.model.history.record import with_history
 from arboost.model.leaf_distributions import LeafDistributions
-from arboost.model.outputs import require, validate_outputs
+from arboost.model.outputs import require, validate_names, validate_outputs
 from arboost.params.check import check
 from arboost.params.kinds import is_number
 
@@ -226,10 +226,7 @@ class Model:
         require(levels or not self.forest.has_sets, "sets for splits of no category")
         require(self.trees_per_round >= 1, f"{self.trees_per_round} trees per round")
         require(self.n_trees % self.trees_per_round == 0, "an unfinished round")
-        names = self.schema.names
-        if names is not None:
-            require(len(names) == self.schema.n_features, f"{len(names)} feature names")
-            require(len(set(names)) == len(names), "two features of one name")
+        validate_names(self.schema)
         validate_outputs(self)
         self._validate_combination()
         check_history(self.provenance.get("history"))

@@ -25,6 +25,7 @@ __all__ = [
     "require",
     "target_link",
     "target_parts",
+    "validate_names",
     "validate_outputs",
 ]
 
@@ -170,6 +171,14 @@ def is_difference(model: OutputSpec) -> NDArray[np.bool_]:
     return np.repeat(
         [part.link == "share_of_two" for part in parts], [part.n_outputs for part in parts]
     )
+
+
+def validate_names(schema: Schema) -> None:
+    """Raise ValueError unless the names of a schema are one for each feature, or None."""
+    names = schema.names
+    if names is not None:
+        require(len(names) == schema.n_features, f"{len(names)} feature names")
+        require(len(set(names)) == len(names), "two features of one name")
 
 
 def require(condition: object, problem: str) -> None:

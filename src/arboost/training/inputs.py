@@ -26,7 +26,7 @@ from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
 from arboost.data.unusual import warn_target_pairing
-from arboost.errors import warn_caller
+from arboost.errors import warn_first
 from arboost.losses import Loss, Target
 from arboost.model.outputs import check_offset
 
@@ -340,9 +340,10 @@ def warn_one_class(X: object, tasks: Sequence[Task]) -> None:
         return
     if tasks[0].is_constant:
         (label,) = cast(Any, tasks[0].classes).tolist()
-        warn_caller(
+        warn_first(
             f"y has one class only, {label!r}: the model always predicts it. Pass rows of at least "
-            "two classes."
+            "two classes.",
+            "classes",
         )
 
 

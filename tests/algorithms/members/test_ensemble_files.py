@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import arboost as ab
 from arboost import ModelFormatError
+from arboost.data.schema import Schema
 from arboost.formats.ensemble_file import ensemble_bytes, read_ensemble
 
 N_ROWS = 150
@@ -227,6 +228,9 @@ def test_every_damaged_byte_is_noticed(small):
     [
         {"kind": "ranker"},
         {"n_columns": 0},
+        {"n_columns": 2**28},  # would allocate 2 GiB a row
+        {"schema": Schema(names=("x", "y"), n_features=1)},
+        {"schema": Schema(names=("x", "x"), n_features=2)},
         {"divisor": 0.0},
         {"classes": np.array(["a", "b"])},
         {"members": ()},
@@ -291,3 +295,22 @@ def test_classes_load_their_files(tmp_path):
     ab.DecisionTreeRegressor().fit(X, y).save(path)
     with pytest.raises(ValueError, match="holds no VotingRegressor: it holds Predictor"):
         ab.VotingRegressor.load(path)
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        ab.BaggingClassifier(n_estimators=2),
+        ab.VotingClassifier([("a", ab.DecisionTreeClassifier())], voting="hard"),
+        ab.VotingClassifier(trees("Classifier"), voting="soft"),
+    ],
+    ids=["bagging", "hard", "soft"],
+)
+def test_one_class(ensemble, tmp_path):
+    X = np.arange(20.0)[:, np.newaxis]
+    with pytest.warns(ab.DataWarning, match="one class only, 'only'") as caught:
+        ensemble.fit(X, ["only"] * 20)
+    assert len(caught) == 1
+    ensemble.save(tmp_path / "one.arb")
+    loaded = ab.load(tmp_path / "one.arb")
+    assert set(loaded.predict(X)) == {"only"} == set(ensemble.predict(X))

@@ -28,13 +28,14 @@ from arboost.algorithms.stacking.named_members import (
     is_drop,
     read_training,
 )
-from arboost.data.target import encode_labels, numbers_of, target
+from arboost.data.target import Task, encode_labels, numbers_of, target
 from arboost.data.target import weights as row_weights
 from arboost.errors import warns_first
 from arboost.losses.base import Floats
 from arboost.model.ensemble import Ensemble
 from arboost.params.kinds import Param
 from arboost.params.stacking import VOTING_CLASSIFIER, VOTING_REGRESSOR
+from arboost.training.inputs import warn_one_class
 
 __all__ = ["Voting", "VotingClassifier", "VotingRegressor"]
 
@@ -81,6 +82,7 @@ class Voting(NamedMembers):
         classes = None
         if self._KIND == "classifier":
             classes, codes = encode_labels(values)
+            warn_one_class(X, [Task(self._KIND, codes, classes)])
             data = MemberTrainingSet(table, codes.astype(np.intp), classes)
         else:
             data = MemberTrainingSet(table, numbers_of(values))
