@@ -36,7 +36,7 @@ from arboost.algorithms.members.tables import (
 from arboost.backend import threads
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
-from arboost.data.target import Task, weights
+from arboost.data.target import weights
 from arboost.errors import warns_first
 from arboost.grow.bootstrap import Origin, others
 from arboost.losses.base import Floats
@@ -45,7 +45,6 @@ from arboost.names.arguments import check_params, new_estimator
 from arboost.params.check import check
 from arboost.params.kinds import Param
 from arboost.progress import Bar
-from arboost.training.inputs import warn_one_class
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.training.warm_start import n_to_add
 
@@ -119,8 +118,6 @@ class Bagging(EnsembleMethods):
         target, outputs = read_target(
             self._KIND, y, table.n_rows, old_outputs, hard=self._is_hard()
         )
-        if outputs.classes is not None and len(outputs.classes) == 1:
-            warn_one_class(X, [Task(self._KIND, np.zeros(table.n_rows), outputs.classes)])
         weight = weights(sample_weight, table.n_rows)
         template = self._template()
         arguments = self._routed("fit", fit_params)

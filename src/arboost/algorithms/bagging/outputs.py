@@ -21,8 +21,9 @@ from arboost.algorithms.members.answers import (
     predicted_numbers,
 )
 from arboost.data.scipy_sparse import is_sparse
-from arboost.data.target import codes_of, encode_labels, numbers_of, target
+from arboost.data.target import Task, codes_of, encode_labels, numbers_of, target
 from arboost.losses.base import Floats
+from arboost.training.inputs import warn_one_class
 
 __all__ = ["BaggingOutputs", "class_decision", "read_target"]
 
@@ -112,6 +113,7 @@ def read_target(
         else:
             classes = old.classes
             codes = codes_of(labels, classes, "y", "the earlier fit")
+        warn_one_class(y, [Task(kind, codes, classes)])
         return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
     given = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
     if given.ndim == _TABLE_DIMENSIONS and given.shape[1] > 1:
