@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>  // iota
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -107,9 +108,12 @@ Proposal::Proposal(const Codes& table, double eps, Collective& workers, bool els
   bin_of_code_.resize(table.n_features);
   std::size_t n_sums = most_sums + 1;  // of the last group
   for (std::size_t f = 0; f < table.n_features; ++f) {
-    for (std::uint32_t code = 0; code < table.n_bins[f]; ++code) last_codes_[f].push_back(code);
-    spread(f);
-    if (!changes(f)) continue;
+    if (!changes(f)) {
+      last_codes_[f].resize(table.n_bins[f]);
+      std::iota(last_codes_[f].begin(), last_codes_[f].end(), 0u);
+      spread(f);
+      continue;
+    }
     const std::size_t n = table.n_bins[f] + std::size_t{1};
     if (n_sums + n > most_sums || groups_.back().size() == most_features) {
       groups_.emplace_back();
@@ -191,18 +195,17 @@ void Proposal::sum_hessians(std::span<const std::size_t> features,
 // Fills last_codes_ and the edges. The sums of the codes become running ones.
 void Proposal::propose(std::size_t feature, std::span<std::int64_t> sums) {
   for (std::size_t code = 1; code < sums.size(); ++code) sums[code] += sums[code - 1];
-  Summary summary;
-  summary.assign(0, sums, sums.size());
-  std::vector<std::size_t> cuts = summary.cuts(eps_);
+  std::vector<std::size_t> cuts = Summary::cuts(sums, eps_);
   // Where nearly all hessians vanish, rounding may ask for a few cuts more than there is room for.
-  for (double eps = eps_; cuts.size() >= codes_.n_bins[feature];) cuts = summary.cuts(eps *= 1.1);
+  for (double eps = eps_; cuts.size() >= codes_.n_bins[feature];)
+    cuts = Summary::cuts(sums, eps *= 1.1);
   auto& last_codes = last_codes_[feature];
   auto& edges = codes_.edges[feature];
   last_codes.clear();
   edges.clear();
-  for (const std::size_t i : cuts) {
-    last_codes.push_back(static_cast<std::uint32_t>(summary.entries()[i].value));
-    edges.push_back(table_.edges[feature][last_codes.back()]);
+  for (const std::size_t code : cuts) {
+    last_codes.push_back(static_cast<std::uint32_t>(code));
+    edges.push_back(table_.edges[feature][code]);
   }
   last_codes.push_back(table_.n_bins[feature] - 1);
 }

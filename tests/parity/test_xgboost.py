@@ -16,6 +16,8 @@ Deviations of XGBoost from its documented objective, or between its own methods,
   split above a strong one stays; its "hist", like ours, stops at the weak one. Here its exact tree
   is grown without gamma, and pruned from the root by its own gains.
 - XGBoost makes no split with a gain below 1e-6, whatever the scale of y.
+- XGBoost's approx method leaves out some values of the wine data, where ours with a small
+  sketch_eps has a candidate for each value, and better splits. Not compared.
 - XGBoost's root with a hessian sum below min_child_weight has the value 0; ours has a Newton step.
 """
 
@@ -32,7 +34,7 @@ from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 
 xgboost = pytest.importorskip("xgboost")
 
-METHODS = ["hist", "exact"]
+METHODS = ["hist", "exact", "approx"]
 TIE = 1e-6  # relative to the score of the better split
 MOST_TIES = 0.15  # share of the nodes; nearly all cases have none
 SMALLEST_GAIN = 1e-6  # of a split of XGBoost
@@ -92,7 +94,8 @@ def cases():
         for method in METHODS
         for name, (_, kind) in DATA.items()
         for settings in SETTINGS[kind]
-        if method == "hist" or "max_leaves" not in settings  # XGBoost's exact has no such limit
+        if method != "exact" or "max_leaves" not in settings  # XGBoost's exact has no such limit
+        if method != "approx" or name != "wine"
     ]
 
 
@@ -111,7 +114,7 @@ def load(name, method, *, missing=0.0, weighted=False):
     """Return X in the precision of XGBoost, y, and weights or None."""
     X, y = DATA[name][0](return_X_y=True)
     rng = np.random.default_rng(0)
-    X = (rounded(X) if method == "hist" else X).astype(np.float32)
+    X = (X if method == "exact" else rounded(X)).astype(np.float32)
     X[rng.random(X.shape) < missing] = np.nan
     return X, y, rng.integers(1, 5, len(y)) / 4 if weighted else None
 
@@ -257,7 +260,7 @@ def fit(method, kind, settings, X, y, weight, rounds=ROUNDS):
     estimator = {"regressor": GradientBoostingRegressor, "classifier": GradientBoostingClassifier}
     model = estimator[kind](n_estimators=rounds, n_jobs=1, **ours)
     if method != "hist":
-        model.set_params(tree_method=method)
+        model.set_params(tree_method=method, sketch_eps=1e-3)  # a candidate for each value
     return model.fit(X, y, sample_weight=weight)
 
 
@@ -323,8 +326,15 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("name", "settings"), WHOLE)
+@pytest.mark.parametrize(
+    ("method", "name", "settings"),
+    [
+        (method, *one)
+        for method in METHODS
+        for one in WHOLE
+        if (method, one[0]) != ("approx", "wine")
+    ],
+)
 def test_whole_fit(method, name, settings):
     kind = DATA[name][1]
     chosen = {key: settings[key] for key in OF_THE_DATA if key in settings}

@@ -8,27 +8,6 @@
 namespace arboost {
 namespace {
 
-// Entries of a summary: stored ones, or the exact ones of consecutive numbers, computed from
-// running sums of their weights.
-struct Listed {
-  const std::vector<SummaryEntry>& entries;
-
-  std::size_t size() const { return entries.size(); }
-  SummaryEntry operator[](std::size_t i) const { return entries[i]; }
-  std::int64_t twice_middle(std::size_t i) const { return entries[i].rmin + entries[i].rmax; }
-};
-struct RunningSums {
-  double first;
-  std::span<const std::int64_t> sums;
-
-  std::size_t size() const { return sums.size(); }
-  std::int64_t below(std::size_t i) const { return i == 0 ? 0 : sums[i - 1]; }
-  SummaryEntry operator[](std::size_t i) const {
-    return {first + static_cast<double>(i), below(i), sums[i], sums[i] - below(i)};
-  }
-  std::int64_t twice_middle(std::size_t i) const { return below(i) + sums[i]; }
-};
-
 // Appends the answers to the queries 0, W/b, ..., W: for each the entry whose rank is nearest to
 // it. With m(x) = (rmin(x) + rmax(x)) / 2, x_i is the last with m(x_i) <= d, and x_{i+1} is nearer
 // where
@@ -36,9 +15,9 @@ struct RunningSums {
 //   2d >= rmin(x_i) + weight(x_i) + rmax(x_{i+1}) - weight(x_{i+1}).
 //
 // Twice the query, rounded down, compares with integers as twice the query itself does.
-template <class Entries>
-void answer(const Entries& entries, std::int64_t total, std::size_t size,
+void answer(const std::vector<SummaryEntry>& entries, std::int64_t total, std::size_t size,
             std::vector<SummaryEntry>& kept) {
+  const auto twice_middle = [&](std::size_t i) { return entries[i].rmin + entries[i].rmax; };
   constexpr std::size_t leap = 8;
   const auto b = static_cast<std::int64_t>(size) - 1;
   const std::int64_t whole = total / b, rest = total % b;
@@ -46,11 +25,11 @@ void answer(const Entries& entries, std::int64_t total, std::size_t size,
   std::size_t at = 0, last = n;
   for (std::int64_t k = 0; k <= b; ++k) {
     const std::int64_t twice = 2 * k * whole + 2 * k * rest / b;
-    while (at + leap < n && entries.twice_middle(at + leap) <= twice) at += leap;
-    while (at + 1 < n && entries.twice_middle(at + 1) <= twice) ++at;
+    while (at + leap < n && twice_middle(at + leap) <= twice) at += leap;
+    while (at + 1 < n && twice_middle(at + 1) <= twice) ++at;
     std::size_t pick = at;
     // Below the middle of the first entry, that entry is the nearest.
-    if (at + 1 < n && entries.twice_middle(at) <= twice) {
+    if (at + 1 < n && twice_middle(at) <= twice) {
       const SummaryEntry here = entries[at], next = entries[at + 1];
       if (twice >= here.rmin + here.weight + next.rmax - next.weight) pick = at + 1;
     }
@@ -64,6 +43,23 @@ std::int64_t share(std::int64_t total, std::size_t size) {
   return total / b + (total % b != 0 ? 1 : 0);
 }
 
+// Tells after which values to cut, from one value to the next.
+class Cutter {
+ public:
+  Cutter(double eps, std::int64_t total)
+      : most_(static_cast<std::int64_t>(std::floor(eps * static_cast<double>(total)))) {}
+
+  // Whether to cut before a value; `below`: the weight of the values below it, or more.
+  bool cuts_before(std::int64_t weight, std::int64_t below) const {
+    return weight >= 2 * most_ || below - before_ > most_;
+  }
+  // `up_to`: the weight of the values up to the cut, or less.
+  void cut(std::int64_t up_to) { before_ = up_to; }
+
+ private:
+  std::int64_t most_, before_ = 0;
+};
+
 }  // namespace
 
 Summary::Summary(std::span<const double> values, std::span<const std::int64_t> weights) {
@@ -76,21 +72,6 @@ Summary::Summary(std::span<const double> values, std::span<const std::int64_t> w
     entries_.back().weight += weights[i];
     entries_.back().rmax = total_;
   }
-}
-
-void Summary::assign(double first, std::span<const std::int64_t> sums, std::size_t size) {
-  entries_.clear();
-  bound_ = 0;
-  total_ = sums.empty() ? 0 : sums.back();
-  if (total_ == 0) return;
-  const RunningSums exact{first, sums};
-  if (sums.size() > size) {
-    answer(exact, total_, size, entries_);
-    bound_ = share(total_, size);
-    return;
-  }
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    if (exact[i].weight > 0) entries_.push_back(exact[i]);
 }
 
 std::int64_t Summary::error() const {
@@ -170,21 +151,37 @@ void Summary::prune(std::size_t size) {
   if (size < 2) throw std::invalid_argument("A sketch keeps at least 2 values.");
   if (entries_.size() <= size) return;
   std::vector<SummaryEntry> kept;
-  answer(Listed{entries_}, total_, size, kept);
+  answer(entries_, total_, size, kept);
   entries_ = std::move(kept);
   bound_ += share(total_, size);
 }
 
 std::vector<std::size_t> Summary::cuts(double eps) const {
   std::vector<std::size_t> found;
-  const auto most = static_cast<std::int64_t>(std::floor(eps * static_cast<double>(total_)));
-  std::int64_t before = 0;  // at most the weight of the values up to the last cut
+  Cutter cutter(eps, total_);
   for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
     const SummaryEntry& next = entries_[i + 1];
-    const bool heavy = next.weight >= 2 * most;
-    if (!heavy && next.rmax - next.weight - before <= most) continue;
+    if (!cutter.cuts_before(next.weight, next.rmax - next.weight)) continue;
     found.push_back(i);
-    before = entries_[i].rmin + entries_[i].weight;
+    cutter.cut(entries_[i].rmin + entries_[i].weight);
+  }
+  return found;
+}
+
+std::vector<std::size_t> Summary::cuts(std::span<const std::int64_t> sums, double eps) {
+  std::vector<std::size_t> found;
+  Cutter cutter(eps, sums.empty() ? 0 : sums.back());
+  std::size_t last = 0;  // value of a weight above 0
+  std::int64_t below = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::int64_t weight = sums[i] - below;
+    if (weight == 0) continue;
+    if (below > 0 && cutter.cuts_before(weight, below)) {
+      found.push_back(last);
+      cutter.cut(below);
+    }
+    last = i;
+    below = sums[i];
   }
   return found;
 }

@@ -43,10 +43,6 @@ class Summary {
   Summary() = default;
   // Exact summary of values that ascend, equal ones next to each other, of weights above 0.
   Summary(std::span<const double> values, std::span<const std::int64_t> weights);
-  // Becomes the exact summary of the values first, first + 1, ..., pruned to at most `size` of
-  // them; sums[i] is the weight of the values up to first + i.
-  void assign(double first, std::span<const std::int64_t> sums, std::size_t size);
-  void clear() { assign(0, {}, 2); }
 
   const std::vector<SummaryEntry>& entries() const { return entries_; }
   std::int64_t total() const { return total_; }
@@ -66,6 +62,9 @@ class Summary {
   // that as few as can be. A value of twice that weight or more is a part of its own. With an error
   // of e parts of the total, there are at most 1 + 1 / (eps - 2e) parts.
   std::vector<std::size_t> cuts(double eps) const;
+  // The same for the exact summary of the values 0, 1, ..., of which sums[i] is the weight of those
+  // up to i: the values after which to cut.
+  static std::vector<std::size_t> cuts(std::span<const std::int64_t> sums, double eps);
 
  private:
   // (rmin, rmax) of a value above entry i - 1 and below entry i.
