@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -95,6 +96,64 @@ def test_answers_of_fit(arguments, answer):
 def test_fit_of_others(estimator):
     with pytest.raises(TypeError, match="Did you mean sample_weight"):
         estimator.fit(X, Y, sample_weights=np.ones(20))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ({"base_margin": 1}, "base_margin is called offset here: use fit(X, y, offset=...)"),
+        ({"init_score": 1}, "init_score is called offset here: use fit(X, y, offset=...)"),
+        ({"baseline": 1}, "baseline is called offset here: use fit(X, y, offset=...)"),
+        ({"eval_init_score": 1}, "Offsets are the fourth entry of a set"),
+        ({"base_margin_eval_set": 1}, "Offsets are the fourth entry of a set"),
+        ({"used_ram_limit": "2gb"}, "called memory_limit here: use fit(X, y, memory_limit=...)"),
+        ({"machines": "a,b"}, "arboost.dask, arboost.ray and arboost.spark train on several"),
+        ({"tree_learner": "data"}, "arboost.dask, arboost.ray and arboost.spark"),
+        ({"is_unbalance": True}, "called class_weight here: use GradientBoostingClassifier("),
+        ({"is_unbalance": True}, 'Use class_weight="balanced".'),
+    ],
+)
+@pytest.mark.parametrize("place", ["fit", "constructor"])
+def test_answers_are_what_the_library_has(arguments, answer, place):
+    call = Booster if place == "constructor" else partial(Booster().fit, X, Y)
+    with pytest.raises(TypeError) as caught:
+        call(**arguments)
+    assert answer in str(caught.value)
+    assert "init_model" not in str(caught.value)
+
+
+def test_offset_is_named_where_there_is_one():
+    with pytest.raises(TypeError, match=r"called offset here: use Dataset\(offset"):
+        arboost.Dataset(X, Y, init_score=Y)
+    with pytest.raises(TypeError, match="RandomForestClassifier has no argument base_margin"):
+        arboost.RandomForestClassifier().fit(X, Y, base_margin=Y)
+
+
+@pytest.mark.parametrize("loss", ["MultiRMSE", "MultiLogloss", "MultiRMSEWithMissingValues"])
+def test_several_targets_are_for_forests(loss):
+    with pytest.raises(ValueError, match="A booster has one target: fit one for each column"):
+        arboost.GradientBoostingRegressor(loss=loss).fit(X, np.arange(20.0))
+    targets = np.stack([np.arange(20.0), np.ones(20)], axis=1)
+    assert arboost.RandomForestRegressor(n_estimators=2).fit(X, targets).predict(X).shape == (20, 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "given"),
+    [
+        ("quantile", "quantile"),
+        ("quantile", "Quantile"),
+        ("quantile", "MultiQuantile"),
+        ("huber", "huber"),
+        ("huber", "Huber"),
+    ],
+)
+def test_losses_are_metrics_of_their_own_fits(loss, given):
+    y = np.arange(20.0)
+    model = arboost.GradientBoostingRegressor(loss=loss, n_estimators=2, eval_metric=given)
+    assert list(model.fit(X, y, X_val=X, y_val=y).evals_result_["validation"]) == [loss]
+    other = arboost.GradientBoostingRegressor(n_estimators=2, eval_metric=given)
+    with pytest.raises(ValueError, match="it does not fit loss='squared_error'"):
+        other.fit(X, y, X_val=X, y_val=y)
 
 
 def test_cv_answers():

@@ -13,7 +13,10 @@ __all__ = ["LOSSES", "METRICS"]
 _RANKING = "Ranking is not available."
 _SURVIVAL = "Survival analysis is not available."
 _CUSTOM = "Write it as an arboost.CustomLoss."
-
+_TARGETS = (
+    "A booster has one target: fit one for each column, for example by sklearn.multioutput, or use "
+    "a forest such as RandomForestRegressor, which takes several."
+)
 LOSSES = (
     Row(
         "squared_error",
@@ -76,8 +79,17 @@ LOSSES = (
         xgboost="binary:hinge reg:squaredlogerror reg:logistic",
         lightgbm="fair mape mean_absolute_percentage_error cross_entropy xentropy "
         "cross_entropy_lambda xentlambda",
-        catboost="CrossEntropy MAPE Lq LogCosh Expectile LogLinQuantile RMSEWithUncertainty "
-        "MultiLogloss MultiRMSE Focal",
+        catboost="CrossEntropy MAPE Lq LogCosh Expectile LogLinQuantile Focal",
+    ),
+    Row(
+        "",
+        _TARGETS,
+        catboost="MultiRMSE MultiRMSEWithMissingValues MultiLogloss MultiCrossEntropy",
+    ),
+    Row(
+        "",
+        'Use loss="quantile" with several alpha: an interval shows how certain a value is.',
+        catboost="RMSEWithUncertainty",
     ),
     Row(
         "",
@@ -154,6 +166,14 @@ METRICS = (
         catboost="Tweedie",
     ),
     Row(
+        "quantile",
+        'It is the metric of loss="quantile", with its alpha.',
+        xgboost="quantile",
+        lightgbm="quantile",
+        catboost="Quantile MultiQuantile",
+    ),
+    Row("huber", 'It is the metric of loss="huber".', lightgbm="huber", catboost="Huber"),
+    Row(
         "log_loss",
         sklearn="neg_log_loss log_loss",
         xgboost="logloss mlogloss",
@@ -207,6 +227,7 @@ METRICS = (
         lightgbm="ndcg map lambdarank rank_xendcg mean_average_precision",
         catboost="NDCG DCG MAP MRR ERR PFound QueryAUC PrecisionAt RecallAt AverageGain",
     ),
+    Row("", _TARGETS, catboost="MultiRMSE MultiRMSEWithMissingValues MultiCrossEntropy"),
     Row(
         "",
         _SURVIVAL,
@@ -216,10 +237,9 @@ METRICS = (
     Row(
         "",
         "Pass a function of (y, score, weight), or an arboost.Metric.",
-        xgboost="mphe tweedie-nloglik quantile",
-        lightgbm="fair huber quantile auc_mu cross_entropy xentropy kldiv "
-        "kullback_leibler cross_entropy_lambda",
-        catboost="CrossEntropy Huber Quantile Expectile LogCosh Lq MultiQuantile HingeLoss "
+        xgboost="mphe tweedie-nloglik",
+        lightgbm="fair auc_mu cross_entropy xentropy kldiv kullback_leibler cross_entropy_lambda",
+        catboost="CrossEntropy Expectile LogCosh Lq HingeLoss "
         "BalancedErrorRate WKappa NumErrors FairLoss LogLikelihoodOfPrediction CtrFactor "
         "NormalizedGini Combination",
     ),

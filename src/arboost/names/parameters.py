@@ -69,11 +69,16 @@ _BOOSTING = (
         catboost="boost_from_average",
     ),
     Row("num_parallel_tree", xgboost="num_parallel_tree"),
-    Row("scale_pos_weight", xgboost="scale_pos_weight", catboost="scale_pos_weight"),
     Row(
         "scale_pos_weight",
+        xgboost="scale_pos_weight",
+        lightgbm="scale_pos_weight",
+        catboost="scale_pos_weight",
+    ),
+    Row(
+        "class_weight",
         'Use class_weight="balanced".',
-        lightgbm="scale_pos_weight is_unbalance unbalance unbalanced_sets",
+        lightgbm="is_unbalance unbalance unbalanced_sets",
     ),
     Row(
         "class_weight",
@@ -121,7 +126,7 @@ _BOOSTING = (
 )
 
 _TREES = (
-    Row("tree_method", xgboost="tree_method", lightgbm="tree_learner"),
+    Row("tree_method", xgboost="tree_method"),
     Row(
         "max_depth",
         "None sets no limit; -1 and 0 are not allowed.",

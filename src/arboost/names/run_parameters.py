@@ -9,7 +9,10 @@ __all__ = ["RUN_PARAMETERS"]
 _FILES = "Leave it out: a fit writes no file but its checkpoint, fit(checkpoint=path)."
 _ONE_SEED = "Leave it out: random_state is the seed of every random choice."
 _ALWAYS = "Leave it out: it is always so."
-_MEMORY = "Leave it out: memory has no limit of its own."
+_MEMORY = (
+    'It limits fits on files and other batches, such as "2GB"; a table in memory has no limit.'
+)
+_CLUSTER = "arboost.dask, arboost.ray and arboost.spark train on several machines: DistributedFit."
 _SCORE = "The raw scores come from predict_raw of the fitted model, model_."
 
 _STOPPING = (
@@ -81,11 +84,17 @@ _STOPPING = (
         catboost="init_model",
     ),
     Row(
-        "",
-        "Pass init_model: its scores are the start of the rows.",
-        xgboost="base_margin base_margin_eval_set",
-        lightgbm="init_score eval_init_score",
+        "offset",
+        "It is an array, or the name of a column; the base score is added to it.",
+        xgboost="base_margin",
+        lightgbm="init_score",
         catboost="baseline",
+    ),
+    Row(
+        "eval_set",
+        "Offsets are the fourth entry of a set, (X, y, weight, offset).",
+        xgboost="base_margin_eval_set",
+        lightgbm="eval_init_score",
     ),
     Row(
         "checkpoint",
@@ -156,14 +165,25 @@ _RUN = (
         catboost="task_type devices device_config gpu_ram_part pinned_memory_size "
         "gpu_cat_features_storage data_partition",
     ),
-    Row("", "Training runs on one machine: leave it out.", lightgbm="num_machines machines"),
+    Row(
+        "",
+        _CLUSTER,
+        lightgbm="num_machines num_machine machines workers nodes machine_list_filename "
+        "machine_list_file machine_list mlist local_listen_port local_port port time_out "
+        "pre_partition is_pre_partition tree_learner",
+    ),
     Row(
         "",
         _FILES,
         lightgbm="output_model save_binary two_round",
         catboost="train_dir allow_writing_files name metadata",
     ),
-    Row("", _MEMORY, lightgbm="histogram_pool_size", catboost="used_ram_limit"),
+    Row("memory_limit", _MEMORY, catboost="used_ram_limit"),
+    Row(
+        "",
+        "Leave it out: fit(memory_limit=...) limits histograms, too, in fits on files.",
+        lightgbm="histogram_pool_size",
+    ),
     Row(
         "",
         _ALWAYS,
