@@ -117,9 +117,7 @@ class Stacking(NamedMembers):
         members, final = active(params["estimators"]), self._final()
         arguments = self._fit_arguments(members, weight, fit_params)
         final_weight = None if weight is None else check_weights("final_estimator", final)
-        _check_final(final, self._KIND)
-        if params["passthrough"]:
-            check_passthrough(final, table)
+        _check_final(final, self._KIND, passed=table if params["passthrough"] else None)
         wanted = params.get("stack_method", "predict")
         methods = [find_method(*member, wanted, 'stack_method="auto"') for member in members]
 
@@ -320,13 +318,16 @@ def _labels_of(predicted: Any, classes: Classes) -> Any:
     return classes[codes]
 
 
-def _check_final(final: Any, kind: str) -> None:
+def _check_final(final: Any, kind: str, passed: Any) -> None:
+    """Raise ValueError for a final estimator that cannot end the stack; `passed`: its table."""
     final_kind = "classifier" if is_classifier(final) else "regressor"
     if final_kind != kind or not callable(getattr(final, "predict", None)):
         raise ValueError(
             f"final_estimator={final!r} is not allowed: it is no {kind}. Use a {kind}, or "
             "final_estimator=None for the default."
         )
+    if passed is not None:
+        check_passthrough(final, passed)
 
 
 def _fold_columns(
