@@ -9,6 +9,7 @@
 #include "grow/device/device_rows.h"
 #include "grow/means.h"
 #include "grow/sample/sample.h"
+#include "grow/tree_parts.h"
 
 namespace arboost::bindings {
 namespace {
@@ -33,6 +34,31 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, Tree
   GilRelease release;
   Team team = self.team(self.n_training() * self.codes.n_features, n_threads);
   self.grower.grow(gradients, output, request, self.trees, team);
+  self.has_leaves = true;
+}
+
+// A tree for numbers of heavy tails (grow/tree_parts.h).
+void grow_in_parts(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
+                   const std::optional<Vector<double>>& weight, TreeRequest request,
+                   std::shared_ptr<const Sample> sample, int n_threads) {
+  const std::size_t n = self.n_training(), width = self.trees.width;
+  require(y.shape(0) == n && y.shape(1) == width && (!weight || weight->shape(0) == n),
+          "these numbers do not fit the grower's table and outputs");
+  require(sample == nullptr ||
+              (sample->size > 0 && !sample->on_device && sample->positions[sample->size - 1] < n),
+          "the sample does not match the training rows");
+  self.has_leaves = false;
+  self.sample = std::move(sample);
+  request.sample = self.sample.get();
+  const PartTarget target{{y.data(), y.size()},
+                          {weight ? weight->data() : nullptr, weight ? n : 0}};
+  nb::gil_scoped_release release;
+  if (!self.part_gradients) {
+    self.part_gradients = std::make_unique<Gradients>(n, width, width > 1);
+    std::fill_n(self.part_gradients->pairs.data(), self.part_gradients->pairs.size(), FixedPair{});
+  }
+  Team team = self.team(n * self.codes.n_features, n_threads);
+  arboost::grow_in_parts(self.grower, target, request, *self.part_gradients, self.trees, team);
   self.has_leaves = true;
 }
 
@@ -88,6 +114,15 @@ void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
   const std::span<const double> weights{weight ? weight->data() : nullptr, n_weights};
   GilRelease release;
   set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
+}
+
+void set_covers(TreeGrower& self, const Vector<double>& weight, const Sample* sample) {
+  self.last_with_leaves();
+  require(weight.shape(0) == self.n_training() &&
+              (sample == nullptr || sample->size == self.grower.rows().n),
+          "these weights do not fit the last tree");
+  nb::gil_scoped_release release;
+  arboost::set_covers(self.grower, {weight.data(), weight.size()}, sample, self.trees);
 }
 
 void drop_last(TreeGrower& self) {
@@ -219,6 +254,24 @@ void bind_grow(nb::module_& m) {
           nb::arg("rate"), nb::arg("sample").none() = nb::none(),
           nb::arg("leaves_from_all_rows") = false, nb::arg("turn") = 0, nb::arg("n_threads"),
           "Grows one tree for one output, or for all with vector leaves.")
+      .def(
+          "grow_in_parts",
+          [](TreeGrower& self, const Array<double, nb::ndim<2>>& y,
+             const std::optional<Vector<double>>& weight, std::uint64_t seed, std::uint64_t tree,
+             std::shared_ptr<Sample> sample, int n_threads) {
+            grow_in_parts(self, y, weight,
+                          {.seed = seed,
+                           .number = tree,
+                           .turn = 0,
+                           .rate = 1.0,
+                           .sample = nullptr,
+                           .leaves_from_all_rows = false},
+                          std::move(sample), n_threads);
+          },
+          nb::arg("y"), nb::arg("weight").none(), nb::kw_only(), nb::arg("seed"), nb::arg("tree"),
+          nb::arg("sample").none() = nb::none(), nb::arg("n_threads"),
+          "Grows one tree for y (n_training, width) of heavy tails, whose parts have scales of "
+          "their own. Its values are to be set.")
       .def("draw_with_replacement", &draw_with_replacement, nb::arg("sample"), nb::arg("n_draws"),
            nb::arg("seed"), nb::arg("draw"),
            "Draws rows with replacement on the device of the rows; the sample is for the next tree "
@@ -234,6 +287,8 @@ void bind_grow(nb::module_& m) {
            "Sets the last tree's values to the means of y (n_training, width) in each node.")
       .def("set_medians", &set_centres<set_medians>, nb::arg("y"), nb::arg("weight").none(),
            nb::arg("sample").none(), "The same with weighted medians.")
+      .def("set_covers", &set_covers, nb::arg("weight"), nb::arg("sample").none(),
+           "Sets the covers of the last tree's nodes to the sums of these weights.")
       .def_prop_ro(
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
           "Nodes of the last tree.")
@@ -257,6 +312,16 @@ void bind_grow(nb::module_& m) {
   m.def("cuda_growers_that_fit", &cuda::growers_that_fit, nb::arg("codes"), nb::arg("n_rows"),
         nb::arg("width"), nb::arg("device"),
         "Number of growers that fit into the memory of a CUDA device; at least 1.");
+  m.def(
+      "needs_parts",
+      [](const Array<double, nb::ndim<2>>& y, const std::string& criterion) {
+        TreeParams params;
+        params.criterion = criterion_of(criterion);
+        nb::gil_scoped_release release;
+        return y.shape(0) > 0 && needs_parts({y.data(), y.size()}, y.shape(1), params);
+      },
+      nb::arg("y"), nb::arg("criterion"),
+      "Whether one scale is too coarse for a tree of y (n_rows, width): see `grow_in_parts`.");
   bind_added_trees(m, grower);
   bind_rounds(m, grower);
   bind_gathering(m);

@@ -126,7 +126,8 @@ struct TreeGrower {
   Grower grower;
   std::shared_ptr<const Sample> sample;  // of the tree that `grow` has grown last; null: all rows
   Sample round_sample;                   // of the tree that `run_rounds` has grown last
-  bool has_leaves = false;               // the grower has grown the last tree, and none since
+  std::unique_ptr<Gradients> part_gradients;  // of trees in parts
+  bool has_leaves = false;                    // the grower has grown the last tree, and none since
   std::atomic<bool> stopped{false};
 };
 

@@ -96,6 +96,7 @@ void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequ
                   GrownTrees& forest, Team& team) {
   if (proposal_ && !proposal_->is_ready())
     throw std::logic_error("a tree was grown before any candidates were proposed for its round");
+  set_leaves_.clear();
   policy_.start_tree(request, output, rows_->start_tree(gradients, output, request, team));
   rows_->grow(policy_, team);
   shape_.order(policy_, rows_->subtrees());
@@ -126,6 +127,12 @@ std::vector<double> Grower::sums(const Gradients& gradients, std::size_t output,
   for (std::size_t j = 0; j < real.size(); ++j)
     real[j] = static_cast<double>(sums.sums[j]) * unit[j % 2];
   return real;
+}
+
+void Grower::set_leaves(std::vector<std::uint32_t> positions, std::vector<std::uint32_t> leaves) {
+  set_positions_ = std::move(positions);
+  set_leaves_ = std::move(leaves);
+  set_rows_ = {set_positions_.size(), set_positions_.data(), training_rows().table_rows};
 }
 
 std::vector<std::uint32_t> Grower::leaf_of_position() const {

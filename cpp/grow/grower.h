@@ -47,11 +47,15 @@ class Grower {
 
   // Of the last tree: the leaf of each of its rows, by number; the rows; and the sums
   // [node][output][g, h] of gradients over them.
-  std::uint32_t leaf_of(std::size_t i) const { return rows_->leaves()[rows().row(i)]; }
+  std::uint32_t leaf_of(std::size_t i) const {
+    return set_leaves_.empty() ? rows_->leaves()[rows().row(i)] : set_leaves_[i];
+  }
+  // Sets both for a tree that was put together of several (grow/tree_parts.h).
+  void set_leaves(std::vector<std::uint32_t> positions, std::vector<std::uint32_t> leaves);
   // The same for all training rows, by position; no_leaf outside of the tree's sample.
   std::vector<std::uint32_t> leaf_of_position() const;
   const TreeParams& params() const { return policy_.params(); }
-  const TreeRows& rows() const { return rows_->tree_rows(); }
+  const TreeRows& rows() const { return set_leaves_.empty() ? rows_->tree_rows() : set_rows_; }
   TreeRows training_rows() const { return rows_->training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
 
@@ -71,7 +75,9 @@ class Grower {
   Buffer<std::uint32_t> hessians_;      // of the proposal, by row of the table
   TreePolicy policy_;
   std::unique_ptr<NodeRows> rows_;
-  TreeShape shape_;  // of the last tree
+  TreeShape shape_;                                        // of the last tree
+  std::vector<std::uint32_t> set_positions_, set_leaves_;  // empty: as rows_ has them
+  TreeRows set_rows_{};
 };
 
 }  // namespace arboost

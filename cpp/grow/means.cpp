@@ -86,6 +86,18 @@ void set_means(const Grower& grower, std::span<const double> y, std::span<const 
       value[node * width + k] = total[node] > 0 ? value[node * width + k] / total[node] : 0.0;
 }
 
+void set_covers(const Grower& grower, std::span<const double> weight, const Sample* sample,
+                GrownTrees& trees) {
+  const LastTree tree(grower, {}, weight, sample, trees);
+  double* cover = trees.cover.data() + trees.first(trees.n_trees() - 1);
+  std::fill_n(cover, tree.n_nodes, 0.0);
+  for (std::size_t i = 0; i < tree.n_rows; ++i) cover[tree.leaf(i)] += tree.weight(i);
+  for (std::size_t node = tree.n_nodes; node-- > 0;) {
+    const auto child = static_cast<std::size_t>(tree.left[node]);
+    if (child != 0) cover[node] = cover[child] + cover[child + 1];
+  }
+}
+
 void set_medians(const Grower& grower, std::span<const double> y, std::span<const double> weight,
                  const Sample* sample, GrownTrees& trees) {
   const LastTree tree(grower, y, weight, sample, trees);

@@ -24,4 +24,8 @@ void set_means(const Grower& grower, std::span<const double> y, std::span<const 
 void set_medians(const Grower& grower, std::span<const double> y, std::span<const double> weight,
                  const Sample* sample, GrownTrees& trees);
 
+// Sets the covers of the last tree's nodes to the sums of these weights.
+void set_covers(const Grower& grower, std::span<const double> weight, const Sample* sample,
+                GrownTrees& trees);
+
 }  // namespace arboost

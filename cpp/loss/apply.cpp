@@ -153,10 +153,14 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
   LossSums sums = run(args, team);
   out.sum_abs_g = std::move(sums.abs_g);
   out.sum_h = std::move(sums.h);
+  set_filled(out);
+  out.device_pairs = nullptr;
+}
+
+void set_filled(Gradients& out) {
   static std::atomic<std::uint64_t> n_filled{0};
   out.is_filled = true;
   out.version = ++n_filled;
-  out.device_pairs = nullptr;
 }
 
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {

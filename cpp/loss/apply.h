@@ -42,6 +42,9 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
 void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weight, Gradients& out,
                 Team& team, Collective& workers);
 
+// Marks pairs as new ones.
+void set_filled(Gradients& out);
+
 // Upper bounds of |g| and h, where they follow from the loss without a pass over the rows.
 struct GradientBounds {
   double g, h;

@@ -1,9 +1,12 @@
 """Trees, forests and AdaBoost of a CUDA device are the processor's, byte by byte."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import arboost
+from arboost.cuda.arrays import CudaArray
 from support.cuda import has_device
 
 if not has_device():
@@ -116,6 +119,34 @@ def test_row_weights(tmp_path):
 def test_targets_of_very_different_sizes(tmp_path):
     X, y = table()
     assert_same(forest, X, np.exp(5 * y), tmp_path)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_heavy_tails(several, tmp_path):
+    X, y = table()
+    y[:3] = 1e9, -1e7, 1e20
+    y = np.nan_to_num(np.c_[y, -X[:, 1]] if several else y)
+    assert_same(forest, X, y, tmp_path)
+    of_array = forest("cuda").fit(CudaArray.of(X), y)
+    assert results(of_array, tmp_path) == results(forest("cuda").fit(X, y), tmp_path)
+
+
+def test_huge_weights(tmp_path):
+    X, y = table()
+    weight = np.ones(len(y))
+    weight[:3] = 1e12, 3e12, 1e24
+
+    def tree(device, **params):
+        return arboost.DecisionTreeClassifier(device=device, **params)
+
+    def extra_trees(device):
+        return arboost.ExtraTreesRegressor(n_estimators=2, device=device)
+
+    for n_classes, criterion in ((2, "gini"), (3, "gini"), (2, "entropy"), (3, "entropy")):
+        make = partial(tree, criterion=criterion)
+        labels = y.astype(int) % n_classes
+        assert_same(make, X, labels, tmp_path, sample_weight=weight)
+    assert_same(extra_trees, X, y, tmp_path, sample_weight=weight)
 
 
 def test_many_rows(tmp_path):

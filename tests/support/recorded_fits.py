@@ -12,6 +12,8 @@ from support.recorded_tables import (
     flags,
     frame,
     framed_signal,
+    heavy_tail,
+    huge_weights,
     numbers,
     signal,
     sparse,
@@ -182,13 +184,14 @@ def _adaboosts():
     return cases
 
 
-def _forests():
-    def fit(kind, y, X=None, sample_weight=None, **params):
-        given = {"verbose": 0} | ({} if kind.startswith("Dec") else {"n_estimators": 5}) | params
-        X = numbers() if X is None else X
-        return getattr(ab, kind)(**given).fit(X, y, sample_weight=sample_weight)
+def _trees(kind, y, X=None, sample_weight=None, **params):
+    given = {"verbose": 0} | ({} if kind.startswith("Dec") else {"n_estimators": 5}) | params
+    X = numbers() if X is None else X
+    return getattr(ab, kind)(**given).fit(X, y, sample_weight=sample_weight)
 
-    cases = {}
+
+def _forests():
+    fit, cases = _trees, {}
     for family in ("DecisionTree", "RandomForest", "ExtraTrees"):
         for name, kind, criteria, y in (
             ("classes", f"{family}Classifier", ("gini", "entropy"), three_classes),
@@ -229,6 +232,38 @@ def _forests():
         "forest, shared columns": lambda: fit("ExtraTreesRegressor", signal(), flags()),
         "forest, several targets": lambda: fit(
             "RandomForestRegressor", np.column_stack([signal(), counts()])
+        ),
+    }
+
+
+def _heavy_tails():
+    fit = _trees
+    return {
+        "forest, heavy tail": lambda: fit("RandomForestRegressor", heavy_tail(), oob_score=True),
+        "forest, heavy tail, frame": lambda: fit("RandomForestRegressor", heavy_tail(), frame()),
+        "extra trees, heavy tail of one target": lambda: fit(
+            "ExtraTreesRegressor", np.column_stack([signal(), heavy_tail()]), max_leaf_nodes=40
+        ),
+        "tree, heavy tail and huge weights": lambda: fit(
+            "DecisionTreeRegressor", heavy_tail(), sample_weight=huge_weights(), splitter="random"
+        ),
+        "tree, heavy tail, exact": lambda: fit(
+            "DecisionTreeRegressor", heavy_tail(), tree_method="exact", min_impurity_decrease=1e-6
+        ),
+        "tree of medians, heavy tail": lambda: fit(
+            "DecisionTreeRegressor", heavy_tail(), criterion="absolute_error", max_depth=6
+        ),
+        "tree of counts, heavy tail": lambda: fit(
+            "DecisionTreeRegressor", np.abs(heavy_tail()), criterion="poisson", min_samples_leaf=3
+        ),
+        "tree of classes, huge weights": lambda: fit(
+            "DecisionTreeClassifier", three_classes(), sample_weight=huge_weights()
+        ),
+        "extra trees of two classes, huge weights": lambda: fit(
+            "ExtraTreesClassifier",
+            two_classes(),
+            sample_weight=huge_weights(),
+            criterion="entropy",
         ),
     }
 
@@ -282,6 +317,7 @@ def all_fits():
         **_storages(),
         **_adaboosts(),
         **_forests(),
+        **_heavy_tails(),
         **_ensembles(),
     }
 

@@ -96,5 +96,18 @@ def counts():
     return np.floor(np.maximum(signal(), 0.0) * 1.5)
 
 
+def heavy_tail():
+    """Return the signal with values that are far from all others, and from each other."""
+    y = signal().copy()
+    y[[17, 90, 91, 200]] = 3e13, -4e8, -4e8 - 1.0, 5e5
+    return y
+
+
+def huge_weights():
+    weight = weights()
+    weight[[50, 51, 300]] = 1e12, 3e12, 1e21
+    return weight
+
+
 def weights():
     return 0.25 + np.floor(uniform(N_ROWS, 41) * 8) / 4

@@ -87,15 +87,17 @@ std::size_t MemoryRows::subtree_rows(int n_threads) const {
 TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,
                                  const TreeRequest& request, Team& team) {
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
-  rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  const bool is_tolerant = request.part.tolerance > 1;
+  rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), !is_tolerant,
+                team);
   sizes_.start_tree(rows_, alone_, team);
   const Counting counting = sizes_.counting();
   rows_.count_rows(counting != Counting::none);
   histograms_.use_channels(policy_.width() + (counting == Counting::always ? 1 : 0));
   rows_.check_targets(params_.criterion);
   if (absolute_) absolute_->start_tree(rows_.rows(), rows_.pairs(), team);
-  if (purity_) purity_->start_tree(gradients, output, policy_.width());
-  values_tell_purity_ = purity_ && rows_.values_are_exact(gradients, output);
+  if (purity_) purity_->start_tree(gradients, output, policy_.width(), request.part.tolerance);
+  values_tell_purity_ = purity_ && !is_tolerant && rows_.values_are_exact(gradients, output);
   TreeScale scale = rows_.scale();
   if (counting == Counting::none) scale.least_h = sizes_.least_h();
   return scale;

@@ -160,7 +160,7 @@ void Subtrees::open(Member& own, std::size_t number, std::int64_t depth, std::ui
 bool Subtrees::is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const {
   if (values_tell_purity_ || (purity_ == nullptr && is_plain(policy_.gain())))
     return agree(values, n, width_, channels_);
-  return purity_ != nullptr && !differ(values, n, width_, channels_) &&
+  return purity_ != nullptr && (purity_->is_tolerant() || !differ(values, n, width_, channels_)) &&
          purity_->is_pure(elements, n);
 }
 

@@ -61,6 +61,7 @@ void TreePolicy::start_tree(const TreeRequest& request, std::size_t output,
   columns_.start_tree(request.seed, request.number, request.turn);
   cut_key_ = counter_hash(request.seed, Purpose::random_cut, request.number, output);
   scale_ = scale;
+  part_ = request.part;
   channels_ = width_ + (scale.counted ? 1 : 0);
   start_gain();
   n_nodes_ = 0;
@@ -77,8 +78,9 @@ void TreePolicy::start_gain() {
   const bool two_classes = of_classes && width_ == 1;
   score_unit_ = arboost::score_unit(params_.criterion, two_classes, g_unit, h_unit);
   min_gain_ = params_.gamma / score_unit_;
+  const double tree_weight = part_.is_whole ? scale_.weight : part_.tree_weight;
   if (params_.min_gain_share > 0)
-    min_gain_ = std::max(min_gain_, params_.min_gain_share * scale_.weight / score_unit_);
+    min_gain_ = std::max(min_gain_, params_.min_gain_share * tree_weight / score_unit_);
   gain_ = {.reg_lambda = params_.reg_lambda / h_unit,
            .reg_alpha = params_.reg_alpha / g_unit,
            .max_delta_step = params_.max_delta_step / (g_unit / h_unit),
@@ -104,10 +106,10 @@ void TreePolicy::start_gain() {
 }
 
 GrowNode& TreePolicy::open_root(std::size_t n_rows, bool has_subtrees) {
-  queue_.reset(has_subtrees ? TreeParams::unlimited : params_.max_leaves - 1);
-  GrowNode& root = new_node(0, n_rows, 0, 0);
+  queue_.reset(has_subtrees ? TreeParams::unlimited : max_leaves() - 1);
+  GrowNode& root = new_node(0, n_rows, 0, part_.depth);
   root.id = 0;
-  root.path = 1;
+  root.path = part_.path;
   root.all_rows = scale_.n_rows;
   root.lower = -infinity;
   root.upper = infinity;

@@ -23,6 +23,15 @@
 
 namespace arboost {
 
+// Part of a tree that is grown by itself (grow/tree_parts.h): where its root stands in the tree.
+struct TreePart {
+  bool is_whole = true;        // the tree itself
+  std::int64_t depth = 0;      // of the root
+  std::uint64_t path = 1;      // hash of the path to it
+  double tree_weight = 0;      // sum of the hessians of the whole tree, mean over the outputs
+  std::int32_t tolerance = 1;  // twice the units by which |g| of equal values may differ from h y
+};
+
 // Request for one tree.
 struct TreeRequest {
   std::uint64_t seed, number;  // random choices are hashes of the fit's seed and the tree's number
@@ -30,6 +39,7 @@ struct TreeRequest {
   double rate;                 // values are multiplied by it
   const Sample* sample;        // rows it is grown on; null: all training rows
   bool leaves_from_all_rows;   // leaf values come from all training rows
+  TreePart part{};
 };
 
 // Units of a tree's integer sums, and its size.
@@ -101,6 +111,9 @@ class TreePolicy {
   const std::vector<GrowNode*>& tree() const { return tree_; }
   double real_gain(double gain) const;
   const TreeScale& scale() const { return scale_; }
+  std::int64_t max_leaves() const {
+    return part_.is_whole ? params_.max_leaves : TreeParams::unlimited;
+  }
 
  private:
   void start_gain();
@@ -114,6 +127,7 @@ class TreePolicy {
   std::size_t width_, channels_;
   ColumnSampler columns_;
   TreeScale scale_{};
+  TreePart part_{};
   GainParams gain_{};
   double score_unit_ = 1;
   double min_gain_ = 0;        // lower bound of a split's gain, in units

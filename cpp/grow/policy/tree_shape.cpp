@@ -80,7 +80,7 @@ void TreeShape::order(const TreePolicy& policy, std::span<const SubtreeNodes* co
   }
   placed_.push_back(place(policy.tree().front()));
   left_.push_back(0);
-  const std::int64_t splits_left = policy.params().max_leaves - 1;
+  const std::int64_t splits_left = policy.max_leaves() - 1;
   if (policy.params().best_first)
     order_by_gain(splits_left);
   else

@@ -10,11 +10,13 @@ Purity::Purity(std::size_t n_table_rows, std::span<const RowId> table_rows) {
     position_[table_rows[i]] = static_cast<std::uint32_t>(i);
 }
 
-void Purity::start_tree(const Gradients& gradients, std::size_t output, std::size_t width) {
+void Purity::start_tree(const Gradients& gradients, std::size_t output, std::size_t width,
+                        std::int32_t tolerance) {
   pairs_ = gradients.pairs.data() + output * gradients.output_stride();
   row_stride_ = gradients.row_stride();
   output_stride_ = gradients.output_stride();
   width_ = width;
+  tolerance_ = tolerance;
 }
 
 const FixedPair* Purity::pairs_of(Element e) const {
@@ -31,7 +33,7 @@ bool Purity::is_pure(const Element* elements, std::size_t n) const {
 ValueBounds Purity::bounds(const Element* elements, std::size_t n, std::size_t output) const {
   ValueBounds bounds;
   for (std::size_t i = 0; i < n && !bounds.is_empty(); ++i)
-    bounds.narrow(bounds_of(pairs_of(elements[i])[output * output_stride_]));
+    bounds.narrow(bounds_of(pairs_of(elements[i])[output * output_stride_], tolerance_));
   return bounds;
 }
 

@@ -19,7 +19,10 @@ class Purity {
   Purity(std::size_t n_table_rows, std::span<const RowId> table_rows);
 
   // Of trees for one output, or for all of them; the gradients must stay until the next call.
-  void start_tree(const Gradients& gradients, std::size_t output, std::size_t width);
+  void start_tree(const Gradients& gradients, std::size_t output, std::size_t width,
+                  std::int32_t tolerance);
+  // Whether more than the rounding of the pairs is tolerated (grow/tree_parts.h).
+  bool is_tolerant() const { return tolerance_ > 1; }
 
   // True if one target value is within the rounding of all rows' pairs, in each output; rows of
   // zero weight are ignored. The greatest lower and the least upper bound of the value decide, so
@@ -35,6 +38,7 @@ class Purity {
   std::vector<std::uint32_t> position_;  // by table row; empty: row r is at position r
   const FixedPair* pairs_ = nullptr;
   std::size_t row_stride_ = 1, output_stride_ = 1, width_ = 1;
+  std::int32_t tolerance_ = 1;
 };
 
 }  // namespace arboost

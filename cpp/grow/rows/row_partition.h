@@ -54,10 +54,10 @@ class RowPartition {
 
   // Starts a tree on the rows of a sample, or on all training rows for null: scales the gradients
   // of one output, or of all for vector leaves, to integers whose sums over all workers fit a
-  // PackedSum, and puts every row into the root's range of buffer 0. The sample must outlive the
-  // tree.
+  // PackedSum, narrow ones if they may be, and puts every row into the root's range of buffer 0.
+  // The sample must outlive the tree.
   void prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
-               std::uint32_t seed, Team& team);
+               std::uint32_t seed, bool may_be_narrow, Team& team);
 
   void check_targets(Criterion criterion) const {
     arboost::check_targets(criterion, pairs_, rows_.n);

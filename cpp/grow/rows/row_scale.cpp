@@ -17,7 +17,7 @@ constexpr std::size_t chunk_rows = 4096;
 }  // namespace
 
 void RowPartition::prepare(const Gradients& gradients, std::size_t output, const Sample* sample,
-                           std::uint32_t seed, Team& team) {
+                           std::uint32_t seed, bool may_be_narrow, Team& team) {
   if (codes_.sparse.size() > 0) make_marks(static_cast<std::size_t>(team.size()));
   weights_ = sample == nullptr ? nullptr : sample->weights_or_null();
   rows_ = sample == nullptr ? training_rows()
@@ -32,8 +32,8 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   for (auto& room : space_.rooms) make_room(room, stretches_ ? stretches_->rows() : 0);
   pairs_ = pairs_of_rows(gradients, output, team);
   add_workers(pairs_);
-  const TreeScaling scaling =
-      scaling_of(pairs_.sum_abs_g, pairs_.sum_h, all_rows_, sum_bits_, !always_wide_);
+  const TreeScaling scaling = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, all_rows_, sum_bits_,
+                                         may_be_narrow && !always_wide_);
   if (scaling.narrow)
     prepare_narrow(scaling, seed, team);
   else

@@ -42,12 +42,12 @@ struct ValueBounds {
 
 namespace {
 
-// The ratios g / h that a pair may stand for: each number was rounded by up to 1/2. The ends are
-// fractions of integers below 2^32, so that products of two fit 64 bits.
-inline ValueBounds bounds_of(const FixedPair& pair) {
+// The ratios g / h that a pair may stand for: g was rounded by up to tolerance / 2, h by up to 1/2.
+// The ends are fractions of integers below 2^32, so that products of two fit 64 bits.
+inline ValueBounds bounds_of(const FixedPair& pair, std::int32_t tolerance = 1) {
   if (pair.h == 0) return {};
-  const std::int64_t g = pair.g, h = pair.h;
-  return {{2 * g - 1, 2 * h + (g > 0 ? 1 : -1)}, {2 * g + 1, 2 * h + (g < 0 ? 1 : -1)}};
+  const std::int64_t g = pair.g, h = pair.h, t = tolerance;
+  return {{2 * g - t, 2 * h + (g > 0 ? 1 : -1)}, {2 * g + t, 2 * h + (g < 0 ? 1 : -1)}};
 }
 
 }  // namespace

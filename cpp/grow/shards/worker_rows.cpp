@@ -53,13 +53,15 @@ WorkerRows::WorkerRows(const Codes& table, const Codes& codes, std::span<const R
 TreeScale WorkerRows::start_tree(const Gradients& gradients, std::size_t output,
                                  const TreeRequest& request, Team& team) {
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
-  rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), team);
+  const bool is_tolerant = request.part.tolerance > 1;
+  rows_.prepare(gradients, output, request.sample, static_cast<std::uint32_t>(bits), !is_tolerant,
+                team);
   sizes_.start_tree(rows_, workers_, team);
   const bool counted = sizes_.counting() != Counting::none;
   rows_.count_rows(counted);
   histograms_.use_channels(policy_.width() + (counted ? 1 : 0));
   rows_.check_targets(params_.criterion);
-  if (purity_) purity_->start_tree(gradients, output, policy_.width());
+  if (purity_) purity_->start_tree(gradients, output, policy_.width(), request.part.tolerance);
   TreeScale scale = rows_.scale();
   if (!counted) scale.least_h = sizes_.least_h();
   return scale;

@@ -20,6 +20,7 @@ from arboost.algorithms.forests.targets import (
     Reweigh,
     balanced_by_sample,
     class_weights,
+    split_weights,
 )
 from arboost.backend import threads
 from arboost.data.schema import Schema
@@ -146,23 +147,27 @@ def fit_forest(
     out_of_bag : OutOfBagSums, optional
         Sums that the unpruned trees add their out-of-bag predictions to.
     """
+    tree = tree_params(
+        spec.tree,
+        rows.schema,
+        target,
+        total_weight=use.total_weight(len(rows.y)),
+        random_cuts=spec.random_cuts,
+    )
+    has_limit = tree.min_child_weight > 0.0 or tree.min_gain_share > 0.0 or any(tree.monotone)
     recipe = ForestRecipe(
         target=target,
-        tree=tree_params(
-            spec.tree,
-            rows.schema,
-            target,
-            total_weight=use.total_weight(len(rows.y)),
-            random_cuts=spec.random_cuts,
-        ),
+        tree=tree,
         n_trees=spec.n_trees,
         seed=spec.seed,
         first_tree=spec.first_tree,
         weight=use.weight,
+        split_weight=use.weight if has_limit or use.weight is None else split_weights(use.weight),
         draws=use.draws,
         reweigh=use.reweigh,
     )
     weight = use.weight if use.draws is None else use.draws.weight
+    weight = None if weight is None else split_weights(weight)
     weighted = Rows(rows.source, rows.index, rows.y, weight)
     binned = bin_rows(weighted, spec.bins, spec.n_threads)
     data, _ = build_sets(weighted, (), binned, spec.n_threads)

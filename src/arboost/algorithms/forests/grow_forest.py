@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from arboost.cuda.devices import device_number
 from arboost.data.bins import Binned
 from arboost.grow.bootstrap import RowDraws, others
 from arboost.grow.grower import TreeParams, grown_forest, make_grower, restore_trees
+from arboost.grow.pruning import mean_decreases
 from arboost.model.forest import Forest
 from arboost.progress import Bar
 from arboost.training.out_of_bag import OutOfBagSums
@@ -51,6 +53,8 @@ class ForestRecipe:
         Number of the first tree: random choices depend on a tree's number.
     weight : float64 array of shape (n_rows,), or None
         Of the training rows, for trees that see all of them.
+    split_weight : float64 array of shape (n_rows,), or None
+        The same in the search of splits (`split_weights`), where no limit of a tree is a weight.
     draws : RowDraws or None
         Draws with replacement; None for trees on all rows.
     reweigh : callable or None
@@ -64,8 +68,19 @@ class ForestRecipe:
     seed: int
     first_tree: int = 0
     weight: Floats | None = None
+    split_weight: Floats | None = None
     draws: RowDraws | None = None
     reweigh: Reweigh | None = None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether trees are grown in parts, each at the scale of its rows."""
+        return self.target.has_heavy_tail and not any(self.tree.monotone)
+
+    @property
+    def is_evened(self) -> bool:
+        """Whether the search of splits has weights of its own."""
+        return self.split_weight is not self.weight
 
 
 def grow_trees(
@@ -82,20 +97,22 @@ def grow_trees(
     depend on who grows which. Where workers share the rows, and each has room for the bins of all,
     each grows some of the trees on all rows; otherwise they grow every tree together.
     """
+    if recipe.in_parts:
+        recipe = replace(recipe, tree=replace(recipe.tree, device="cpu"))
     target = recipe.target
     shared_codes = data.binned.codes
     if isinstance(shared_codes, core.SharedCodes) and _all_hold_all(data.binned, shared_codes):
         return _grow_divided(recipe, data, shared_codes, out_of_bag, n_threads=n_threads, bar=bar)
     n_workers = startable(min(n_threads, recipe.n_trees, _most_workers(recipe, data)))
     n_inner = n_threads // n_workers
-    shared = None if recipe.reweigh else target.gradients(recipe.weight, n_threads)
+    shared = None if recipe.reweigh else target.gradients(recipe.split_weight, n_threads)
     numbers = range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
     workers = [
         _Worker(recipe, data, shared, out_of_bag, n_workers=n_workers, n_threads=n_inner)
         for _ in range(n_workers)
     ]
     _run(workers, _Queue(numbers), bar)
-    return _in_order(workers, data.binned, target, n_threads)
+    return _in_order(workers, data.binned, recipe, n_threads)
 
 
 def _run(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
@@ -129,7 +146,7 @@ def _grow_divided(
     data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
     n_workers = startable(max(1, min(n_threads, len(own))))
     options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
-    shared = None if recipe.reweigh else recipe.target.gradients(recipe.weight, n_threads)
+    shared = None if recipe.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
     workers = [_Worker(recipe, data, shared, None, **options) for _ in range(n_workers)]
     _run(workers, _Queue(own), bar)
     grown = pickle.dumps([(worker.numbers, worker.grower.trees()) for worker in workers])
@@ -142,7 +159,7 @@ def _grow_divided(
             everywhere.append(worker)
     if out_of_bag is not None and recipe.draws is not None:
         _add_own_out_of_bag(everywhere, numbers, recipe.draws.n_rows, out_of_bag, cluster)
-    return _in_order(everywhere, data.binned, recipe.target, n_threads)
+    return _in_order(everywhere, data.binned, recipe, n_threads)
 
 
 def _add_own_out_of_bag(
@@ -227,7 +244,8 @@ class _Worker:
         self.grower.expect(recipe.n_trees // n_workers + 1)
         self.numbers: list[int] = []
         # Under monotone constraints, leaf values may differ from means.
-        self._sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
+        sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
+        self._y = recipe.target.columns if sets_values or recipe.is_evened else None
         # Where nothing here asks for the rows of a tree, the device draws them itself.
         self._draws_on_device = (
             device_number(recipe.tree.device) >= 0
@@ -235,7 +253,7 @@ class _Worker:
             and recipe.draws.weight is None
             and recipe.reweigh is None
             and out_of_bag is None
-            and not self._sets_values
+            and self._y is None
         )
 
     def work(self, queue: _Queue, after_each: Callable[[], None] = lambda: None) -> None:
@@ -265,20 +283,19 @@ class _Worker:
             assert sample is not None
             weight = recipe.reweigh(sample.positions(), sample.weights())
             gradients = recipe.target.gradients(weight, n_threads)
-        self.grower.grow(
-            gradients,
-            0,
-            seed=recipe.seed,
-            tree=number,
-            rate=1.0,
-            sample=sample,
-            n_threads=n_threads,
-        )
-        if self._sets_values:
-            y = recipe.target.y.reshape(-1, recipe.target.n_outputs)
+        options: Any = {"seed": recipe.seed, "tree": number, "sample": sample}
+        options["n_threads"] = n_threads
+        if recipe.in_parts:
+            assert self._y is not None
+            self.grower.grow_in_parts(self._y, recipe.split_weight, **options)
+        else:
+            self.grower.grow(gradients, 0, rate=1.0, **options)
+        if self._y is not None:
             by_medians = recipe.tree.criterion == "absolute_error"
             set_values = self.grower.set_medians if by_medians else self.grower.set_means
-            set_values(y, recipe.weight, sample)
+            set_values(self._y, recipe.weight, sample)
+        if recipe.weight is not None and recipe.is_evened:
+            self.grower.set_covers(recipe.weight, sample)
         if self._out_of_bag is not None and sample is not None:
             all_rows = range(len(recipe.target.tasks[0].y))
             self._add_out_of_bag(number, self.grower.n_trees - 1, sample, all_rows)
@@ -333,10 +350,13 @@ def _work_together(workers: Sequence[_Worker], queue: _Queue, bar: Bar) -> None:
 
 
 def _in_order(
-    workers: Sequence[_Worker], binned: Binned, target: ForestTarget, n_threads: int
+    workers: Sequence[_Worker], binned: Binned, recipe: ForestRecipe, n_threads: int
 ) -> Forest:
     """Return the trees of all workers in the order of their numbers, with the middle added."""
     numbers = [number for worker in workers for number in worker.numbers]
     growers = [worker.grower for worker in workers]
     forest = grown_forest(growers, binned, [0], order=np.argsort(numbers), n_threads=n_threads)
+    target = recipe.target
+    if recipe.is_evened and target.criterion == "quadratic":
+        forest = replace(forest, gain=mean_decreases(forest))
     return replace(forest, value=forest.value + target.middle) if target.middle.any() else forest

@@ -12,6 +12,7 @@ next to targets of more classes, two classes have two outputs, too.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,13 +25,23 @@ from arboost.backend import core
 from arboost.data.target import Task, class_factors
 from arboost.model.model import Model
 
-__all__ = ["ForestTarget", "Reweigh", "balanced_by_sample", "class_weights", "middle_of"]
+__all__ = [
+    "ForestTarget",
+    "Reweigh",
+    "balanced_by_sample",
+    "class_weights",
+    "middle_of",
+    "split_weights",
+]
 
 Floats = NDArray[np.float64]
 Reweigh = Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats]
 
 _TWO_CLASSES = 2
 _MIDDLE_BITS = 8
+# Weights are evened where their sum is so many times a typical weight, and their mean so many.
+_COARSE_TOTAL, _UNEVEN = 2.0**24, 16.0
+_OUTWEIGHED = 64.0  # of the weight of all lighter rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,6 +62,9 @@ class ForestTarget:
         Values are relative to `middle`.
     middle : float64 array of shape (n_outputs,)
         Offset that is added to the leaf values again.
+    has_heavy_tail : bool
+        Whether the largest values of some target are so far from the middle that trees need to be
+        grown in parts, each at the scale of its rows (cpp/grow/tree_parts.h).
     """
 
     tasks: tuple[Task, ...]
@@ -59,6 +73,7 @@ class ForestTarget:
     kernel: str
     y: Floats
     middle: Floats
+    has_heavy_tail: bool = False
 
     @classmethod
     def read(cls, kind: str, y: NDArray[Any], criterion: str, old: Model | None = None) -> Self:
@@ -98,14 +113,18 @@ class ForestTarget:
         mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
         has_pairs = len(tasks) > 1 and (mixed or criterion != "quadratic")
         widths = tuple(_width(task, has_pairs=has_pairs) for task in tasks)
+        heavy = [_has_heavy_tail(task, criterion) for task in tasks]
         if len(tasks) > 1:
-            found = [_columns(*pair, criterion) for pair in zip(tasks, widths, strict=True)]
+            found = [
+                _columns(task, width, criterion, has_heavy_tail=is_heavy)
+                for task, width, is_heavy in zip(tasks, widths, heavy, strict=True)
+            ]
             kernel, y = "columns", np.concatenate([columns for columns, _ in found], axis=1)
             middle = np.concatenate([middles for _, middles in found])
         elif widths[0] > 1 or tasks[0].is_constant:
             kernel, y, middle = "one_hot", tasks[0].y, np.zeros(widths[0])
         else:
-            column, middle = _columns(tasks[0], 1, criterion)
+            column, middle = _columns(tasks[0], 1, criterion, has_heavy_tail=heavy[0])
             kernel, y = "squared_error", column[:, 0]
         return cls(
             tasks=tuple(tasks),
@@ -114,6 +133,7 @@ class ForestTarget:
             kernel=kernel,
             y=y,
             middle=middle,
+            has_heavy_tail=any(heavy),
         )
 
     @property
@@ -130,6 +150,13 @@ class ForestTarget:
     def ends(self) -> tuple[int, ...]:
         """The end of the columns of each of several targets."""
         return tuple(np.cumsum(self.widths).tolist()) if len(self.widths) > 1 else ()
+
+    @property
+    def columns(self) -> Floats:
+        """A column per output, whatever the kernel; shape (n_rows, n_outputs)."""
+        if self.kernel == "one_hot":
+            return np.equal.outer(self.y, np.arange(self.n_outputs)).astype(np.float64)
+        return self.y.reshape(-1, self.n_outputs)
 
     @property
     def is_exact(self) -> bool:
@@ -194,10 +221,17 @@ def _check_counts(y: Floats) -> None:
         )
 
 
-def _columns(task: Task, n_outputs: int, criterion: str) -> tuple[Floats, Floats]:
+def _has_heavy_tail(task: Task, criterion: str) -> bool:
+    return task.classes is None and core.needs_parts(task.y[:, np.newaxis], criterion)
+
+
+def _columns(
+    task: Task, n_outputs: int, criterion: str, *, has_heavy_tail: bool
+) -> tuple[Floats, Floats]:
     """Return the columns of one target, shape (n_rows, n_outputs), and their middles."""
     if task.classes is None:
-        middle = 0.0 if criterion == "poisson" else middle_of(task.y)  # whose zero is special
+        # Counts keep their zero, which is special, and values of any magnitude their last digits.
+        middle = 0.0 if has_heavy_tail or criterion == "poisson" else middle_of(task.y)
         return (task.y - middle)[:, np.newaxis], np.array([middle])
     if len(task.classes) == _TWO_CLASSES and n_outputs == 1:
         return (2.0 * task.y - 1.0)[:, np.newaxis], np.zeros(1)
@@ -295,6 +329,35 @@ def _usable(weight: Floats | None, name: str) -> Floats | None:
             "nearer to 1."
         )
     return weight
+
+
+def split_weights(weight: Floats) -> Floats:
+    """Return weights for the search of splits, whose integers hold light rows beside heavy ones.
+
+    A row that outweighs all others of its node makes the gain of a split that of the lighter side
+    alone, however heavy it is. So where a row has more than 64 times the weight of all lighter
+    rows, the weights from there on are multiplied by a power of 2, to 64 to 128 times.
+
+    Examples
+    --------
+    >>> split_weights(np.array([1.0, 2.0, 1e12, 1.0])).tolist()
+    [1.0, 2.0, 465.66128730773926, 1.0]
+    """
+    order = np.argsort(weight, kind="stable")
+    ascending = weight[order]
+    lighter = np.cumsum(ascending)
+    typical = ascending[(len(ascending) - 1) // 2]
+    if lighter[-1] < _COARSE_TOTAL * typical or lighter[-1] < _UNEVEN * len(weight) * typical:
+        return weight
+    starts = np.flatnonzero(ascending[1:] > _OUTWEIGHED * lighter[:-1]) + 1
+    for start, stop in itertools.pairwise([*starts.tolist(), len(ascending)]):
+        below, own = math.fsum(ascending[:start]), math.fsum(ascending[start:stop])
+        least = ascending[start - 1] / ascending[start]
+        exponent = math.frexp(max(_OUTWEIGHED * below / own, least))[1]
+        ascending[start:stop] *= math.ldexp(1.0, min(exponent, 0))
+    evened = np.empty_like(weight)
+    evened[order] = ascending
+    return evened
 
 
 def balanced_by_sample(tasks: Sequence[Task]) -> Reweigh:
