@@ -232,6 +232,7 @@ class Ensemble:
             require(n_outputs == (1 if one else n_classes), "outputs of the final model")
         elif self.final is not None:
             require(self.final.schema.n_features == n_final, "features of the final model")
+            require(self.final.schema.offset is None, "a final model with an offset")
             require(self.final.kind == self.kind and not self.final.targets, "final model")
             self._validate_codes(self.final.classes, n_classes)
         elif self.classes is not None:
@@ -242,6 +243,7 @@ class Ensemble:
 
     def _validate_member(self, member: EnsembleMember) -> None:
         model = member.model
+        require(model.schema.offset is None, "a member with an offset")
         require(member.output in OUTPUTS, f"the output {member.output!r}")
         require((member.output == "values") == (model.classes is None), "output of a member")
         require(model.classes is None or not model.targets, "classes of several targets")

@@ -398,3 +398,42 @@ def test_validation_sets_use_the_columns_of_a_dataset():
     val = {"X_val": NAMED[:300], "y_val": COUNTS[:300]}
     known = poisson().fit(NAMED[300:], COUNTS[300:], offset="log_exposure", **val)
     assert poisson().fit(data, **val).evals_result_ == known.evals_result_
+
+
+def test_members_of_ensembles_have_no_offset():
+    """A fitted member of a stack may have a named offset; files of ensembles would lose it."""
+    booster = poisson(n_estimators=2).fit(NAMED, COUNTS, offset="log_exposure")
+    stack = arboost.StackingRegressor([("booster", booster)], cv="prefit").fit(NAMED, COUNTS)
+    np.testing.assert_allclose(stack.transform(NAMED)[:, 0], booster.predict(NAMED))
+    for call in (stack.to_predictor, lambda: stack.shap_values(NAMED)):
+        with pytest.raises(TypeError, match="fitted with an offset, and an ensemble passes none"):
+            call()
+    by_array = poisson(n_estimators=2).fit(X, COUNTS, offset=OFFSET)
+    with pytest.raises(ValueError, match="fitted with an array of offsets"):
+        arboost.StackingRegressor([("booster", by_array)], cv="prefit").fit(X, COUNTS)
+    data = Dataset(NAMED, COUNTS, offset="log_exposure")
+    for cls in (arboost.BaggingRegressor, arboost.DecisionTreeRegressor):
+        with pytest.raises((TypeError, ValueError)):
+            cls().fit(data)
+
+
+def test_one_class_is_predicted_whatever_the_offset():
+    with pytest.warns(UserWarning, match="one class only"):
+        model = GradientBoostingClassifier().fit(X, ["yes"] * N, offset=OFFSET)
+    assert set(model.predict(X, offset=OFFSET)) == {"yes"}
+    np.testing.assert_array_equal(model.predict_proba(X, offset=OFFSET), np.ones((N, 1)))
+
+
+def test_scikit_learn_passes_columns_and_arrays():
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    scores = cross_val_score(poisson(), NAMED, COUNTS, cv=3, params={"offset": "log_exposure"})
+    assert np.isfinite(scores).all()
+    pipeline = make_pipeline(FunctionTransformer(), poisson())
+    pipeline.fit(X, COUNTS, gradientboostingregressor__offset=OFFSET)
+    known = poisson().fit(X, COUNTS, offset=OFFSET)
+    np.testing.assert_array_equal(
+        pipeline.predict(X, offset=OFFSET), known.predict(X, offset=OFFSET)
+    )

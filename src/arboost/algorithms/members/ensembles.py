@@ -106,6 +106,12 @@ def engine_model(name: str, estimator: Any, asked: str) -> Model:
     model = getattr(inner, "model_", None)
     if isinstance(model, Model):
         whole: Model = inner._engine_model(asked) if hasattr(inner, "_engine_model") else model
+        if whole.schema.offset is not None:
+            raise TypeError(
+                f"{asked} was asked of an ensemble with the member {name!r}, which was fitted with "
+                "an offset, and an ensemble passes none on. Fit the member without offset; or use "
+                "pickle or joblib for files."
+            )
         return whole
     raise TypeError(
         f"{asked} was asked of an ensemble with the member {name!r} ({member_name(inner)}), which "
