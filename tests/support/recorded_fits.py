@@ -32,14 +32,14 @@ def squared_loss():
 
 def booster(X, y, **params):
     """Return a fitted gradient boosting regressor of a few rounds."""
-    fit = {name: params.pop(name) for name in ("sample_weight",) if name in params}
+    fit = {name: params.pop(name) for name in ("sample_weight", "offset") if name in params}
     given = {"n_estimators": 8, "verbose": 0} | params
     return ab.GradientBoostingRegressor(**given).fit(X, y, **fit)
 
 
 def class_booster(X, y, **params):
     """Return a fitted gradient boosting classifier of a few rounds."""
-    fit = {name: params.pop(name) for name in ("sample_weight",) if name in params}
+    fit = {name: params.pop(name) for name in ("sample_weight", "offset") if name in params}
     given = {"n_estimators": 8, "verbose": 0} | params
     return ab.GradientBoostingClassifier(**given).fit(X, y, **fit)
 
@@ -133,6 +133,42 @@ def _continued():
     first = booster(numbers(), signal(), n_estimators=4)
     more = ab.GradientBoostingRegressor(n_estimators=4, verbose=0)
     return more.fit(numbers(), signal(), init_model=first)
+
+
+def _offsets():
+    """Return boosters that start from an offset of each row."""
+    start = np.column_stack([uniform(N_ROWS, 60 + k) - 0.5 for k in range(3)])
+    one = start[:, 0].copy()
+    settings = {
+        "poisson": {"loss": "poisson"},
+        "gamma": {"loss": "gamma", "sample_weight": weights()},
+        "huber": {"loss": "huber"},
+        "Friedman's boosting": {"loss": "tweedie", "boosting": "gradient"},
+        "one step a round": {"boosting": "gradient", "line_search": "round", "loss": "poisson"},
+        "DART": {"rate_drop": 0.4},
+        "uniform sample": {"subsample": 0.5, "sampling_method": "uniform"},
+        "parallel trees": {"num_parallel_tree": 3, "subsample": 0.6, "sampling_method": "uniform"},
+        "early stopping": {"n_iter_no_change": 3, "n_estimators": 40, "learning_rate": 0.5},
+        "base score": {"base_score": 1.5},
+    }
+    cases = {
+        f"offset, {name}": lambda params=params: booster(
+            numbers(), counts() + 0.5, offset=one, **params
+        )
+        for name, params in settings.items()
+    }
+    cases["offset of three quantiles"] = lambda: booster(
+        numbers(), signal(), loss="quantile", alpha=[0.1, 0.5, 0.9], offset=start
+    )
+    cases["offset, log_loss"] = lambda: class_booster(numbers(), two_classes(), offset=one)
+    cases["offset, exponential"] = lambda: class_booster(
+        numbers(), two_classes(), loss="exponential", offset=one
+    )
+    for strategy in ("one_output_per_tree", "multi_output_tree"):
+        cases[f"offset, softmax, {strategy}"] = lambda strategy=strategy: class_booster(
+            numbers(), three_classes(), multi_strategy=strategy, offset=start
+        )
+    return cases
 
 
 def _storages():
@@ -314,6 +350,7 @@ def all_fits():
     return {
         **_losses(),
         **_settings(),
+        **_offsets(),
         **_storages(),
         **_adaboosts(),
         **_forests(),
