@@ -102,7 +102,7 @@ Proposal::Proposal(const Codes& table, double eps, Collective& workers, bool els
   codes_.width = widest <= 255 ? 1 : 2;
   codes_.row_stride = (codes_.n_features * static_cast<std::size_t>(codes_.width) + 7) / 8 * 8;
   codes_.number_slots();
-  codes_.edges = table.edges;
+  codes_.edges.resize(table.n_features);
   first_sum_.resize(table.n_features);
   last_codes_.resize(table.n_features);
   bin_of_code_.resize(table.n_features);
@@ -112,6 +112,7 @@ Proposal::Proposal(const Codes& table, double eps, Collective& workers, bool els
       last_codes_[f].resize(table.n_bins[f]);
       std::iota(last_codes_[f].begin(), last_codes_[f].end(), 0u);
       spread(f);
+      codes_.edges[f] = table.edges[f];
       continue;
     }
     const std::size_t n = table.n_bins[f] + std::size_t{1};

@@ -24,6 +24,7 @@ from arboost.data.unusual import warn_constant_columns
 from arboost.params.records import USUAL_BINS
 
 __all__ = [
+    "APPROX_BYTES",
     "MOST_BINS",
     "STREAMED_METHODS",
     "TREE_METHODS",
@@ -41,6 +42,10 @@ AnyCodes = core.Codes | core.SharedCodes
 TREE_METHODS = ("hist", "exact", "approx")
 STREAMED_METHODS = ("hist", "approx")  # of sources that are read in batches
 MOST_BINS = 65_535  # of a feature whose codes take two bytes
+# By `sketch_scope`, bytes that approximate trees need: of a cell in memory, proposed codes by row
+# and by column, or an order of the rows and rows in it; of a column, edges, and hessians and
+# proposed bins by code, or in files also three histograms.
+APPROX_BYTES = {"global": (4, 28 << 16), "local": (12, 76 << 16)}
 _MOST_PURE_ROWS = 32_768  # largest table whose values may all have bins by max_bins="auto"
 _DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device has started
 

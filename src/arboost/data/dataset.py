@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.bins import (
+    APPROX_BYTES,
     STREAMED_METHODS,
     TREE_METHODS,
     Binned,
@@ -298,7 +299,7 @@ class Dataset:
             options=options,
             max_bins=most,
             tree_method=tree_method,
-            tree_bytes=4 if tree_method == "approx" else 0,
+            tree_bytes=APPROX_BYTES["global"] if tree_method == "approx" else (0, 0),
             bundling=bundling,
             n_threads=threads(n_jobs),
             memory_limit=memory_limit,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
-from arboost.data.bins import STREAMED_METHODS
+from arboost.data.bins import APPROX_BYTES, STREAMED_METHODS
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.stream.rows import EdgeRows
@@ -139,7 +139,9 @@ def opened(
         options=options,
         max_bins=bins.sought_bins,
         tree_method=bins.tree_method,
-        tree_bytes=_tree_bytes(params),
+        tree_bytes=(
+            APPROX_BYTES[params["sketch_scope"]] if bins.tree_method == "approx" else (0, 0)
+        ),
         bundling=bins.bundling,
         n_threads=threads(params["n_jobs"]),
         memory_limit=stream.memory_limit,
@@ -211,14 +213,6 @@ def _needs_memory(params: Mapping[str, Any]) -> str:
     ):
         return "max_depth=None"
     return ""
-
-
-def _tree_bytes(params: Mapping[str, Any]) -> int:
-    """Return the bytes of a cell that trees need next to codes in memory."""
-    if params["tree_method"] != "approx":
-        return 0
-    # Proposed codes, by row and by column; or an order of the rows, and rows in that order.
-    return 4 if params["sketch_scope"] == "global" else 12
 
 
 def _check_streams(bins: BinParams, needs_values: str) -> None:

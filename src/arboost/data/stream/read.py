@@ -32,7 +32,6 @@ Progress = Callable[[str], AbstractContextManager[Callable[["Batch"], None]]]
 
 _USUAL_FEATURES = 32  # of an iterable, whose batches are not divided
 _MOST_BYTE_BINS = 255
-_SKETCH_BYTES = 12 << 16  # of a column: the hessian and the proposed bin of each code
 _TWO_CLASSES = 2
 _UNRELEASED = 4  # batches; memory that is returned has to be cleared again by the kernel
 
@@ -101,8 +100,8 @@ def _memory_plan(source: Source, spec: StreamSpec, limit: int) -> MemoryPlan:
         n_features,
         width,
         source.row_bytes,
-        cell_bytes=spec.tree_bytes,
-        column_bytes=_SKETCH_BYTES if spec.tree_method == "approx" else 0,
+        cell_bytes=spec.tree_bytes[0],
+        column_bytes=spec.tree_bytes[1],
     )
     if source.n_rows is not None:
         _stores(plan, spec, plan.state(source.n_rows), source.n_rows)

@@ -38,9 +38,9 @@ class StreamSpec:
         With the encoding of categories of many levels: "groups" or "mean".
     max_bins : int
     tree_method : str
-        "approx" stores every feature in a column of its own, and has a table of hessians for each.
-    tree_bytes : int
-        Bytes of a cell that trees need next to codes in memory.
+        "approx" stores every feature in a column of its own.
+    tree_bytes : tuple of int
+        Bytes of a cell that trees need next to codes in memory, and of a column in any case.
     bundling : bool
     kind : {"regressor", "classifier"} or None
         Task of the fit, by which levels are target-encoded; None: by the type of y.
@@ -57,7 +57,7 @@ class StreamSpec:
     options: ColumnOptions
     max_bins: int
     tree_method: str = "hist"
-    tree_bytes: int = 0
+    tree_bytes: tuple[int, int] = (0, 0)
     bundling: bool
     kind: str | None = None
     edge_rows: EdgeRows | None = None

@@ -46,7 +46,7 @@ def read_table(
     options: ColumnOptions,
     max_bins: int | str,
     tree_method: str = "hist",
-    tree_bytes: int = 0,
+    tree_bytes: tuple[int, int] = (0, 0),
     bundling: bool,
     n_threads: int,
     memory_limit: object,
