@@ -236,7 +236,7 @@ def row_hashes(table: Any, columns: Sequence[str]) -> Hashes:
     >>> import pyarrow
     >>> one = pyarrow.table({"x": [1, 2], "y": ["a", None]})
     >>> other = pyarrow.table({"y": ["a", ""], "x": [1.0, 2.0]})
-    >>> (row_hashes(one, ["x", "y"]) == row_hashes(other, ["y", "x"])).all()
+    >>> bool((row_hashes(one, ["x", "y"]) == row_hashes(other, ["y", "x"])).all())
     True
     """
     found = np.zeros(table.num_rows, np.uint64)
