@@ -181,6 +181,14 @@ void bind_stream(nb::module_& m) {
             self.replace_codes(column, {codes.data(), codes.size()});
           },
           "column"_a, "codes"_a.noconvert(), "Replace the level codes of a column.")
+      .def(
+          "add_column",
+          [](TableSketch& self, const Vector<float>& derived, std::size_t source) {
+            require(source < self.n_columns(), "A column beyond the table.");
+            self.add_column({derived.data(), derived.size()}, source);
+          },
+          "values"_a.noconvert(), "source"_a,
+          "Append a column that is derived from another one: its values in the sampled rows.")
       .def("edges", &edges, "weights"_a.noconvert().none(), "is_level"_a, "n_threads"_a,
            "Edges of every column of numbers, the same as those of `quantiles`.")
       .def("sample", &TableSketch::sample, "The sampled rows as a table.")

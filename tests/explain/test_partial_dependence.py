@@ -211,7 +211,7 @@ def test_outlier_leaf_costs_no_precision():
     ("options", "message"),
     [
         ({"features": "size"}, "not have: 'size'; the model has .* and the names 'age'"),
-        ({"features": 5}, "features that the model does not have: 5;"),
+        ({"features": 50}, "features that the model does not have: 50;"),
         ({"features": True}, "features that the model does not have: True;"),
         ({"features": ("age", 0)}, "pair of two different ones"),
         ({"features": ("age", "city", "rooms")}, "pair of two different ones"),

@@ -48,7 +48,7 @@ def test_columns():
     assert facts["shop"][3].startswith("target encoding: shop ")
     assert facts["zip"][3] == "sets of levels, numbers as strings: 00184, 0150"
     assert facts["order"] == ("category", N_ROWS, 0, "ignored: all distinct")
-    assert facts["day"] == ("datetime", N_ROWS, 0, "2024-01-01 to 2024-10-26")
+    assert facts["day"] == ("datetime", N_ROWS, 0, "2024-01-01 to 2024-10-26, with weekday")
     assert facts["seven"] == ("number", 1, 0, "constant: 7")
     assert facts["nothing"] == ("category", 0, N_ROWS, "empty")
     assert facts["holes"] == ("number", 2, 100, "0.25 to 1.5")

@@ -37,7 +37,8 @@ def test_shap_summary_has_a_dot_for_each_row(rng):
         assert np.abs(dots[:, 1] - place).max() < 0.5
         grey = len(axes.collections[2 * place].get_offsets())
         name = model.feature_names[feature]
-        assert grey == (len(frame) if name in ("city", "street") else frame[name].isna().sum())
+        column = frame[name.partition(".")[0]]
+        assert grey == (len(frame) if name in ("city", "street") else column.isna().sum())
 
 
 def test_shap_summary_of_many_features_and_of_one(rng):
@@ -76,6 +77,9 @@ def test_shap_waterfall_shows_the_values_of_the_user(rng):
         f"city = {row['city'].item()}",
         f"street = {row['street'].item()}",
         "sold = 2021-02-03",
+        "sold.weekday = 2",
+        "sold.month = 2",
+        "sold.dayofyear = 34",
     }
     steps = [bar.get_width() for bar in axes.patches]
     values = model.shap_values(row)[0]
@@ -99,7 +103,7 @@ def test_shap_waterfall_of_dicts_and_of_the_likely_class(rng):
     model, frame = fitted("three", rng)
     row = frame.iloc[0].to_dict()
     axes = drawn(plots.plot_shap_waterfall(model, row, n_features=2))
-    assert names(axes)[-1] == "3 others"
+    assert names(axes)[-1] == "6 others"
     assert axes.get_xlabel() == f"raw score of {model.predict(frame[:1]).item()}"
     with pytest.raises(ValueError, match=r"X has 260 rows, .* Pass X.iloc\[\[i\]\]"):
         plots.plot_shap_waterfall(model, frame)

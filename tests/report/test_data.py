@@ -20,8 +20,8 @@ def test_kinds_and_missing_values():
     frame, _ = table()
     test = frame[halves()[1]]
     found = columns()
-    assert list(found) == list(frame.columns)
-    kinds = {name: column["kind"] for name, column in found.items()}
+    assert [name for name in found if "." not in name] == list(frame.columns)
+    kinds = {name: column["kind"] for name, column in found.items() if "." not in name}
     assert kinds == {
         "size": "number",
         "age": "number",
@@ -30,7 +30,8 @@ def test_kinds_and_missing_values():
         "since": "time",
         "noise": "number",
     }
-    for name, column in found.items():
+    for name in frame.columns:
+        column = found[name]
         assert column["missing"] == pytest.approx(test[name].isna().mean(), abs=1e-5)
         assert column["n_distinct"] == test[name].nunique()
         train = frame[halves()[0]][name].isna().mean()

@@ -167,7 +167,9 @@ def times(rng, n=300):
     table[:, 0] = [datetime.datetime(1970, 1, 1 + day) for day in days.tolist()]
     table[:, 1] = rng.choice([0.0, 86400.0, 1e5], n)
     y = days + np.where(table[:, 1] == 86400.0, 7.0, 0.0)
-    model = arboost.GradientBoostingRegressor(n_estimators=20, missing=86400.0, verbose=0)
+    model = arboost.GradientBoostingRegressor(
+        n_estimators=20, missing=86400.0, calendar_parts=None, verbose=0
+    )
     seconds = np.stack([days * 86400.0, table[:, 1].astype(float)], axis=1)
     return model.fit(table, y).model_, table, seconds
 

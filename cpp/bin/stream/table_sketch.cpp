@@ -156,6 +156,17 @@ void TableSketch::replace_codes(std::size_t column, std::span<const double> code
   own.seen = std::move(seen);
 }
 
+void TableSketch::add_column(std::span<const float> values, std::size_t source) {
+  finish();
+  if (values.size() != places_.size())
+    throw std::invalid_argument("A derived column needs a value for each sampled row.");
+  SampledColumn own;
+  own.any_missing = columns_.at(source).any_missing;
+  own.too_many = true;
+  own.narrow->assign(values.begin(), values.end());
+  columns_.push_back(std::move(own));
+}
+
 Columns TableSketch::sample() {
   finish();
   Columns table;

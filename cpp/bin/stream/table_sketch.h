@@ -43,6 +43,10 @@ class TableSketch {
   // levels are known.
   void replace_codes(std::size_t column, std::span<const double> codes);
 
+  // A further column, derived from another one: its values in the sampled rows, missing where the
+  // other's are. It has no distinct values.
+  void add_column(std::span<const float> values, std::size_t source);
+
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_columns() const { return columns_.size(); }
 

@@ -23,7 +23,7 @@ from arboost.cuda.devices import check_device
 from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
-from arboost.explain.importances import importances, tree_importances
+from arboost.explain.importances import by_column, importances, tree_importances
 from arboost.model.leaves import decision_path
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import decision, read_table
@@ -109,6 +109,7 @@ class EngineEstimator(BaseEstimator):
     # categories, which its schema shows.
     _NOT_RECORDED: ClassVar[tuple[str, ...]] = (
         "bundling",
+        "calendar_parts",
         "category_encoding",
         "date_format",
         "device",
@@ -219,16 +220,18 @@ class EngineEstimator(BaseEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each feature in the gain of the splits; all 0 where nothing was split.
+        """Share of each column in the gain of the splits; all 0 where nothing was split.
 
-        Trees that are averaged count alike: the mean over the trees of the share in each.
+        Trees that are averaged count alike: the mean over the trees of the share in each. Derived
+        features count to their column.
         """
         model = self._engine_model("feature_importances_")
         gain = importances(model, "gain")
         if model.combine == "mean":
             shares = tree_importances(model)
             shares = shares[shares.any(axis=1)]
-            gain = shares.mean(axis=0) if len(shares) else np.zeros(self.n_features_in_)
+            gain = shares.mean(axis=0) if len(shares) else np.zeros(shares.shape[1])
+        gain = by_column(gain, model.schema)
         total = gain.sum()
         return gain / total if total > 0 else gain
 
@@ -262,7 +265,7 @@ class EngineEstimator(BaseEstimator):
     def _keep_model(self, model: Any, schema: Schema) -> None:
         """Set the attributes that every fitted estimator has."""
         self.model_ = model
-        keep_names(self, schema.n_features, schema.names)
+        keep_names(self, schema.n_columns, schema.columns)
         if self._KIND == "classifier":
             several = isinstance(model.classes, tuple)
             self.classes_ = list(model.classes) if several else model.classes

@@ -118,7 +118,7 @@ def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
     """
     if model.schema.names is None:
         return names
-    needed = list(model.schema.names)
+    needed = list(model.schema.columns)
     missing = [name for name in needed if name not in names]
     if missing:
         shown = ", ".join(repr(name) for name in missing[:_MOST_NAMES])

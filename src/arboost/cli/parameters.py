@@ -39,6 +39,7 @@ _WORDS = {"none": None, "null": None, "true": True, "false": False, "nan": float
 # Kinds whose values may be a list, written with commas.
 _LISTS = (
     "BaseScore",
+    "CalendarParts",
     "CategoricalFeatures",
     "Members",
     "Metrics",
@@ -352,7 +353,8 @@ def _value(param: Any, text: str) -> Any:
     value = _literal(word) if isinstance(_number(word), str) else _number(word)
     if isinstance(value, str) and kind in _LISTS and word != "from_dtype":
         several = [_number(one.strip()) for one in word.split(",")]
-        return several if len(several) > 1 or kind == "CategoricalFeatures" else value
+        is_list = kind in ("CalendarParts", "CategoricalFeatures") and word != "auto"
+        return several if len(several) > 1 or is_list else value
     return value
 
 

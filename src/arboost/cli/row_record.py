@@ -394,7 +394,7 @@ def choose_rows(
             "trained on. Leave it out, and score a table of new rows."
         )
     table = loaded.table
-    names = [*dict.fromkeys(name for name in model.schema.names if name != target), target]
+    names = [*dict.fromkeys(name for name in model.schema.columns if name != target), target]
     with console.phase(f"finding the rows of the training in {loaded.label}"):
         hashes = row_hashes(table, names)
     if held_out:

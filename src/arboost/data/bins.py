@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.cuda.devices import device_number
+from arboost.data.features.calendar import part_edges
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import encode_labels
@@ -174,14 +175,15 @@ def bin_table(
         max_bins = MOST_BINS
     if weights is not None and (weights == weights[0]).all():
         weights = None  # so that edges do not depend on the rounding of sums of equal weights
-    if any(n_levels):
-        numeric = [f for f, levels in enumerate(n_levels) if levels == 0]
+    fixed = fixed_edges(table.schema, max_bins)
+    if fixed:
+        numeric = [feature for feature in range(table.schema.n_features) if feature not in fixed]
         numeric_edges = iter(
             core.quantiles(table.values.select(numeric), rows, weights, max_bins, n_threads)
         )
         edges = [
-            next(numeric_edges) if levels == 0 else np.arange(0.5, levels - 1)
-            for levels in n_levels
+            fixed[feature] if feature in fixed else next(numeric_edges)
+            for feature in range(table.schema.n_features)
         ]
     else:
         edges = core.quantiles(table.values, rows, weights, max_bins, n_threads)
@@ -259,6 +261,13 @@ def _count_mixed(
     if rows is not None:
         keys, targets = keys[rows], targets[rows]
     return int(core.count_mixed_rows(keys, targets))
+
+
+def fixed_edges(schema: Schema, max_bins: int) -> dict[int, NDArray[np.float64]]:
+    """Return the edges that do not depend on the rows: of categories and calendar parts."""
+    edges = {i: np.arange(0.5, n - 1) for i, n in enumerate(schema.n_levels) if n > 0}
+    parts = enumerate(schema.parts, schema.n_columns)
+    return edges | {i: part_edges(part, max_bins) for i, (_, part) in parts}
 
 
 def _is_dense(columns: core.Columns | core.DeviceColumns) -> bool:

@@ -98,6 +98,8 @@ class Dataset:
         of levels, or one number, the mean target of a level.
     date_format : str, dict, or None, default="auto"
         Format of dates in strings, for all columns or by column.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them; see the estimators.
     n_jobs : int or None, default=None
         Number of threads; None and -1 take all that this process may use.
 
@@ -121,7 +123,7 @@ class Dataset:
         Number of classes of y that the target encoding was made for; None where y is numeric, or
         no category is target-encoded.
     n_rows, n_features : int
-        Numbers of kept rows and of columns.
+        Numbers of kept rows and of features, derived ones included.
 
     Examples
     --------
@@ -152,6 +154,7 @@ class Dataset:
         missing: float = float("nan"),
         category_encoding: str = "groups",
         date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
         n_jobs: int | None = None,
     ) -> None:
         most: Any = AUTO_BINS.check(max_bins)
@@ -167,6 +170,7 @@ class Dataset:
             PARAMS["missing"].check(missing),
             _checked_encoding(category_encoding),
             PARAMS["date_format"].check(date_format),
+            PARAMS["calendar_parts"].check(calendar_parts),
         )
         warn_target_pairing(X, y)
         X, y, name = split_target(X, y)
@@ -239,6 +243,7 @@ class Dataset:
         missing: float = float("nan"),
         category_encoding: str = "groups",
         date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
         verbose: int = 1,
         n_jobs: int | None = None,
     ) -> Dataset:
@@ -270,7 +275,8 @@ class Dataset:
             parameters starts at once. Files that have changed are read again.
         tree_method : {"hist", "approx"}, default="hist"
             Tree method that the table is prepared for.
-        max_bins, bundling, categorical_features, missing, category_encoding, date_format, n_jobs
+        max_bins, bundling, categorical_features, missing, category_encoding, date_format, \
+calendar_parts, n_jobs
             As in `Dataset`.
         verbose : int, default=1
             Whether reading for more than about a second draws a progress bar.
@@ -291,6 +297,7 @@ class Dataset:
             PARAMS["missing"].check(missing),
             _checked_encoding(category_encoding),
             PARAMS["date_format"].check(date_format),
+            PARAMS["calendar_parts"].check(calendar_parts),
         )
         table, binned = read_table(
             X,

@@ -125,12 +125,19 @@ def monotone_directions(
         for index, (_, direction) in zip(indices, given, strict=True):
             directions[index] = direction
     elif given:
-        if len(given) != schema.n_features:
+        if len(given) != schema.n_columns:
             raise ValueError(
-                f"{parameter} has {len(given)} entries, but X has {schema.n_features} features. "
+                f"{parameter} has {len(given)} entries, but X has {schema.n_columns} features. "
                 "Give one of -1, 0 and 1 for each feature, or a dict with the constrained ones."
             )
-        directions = list(given)
+        directions[: len(given)] = given
+    for column, part in schema.parts:
+        if directions[column]:
+            raise ValueError(
+                f"{parameter} names the dates {schema.label(column)}, of which the {part} is a "
+                "feature, too: predictions would not be monotone. Use calendar_parts=None, or "
+                "leave the dates out."
+            )
     for index, direction in enumerate(directions):
         levels = schema.levels_of(index)
         if direction and levels is not None and levels.ranks is None:
@@ -146,6 +153,7 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
     """Return the groups of features that may share a path; an empty list without constraints.
 
     A feature in no group becomes a group of its own: trees may use it, but with no other feature.
+    Derived features are in the groups of their column.
 
     Examples
     --------
@@ -164,9 +172,16 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
         feature_indices(group, schema.names, schema.n_features, parameter="interaction_constraints")
         for group in given
     ]
-    groups = [sorted(set(group)) for group in indices]
+    parts: dict[int, list[int]] = {}  # derived features of each column, and the column itself
+    for feature, column in enumerate(schema.column_of):
+        parts.setdefault(column, []).append(feature)
+    groups = [
+        sorted({feature for one in group for feature in (one, *parts.get(one, ()))})
+        for group in indices
+    ]
     grouped = {feature for group in groups for feature in group}
-    return groups + [[feature] for feature in features if feature not in grouped]
+    rest = ([one for one in of_column if one not in grouped] for of_column in parts.values())
+    return groups + [group for group in rest if group]
 
 
 def feature_label(feature: int, schema: Schema) -> str | int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import Any, cast
@@ -111,10 +111,10 @@ class RawTable:
         """Return the name of a column in messages: its name, or its index."""
         return repr(column if self.names is None else self.names[column])
 
-    def set_missing(self, missing: float) -> None:
-        """Set the number that means missing in all columns of numbers, but not of times."""
+    def set_missing(self, missing: float, others: Iterable[int] = ()) -> None:
+        """Set the number that means missing in all columns of numbers, but not times or others."""
         if not math.isnan(missing):
-            self.columns.set_missing(missing, sorted(self.units))
+            self.columns.set_missing(missing, sorted({*self.units, *others}))
 
     def is_all_missing(self, column: int) -> bool:
         """Whether a column has no values."""

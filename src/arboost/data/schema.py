@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from arboost.data.features.calendar import PARTS
 from arboost.data.levels import Levels
 from arboost.lazy import lazy_property
 
@@ -33,6 +34,8 @@ class Schema:
         One of `UNITS`, or "" for plain numbers.
     formats : tuple of str, one for each feature; empty where no strings are dates
         Format of the dates of a column that held them as strings, or "".
+    parts : tuple of pairs of int and str
+        The last features, which are derived: a column of dates, and its calendar part.
     target : str, or None
         Column of the training table that was y. It is no feature: tables to predict may have it.
     offset : tuple of str, or None
@@ -48,6 +51,7 @@ class Schema:
     target: str | None = None
     offset: tuple[str, ...] | None = None
     formats: tuple[str, ...] = ()
+    parts: tuple[tuple[int, str], ...] = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -59,6 +63,25 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash((self.names, self.n_features))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a table to predict: features that are not derived."""
+        return self.n_features - len(self.parts)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of a table to predict; None for a table without names."""
+        return None if self.names is None else self.names[: self.n_columns]
+
+    @property
+    def column_of(self) -> tuple[int, ...]:
+        """Column of each feature: the column of dates where it is derived."""
+        return (*range(self.n_columns), *(column for column, _ in self.parts))
+
+    def parts_of(self, column: int) -> dict[int, str]:
+        """Return the derived features of a column: the calendar part of each."""
+        return {i: part for i, (of, part) in enumerate(self.parts, self.n_columns) if of == column}
 
     @property
     def other_columns(self) -> frozenset[str]:
@@ -83,12 +106,13 @@ class Schema:
 
     @lazy_property
     def special(self) -> tuple[int, ...]:
-        """Indices of the categories and columns of times."""
-        return tuple(
+        """Indices of the categories, columns of times and derived features."""
+        own = tuple(
             feature
-            for feature in (range(self.n_features) if self.levels or self.units else ())
+            for feature in (range(self.n_columns) if self.levels or self.units else ())
             if self.levels_of(feature) is not None or self.unit_of(feature)
         )
+        return (*own, *range(self.n_columns, self.n_features))
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -113,11 +137,35 @@ class Schema:
     @lazy_property
     def shown_names(self) -> tuple[str, ...]:
         """Names of the features; x0, x1 and so on for a table without names."""
-        return self.names or tuple(f"x{feature}" for feature in range(self.n_features))
+        if self.names is not None:
+            return self.names
+        own = [f"x{column}" for column in range(self.n_columns)]
+        return (*own, *(f"x{column}.{part}" for column, part in self.parts))
+
+    def with_parts(self, parts: tuple[tuple[int, str], ...]) -> Schema:
+        """Return the schema of columns with derived features."""
+        n_features = self.n_columns + len(parts)
+
+        def longer(known: tuple[Any, ...], default: object) -> tuple[Any, ...]:
+            return known and known + (default,) * len(parts)
+
+        names = None
+        if self.names is not None:
+            names = self.names + tuple(f"{self.names[i]}.{part}" for i, part in parts)
+        return replace(
+            self,
+            names=names,
+            n_features=n_features,
+            levels=longer(self.levels, None),
+            units=longer(self.units, ""),
+            formats=longer(self.formats, ""),
+            parts=parts,
+        )
 
     def label(self, feature: int) -> str:
         """Return the name of a column in messages: its name, or its index."""
-        return repr(feature if self.names is None else self.names[feature])
+        is_index = self.names is None and feature < self.n_columns
+        return repr(feature if is_index else self.shown_names[feature])
 
     def validate(self) -> None:
         """Raise ValueError unless the parts are consistent; for a schema from a file."""
@@ -132,11 +180,17 @@ class Schema:
             raise ValueError(f"units {self.units!r}")
         if any(one and self.unit_of(i) != "datetime" for i, one in enumerate(self.formats)):
             raise ValueError(f"formats {self.formats!r} of columns that are no dates")
+        n_columns = self.n_columns
+        for column, part in self.parts:
+            if part not in PARTS or not 0 <= column < n_columns:
+                raise ValueError(f"the part {part!r} of the column {column}")
+            if self.unit_of(column) != "datetime":
+                raise ValueError(f"a part of the column {column}, which holds no dates")
         if math.isinf(self.missing):
             raise ValueError(f"missing={self.missing}")
 
     def _rest(self) -> tuple[object, ...]:
-        return self.names, self.n_features, self.levels, self.units, self.formats
+        return self.names, self.n_features, self.levels, self.units, self.formats, self.parts
 
 
 def by_feature(parts: Mapping[int, T], n_features: int, default: T) -> tuple[T, ...]:

@@ -29,6 +29,7 @@ from arboost.cuda.arrays import is_device_array
 from arboost.cuda.tables import host_columns
 from arboost.data import messages
 from arboost.data.feature_names import feature_indices
+from arboost.data.features.calendar import CalendarStats, calendar_part, chosen_parts
 from arboost.data.features.dates import read_dates
 from arboost.data.features.level_columns import apply_levels, learn_levels
 from arboost.data.levels import Levels
@@ -76,12 +77,15 @@ class ColumnOptions:
         Encoding of categories of many levels; "auto" is that of the algorithm.
     date_format : str, list of [column, format], or None
         Format of dates in strings.
+    calendar_parts : "auto", list of str, or None
+        Calendar parts of dates that are features.
     """
 
     categorical_features: Any = "from_dtype"
     missing: float = math.nan
     category_encoding: str = "auto"
     date_format: Any = "auto"
+    calendar_parts: Any = None
 
     def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
         """Return the indices of the features in `categorical_features`."""
@@ -125,7 +129,9 @@ class ColumnOptions:
                 )
 
 
-_USUAL_OPTIONS = {field.name: field.default for field in fields(ColumnOptions)}
+_USUAL_OPTIONS = {field.name: field.default for field in fields(ColumnOptions)} | {
+    "calendar_parts": "auto"  # of estimators
+}
 
 
 @dataclass(frozen=True)
@@ -206,7 +212,9 @@ def learn_table(
 
 def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
     """Return the columns of a table in the order of a schema, with the values of the user."""
-    return _match(read_columns(X, schema), schema, caller)
+    raw = _match(read_columns(X, schema), schema, caller)
+    _complete(raw, schema)
+    return raw
 
 
 def apply_raw(raw: RawTable, schema: Schema) -> Table:
@@ -251,7 +259,7 @@ def is_records(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
 def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
     """Return the values of a pandas row by name; raise ValueError for any other series."""
     row = dict(zip(series.index, series.tolist(), strict=True))
-    names = None if schema is None else schema.names
+    names = None if schema is None else schema.columns
     if schema is None or names is None or row.keys() - schema.other_columns != set(names):
         raise ValueError(messages.series_message(series))
     return row
@@ -300,20 +308,45 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
         units=by_feature(raw.units, n_columns, ""),
         formats=by_feature(formats, n_columns, ""),
     )
+    dates: dict[int, CalendarStats | None] = {
+        i: None for i, unit in raw.units.items() if unit == "datetime" and i not in levels
+    }
+    if dates and options.calendar_parts is not None:
+        if options.calendar_parts == "auto":
+            dates = {i: CalendarStats.of(raw.columns.read(i)) for i in dates}
+        schema = schema.with_parts(chosen_parts(dates, options.calendar_parts, raw.names))
+        add_parts(raw, schema)
     return schema, notes
 
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
-    """Return the columns in the order of the schema, dates in strings as times."""
+    """Return the columns in the order of the schema."""
     if is_reordered(raw.names, raw.columns.n_columns, schema, caller):
         assert raw.names is not None
         assert schema.names is not None
         index = {name: i for i, name in enumerate(raw.names)}
-        raw = raw.select([index[name] for name in schema.names])
+        # Derived features are read from a table that has all of them.
+        names = schema.names if index.keys() >= {*schema.names} else schema.columns
+        raw = raw.select([index[name] for name in names or ()])
+    return raw
+
+
+def _complete(raw: RawTable, schema: Schema) -> None:
+    """Make times of dates in strings, and add derived features that the table does not have."""
     for i in [i for i in raw.texts if schema.unit_of(i) == "datetime"]:
         if not raw.is_all_missing(i):
             read_dates(raw, i, schema.format_of(i) or "iso")
-    return raw
+    if schema.parts and raw.columns.n_columns < schema.n_features:
+        add_parts(raw, schema)
+
+
+def add_parts(raw: RawTable, schema: Schema) -> None:
+    """Append the derived features to the columns of a table."""
+    for column, part in schema.parts:
+        if raw.units.get(column) == "datetime":
+            raw.columns.add(calendar_part(part, raw.columns.read(column)))
+        else:
+            raw.columns.add_missing()
 
 
 def is_reordered(
@@ -324,15 +357,16 @@ def is_reordered(
     Raise SchemaError for columns that the schema does not have; warn where only one has names.
     """
     if names is not None and schema.names is not None:
-        if names == schema.names:
+        if names in (schema.names, schema.columns):
             return False
-        if set(names) - schema.other_columns != set(schema.names):
+        columns = schema.columns or ()
+        if set(names) - schema.other_columns not in (set(schema.names), set(columns)):
             features = tuple(name for name in names if name not in schema.other_columns)
-            raise SchemaError(messages.names_message(features, schema.names))
+            raise SchemaError(messages.names_message(features, columns))
         return True
-    if n_features != schema.n_features:
+    if n_features not in (schema.n_columns, schema.n_features):
         raise SchemaError(
-            f"X has {n_features} features, but {caller} is expecting {schema.n_features} features "
+            f"X has {n_features} features, but {caller} is expecting {schema.n_columns} features "
             "as input. Pass a table with the columns of fit."
         )
     if names is not None or schema.names is not None:
@@ -342,7 +376,8 @@ def is_reordered(
 
 def _apply(raw: RawTable, schema: Schema) -> core.Columns:
     """Return the columns in the encoding of the fit: level codes by value, times in seconds."""
-    raw.set_missing(schema.missing)
+    _complete(raw, schema)
+    raw.set_missing(schema.missing, range(schema.n_columns, schema.n_features))
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
         levels = schema.levels_of(i)
         if levels is not None and len(levels) == 0:  # ignored, or without a value in fit

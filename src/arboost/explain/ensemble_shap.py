@@ -38,8 +38,9 @@ def ensemble_shap_values(
         behind = None if others is None else apply_raw(others.select(features), schema)
         values = table_shap_values(member.model, table, behind, n_threads)
         parts = values @ linear
-        for place, feature in enumerate(features):  # a member may have a feature several times
-            total[:, feature] += parts[:, place]
+        # A member may have a column several times, and derived features count to their columns.
+        for place, column in enumerate(schema.column_of):
+            total[:, features[column]] += parts[:, place]
     return total[:, :, 0] if n_outputs == 1 else total
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.schema import Schema
 from arboost.data.target import weights
 from arboost.explain.permutation import Shuffles, loss_increases
 from arboost.explain.shap import shap_values
 from arboost.model.model import Model
 
-__all__ = ["IMPORTANCE_KINDS", "importances", "split_importances", "tree_importances"]
+__all__ = ["IMPORTANCE_KINDS", "by_column", "importances", "split_importances", "tree_importances"]
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +104,14 @@ def split_importances(model: Model, kind: str) -> Floats:
     weight = None if kind == "split" else getattr(forest, kind)[split]
     total = np.bincount(forest.feature[split], weight, minlength=model.schema.n_features)
     return total.astype(np.float64)
+
+
+def by_column(importances: Floats, schema: Schema) -> Floats:
+    """Return importances with those of derived features added to their columns; last axis."""
+    found = importances[..., : schema.n_columns].copy()
+    for place, (column, _) in enumerate(schema.parts, schema.n_columns):
+        found[..., column] += importances[..., place]
+    return found
 
 
 def tree_importances(model: Model) -> NDArray[np.float64]:

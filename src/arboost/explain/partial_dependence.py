@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.feature_names import feature_indices, split_offset
+from arboost.data.features.calendar import part_number
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
 from arboost.explain.grids import Axis, Grid, axis_of
@@ -139,7 +140,13 @@ def partial_dependence(
     settings = grid if isinstance(grid, Grid) else Grid(grid)
     axes = tuple(axis_of(table, feature, settings) for feature in chosen)
     weight = weights(sample_weight, table.n_rows)
+    dates = [feature for feature in chosen if model.schema.parts_of(feature)]
     if options.method == "recursion":
+        if dates:
+            raise ValueError(
+                f'method="recursion" is not allowed for {model.schema.label(dates[0])}: its '
+                'calendar parts are features of the trees, too. Use method="brute".'
+            )
         if weight is not None:
             raise ValueError(
                 'sample_weight is not allowed with method="recursion": the trees keep the weights '
@@ -152,8 +159,11 @@ def partial_dependence(
             )
         raw: Iterator[Floats] = iter([_of_trees(model, axes)])
     else:
-        added = read_offset(model, X, table.n_rows, offset)
-        raw = _with_offset(_of_rows(model, table, axes, n_threads), added)
+        if dates:
+            raw = iter([_point_by_point(model, table, axes, n_threads)])
+        else:
+            raw = _of_rows(model, table, axes, n_threads)
+        raw = _with_offset(raw, read_offset(model, X, table.n_rows, offset))
     responses = (_responses(model, part, options.response) for part in raw)
     average, individual = _gathered(responses, options.kind, weight)
     shape = tuple(len(axis.stored) for axis in axes)
@@ -242,10 +252,15 @@ def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_thread
     places = np.indices([len(axis.stored) for axis in axes]).reshape(len(axes), -1)
     for point, place in enumerate(places.T):
         columns = table.columns.select(range(model.schema.n_features))
+        values: dict[int, float] = {}
         for axis, i in zip(axes, place.tolist(), strict=True):
+            parts = model.schema.parts_of(axis.feature).items()
+            values |= {one: part_number(part, axis.stored[i]) for one, part in parts}
+        values |= {axis.feature: axis.stored[i] for axis, i in zip(axes, place, strict=True)}
+        for feature, value in values.items():
             column = core.Columns(table.n_rows)
-            column.add(np.full(table.n_rows, axis.stored[i]))
-            columns.put(axis.feature, column)
+            column.add(np.full(table.n_rows, value))
+            columns.put(feature, column)
         out[:, point] = table_scores(model, Table(columns, table.schema), n_threads=n_threads)
     return out
 

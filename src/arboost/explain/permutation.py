@@ -167,7 +167,8 @@ def loss_increases(
         return rated(scores if added is None else scores + added)
 
     baseline = rating(table_scores(model, table, n_threads=n_threads))
-    used = np.unique(model.forest.feature[model.forest.is_split]).tolist()
+    split_on = set(model.forest.feature[model.forest.is_split].tolist())
+    used = [i for i in range(model.schema.n_features) if split_on & {i, *model.schema.parts_of(i)}]
     losses = np.zeros((shuffles.n_repeats, model.schema.n_features))
 
     # A user's metric may not be safe in threads: it rates the scores in this one.
@@ -197,17 +198,22 @@ def _in_order(work: Callable[[int], Any], items: list[int], n_workers: int) -> I
 def _shuffled_scores(
     model: Model, table: Table, feature: int, shuffles: Shuffles
 ) -> Iterator[Floats]:
-    """Yield the raw scores with the values of a feature shuffled, once for each repeat."""
-    using, without = _divided(model, feature, (shuffles.n_repeats - 1) * table.n_rows)
+    """Yield the raw scores with the values of a feature shuffled, once for each repeat.
+
+    Derived features are shuffled with their column.
+    """
+    features = [feature, *model.schema.parts_of(feature)]
+    using, without = _divided(model, features, (shuffles.n_repeats - 1) * table.n_rows)
     constant = None if without is None else table_scores(without, table, n_threads=1)
-    values = table.columns.read(feature)
+    values = {one: table.columns.read(one) for one in features}
     columns = table.columns.select(range(model.schema.n_features))
     for repeat in range(shuffles.n_repeats):
         seed = [shuffles.seed, feature, repeat]
         order = np.random.Generator(np.random.PCG64(seed)).permutation(table.n_rows)
-        column = core.Columns(table.n_rows)
-        column.add(values[order])
-        columns.put(feature, column)
+        for one, of_feature in values.items():
+            column = core.Columns(table.n_rows)
+            column.add(of_feature[order])
+            columns.put(one, column)
         scores = table_scores(using, Table(columns, table.schema), n_threads=1)
         if constant is not None:
             scores += constant
@@ -217,8 +223,8 @@ def _shuffled_scores(
         yield scores
 
 
-def _divided(model: Model, feature: int, rows_saved: int) -> tuple[Model, Model | None]:
-    """Return the trees with and without splits on a feature, as sums without a base score.
+def _divided(model: Model, features: list[int], rows_saved: int) -> tuple[Model, Model | None]:
+    """Return the trees with and without splits on some features, as sums without a base score.
 
     Return the model itself and None where the trees are combined by a median, or where the
     `rows_saved` by evaluating the second part once do not repay the cost of packing both parts.
@@ -226,7 +232,7 @@ def _divided(model: Model, feature: int, rows_saved: int) -> tuple[Model, Model 
     forest = model.forest
     tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))
     uses = np.zeros(forest.n_trees, np.bool_)
-    uses[tree[forest.is_split & (forest.feature == feature)]] = True
+    uses[tree[forest.is_split & np.isin(forest.feature, features)]] = True
     walks_saved = rows_saved * np.count_nonzero(~uses)
     if walks_saved <= _WALKS_WORTH_A_NODE * forest.n_nodes or model.combine == "median":
         return model, None

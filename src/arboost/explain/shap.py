@@ -58,7 +58,9 @@ def table_expected(model: Model, background: Table | None, n_threads: int) -> Fl
 
 def score_name(model: Model) -> str:
     """Return the name of the score that SHAP values sum to."""
-    return "probability" if model.link in ("share_of_two", "shares") else "raw score"
+    return (
+        "probability" if getattr(model, "link", "") in ("share_of_two", "shares") else "raw score"
+    )
 
 
 def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:

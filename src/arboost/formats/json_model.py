@@ -44,7 +44,7 @@ from arboost.formats.json_values import (
     read_number,
     read_numbers,
 )
-from arboost.formats.model_file import FORMAT, assemble, describe, format_version
+from arboost.formats.model_file import FORMAT, assemble, describe, format_version, read_parts
 from arboost.model.forest import SET_WORDS, Forest
 from arboost.model.leaf_distributions import DTYPES, LeafDistributions
 from arboost.model.model import Model
@@ -298,6 +298,7 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
         missing=read_number(document["missing"]),
         units=tuple(units) if any(units) else (),
         formats=tuple(formats) if any(formats) else (),
+        parts=read_parts([feature["part"] for feature in features if "part" in feature]),
         target=as_string(document["target"]) if "target" in document else None,
         offset=tuple(map(as_string, as_list(document["offset"]))) if "offset" in document else None,
     )

@@ -127,6 +127,8 @@ def feature_of(schema: Schema, feature: int) -> dict[str, Any]:
         described["unit"] = schema.unit_of(feature)
     if schema.format_of(feature):
         described["format"] = schema.format_of(feature)
+    if feature >= schema.n_columns:
+        described["part"] = list(schema.parts[feature - schema.n_columns])
     levels = schema.levels_of(feature)
     if levels is not None:
         described["levels"] = {"kind": levels.kind, "values": labels_of(levels)}

@@ -53,9 +53,9 @@ __all__ = [
 
 # Version 2 added level sets, and levels, units and missing values of the schema; version 3 medians,
 # packed means and several targets; version 4 packed trees of all kinds, leaf distributions, and
-# metadata of the fit; version 5 groups of levels; version 6 ordered levels and offsets, which older
-# readers would leave out of the scores. All versions are read, and the oldest that holds a model is
-# written.
+# metadata of the fit; version 5 groups of levels; version 6 ordered levels, derived features and
+# offsets, which older readers would leave out of the scores. All versions are read, and the oldest
+# that holds a model is written.
 FORMAT = Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
@@ -110,7 +110,7 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
 def format_version(schema: Schema) -> int:
     """Return the oldest format version that can hold a schema."""
     levels = [one for one in schema.levels if one is not None]
-    if schema.offset is not None or any(one.ranks is not None for one in levels):
+    if schema.offset is not None or schema.parts or any(one.ranks is not None for one in levels):
         return FORMAT.version
     return _WITH_GROUPS if any(one.groups is not None for one in levels) else _OLDEST_VERSION
 
@@ -269,6 +269,8 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
         described["units"] = schema.units
     if schema.formats:
         described["formats"] = schema.formats
+    if schema.parts:
+        described["parts"] = schema.parts
     if schema.target is not None:
         described["target"] = schema.target
     if schema.offset is not None:
@@ -318,11 +320,21 @@ def read_schema(
         missing=missing,
         units=tuple(units),
         formats=tuple(formats),
+        parts=read_parts(described.get("parts", [])),
         target=target,
         offset=None if offset is None else tuple(offset),
     )
     schema.validate()
     return schema
+
+
+def read_parts(described: object) -> tuple[tuple[int, str], ...]:
+    """Return the derived features of a header; `Schema.validate` validates them."""
+    if not isinstance(described, list) or not all(
+        isinstance(one, list) and [type(part) for part in one] == [int, str] for one in described
+    ):
+        raise TypeError(f"parts={described!r}")
+    return tuple((column, part) for column, part in described)
 
 
 def _read_targets(described: object) -> tuple[int, ...]:

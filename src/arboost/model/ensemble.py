@@ -231,7 +231,7 @@ class Ensemble:
             one = n_classes == _TWO_CLASSES or self.classes is None
             require(n_outputs == (1 if one else n_classes), "outputs of the final model")
         elif self.final is not None:
-            require(self.final.schema.n_features == n_final, "features of the final model")
+            require(self.final.schema.n_columns == n_final, "features of the final model")
             require(self.final.schema.offset is None, "a final model with an offset")
             require(self.final.kind == self.kind and not self.final.targets, "final model")
             self._validate_codes(self.final.classes, n_classes)
@@ -247,7 +247,7 @@ class Ensemble:
         require(member.output in OUTPUTS, f"the output {member.output!r}")
         require((member.output == "values") == (model.classes is None), "output of a member")
         require(model.classes is None or not model.targets, "classes of several targets")
-        require(len(member.features) == model.schema.n_features, "features of a member")
+        require(len(member.features) == model.schema.n_columns, "features of a member")
         require(len(member.taken) == len(member.places), "columns of a member")
         require(len(set(member.places.tolist())) == len(member.places), "columns given twice")
         for index, end in (

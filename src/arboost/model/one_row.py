@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.features.calendar import part_number
 from arboost.data.levels import Levels
 from arboost.data.raw_columns import TICKS, RawTable, is_missing
 from arboost.data.schema import Schema
@@ -30,11 +31,13 @@ def encoded_row(X: object, schema: Schema) -> NDArray[np.float64] | None:
 
     The result is None where X is no single row by name, or has anything that needs `ingest`.
     """
-    names = schema.names
+    names = schema.columns
     values = None if names is None else _values(X, names)
     if values is None:
         return None
     for feature in schema.special:
+        if feature >= len(values):  # derived
+            break
         code = _special_value(values[feature], schema.levels_of(feature), schema.unit_of(feature))
         if code is None:
             return None
@@ -44,6 +47,7 @@ def encoded_row(X: object, schema: Schema) -> NDArray[np.float64] | None:
             if not is_missing(value):
                 return None
             values[feature] = math.nan
+    values += [part_number(part, values[column]) for column, part in schema.parts]
     try:
         row = np.array([values], np.float64)
     except OverflowError:  # an integer beyond float64

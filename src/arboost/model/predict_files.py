@@ -119,7 +119,7 @@ def _offset_columns(model: Any, offset: object) -> list[str]:
 def _columns_to_read(model: Any, source: Any, kept: list[str]) -> list[str] | None:
     """Return features and kept columns; None, for all, where columns are matched by order."""
     is_selected = model.schema.names is not None and has_columns(source)
-    return list(dict.fromkeys([*model.schema.names, *kept])) if is_selected else None
+    return list(dict.fromkeys([*model.schema.columns, *kept])) if is_selected else None
 
 
 def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
@@ -138,9 +138,9 @@ def _no_rows(rows: Source, model: Any) -> Any:
 
     if rows.arrow_schema is not None:
         return rows.arrow_schema.empty_table()
-    if model.schema.names is None:
-        return np.zeros((0, model.schema.n_features))
-    names = [*model.schema.names, *(model.schema.offset or ())]
+    if model.schema.columns is None:
+        return np.zeros((0, model.schema.n_columns))
+    names = [*model.schema.columns, *(model.schema.offset or ())]
     return pyarrow.table([np.zeros(0)] * len(names), names)
 
 
@@ -160,9 +160,9 @@ def _divided(
         )
     X = pyarrow.table(X)
     names = X.column_names
-    if model.schema.names is not None:
-        names = [*model.schema.names, *start]
-    elif len(names) != model.schema.n_features + len(start):
+    if model.schema.columns is not None:
+        names = [*model.schema.columns, *start]
+    elif len(names) != model.schema.n_columns + len(start):
         names = [name for name in names if name not in kept or name in start]
     columns = {name: _plain(X.column(name)) for name in selected(kept, X.column_names, file)}
     return X.select(selected(names, X.column_names, file)), columns

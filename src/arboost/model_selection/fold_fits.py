@@ -48,6 +48,7 @@ _BINNING = (
     "categorical_features",
     "category_encoding",
     "date_format",
+    "calendar_parts",
     "missing",
 )
 

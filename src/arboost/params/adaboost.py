@@ -25,6 +25,7 @@ ENGINE_ONLY = (
     "categorical_features",
     "category_encoding",
     "date_format",
+    "calendar_parts",
     "missing",
     "device",
 )
@@ -33,6 +34,7 @@ _SHARED = (
     "categorical_features",
     "category_encoding",
     "date_format",
+    "calendar_parts",
     "missing",
     "tol",
     "validation_fraction",

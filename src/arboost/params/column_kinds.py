@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from arboost.params.compound_kinds import is_feature, plain_value
 from arboost.params.kinds import Param
 
-__all__ = ["DateFormat"]
+__all__ = ["CalendarParts", "DateFormat"]
 
 _WORDS = ("auto", "iso", "dayfirst", "monthfirst")
 
@@ -47,3 +47,27 @@ class DateFormat(Param):
     def restore(self, recorded: Any) -> Any:
         """Return a dict of the pairs."""
         return dict(recorded) if isinstance(recorded, list) else recorded
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalendarParts(Param):
+    """Calendar parts of dates that are features."""
+
+    options: tuple[str, ...] = ("hour", "weekday", "month", "dayofyear")
+    type_name: ClassVar[str] = '"auto", list of str, or None'
+    annotation: ClassVar[str] = "str | Sequence[str] | None"
+
+    @property
+    def allowed(self) -> str:
+        """Allowed values, to follow "must be" in messages."""
+        return f'"auto", a list of some of {", ".join(map(repr, self.options))}, or None'
+
+    def check(self, value: object) -> Any:
+        """Return "auto", a list or None."""
+        if value is None or (isinstance(value, str) and value == "auto"):
+            return value
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise (ValueError if isinstance(value, str) else TypeError)(self.message(value))
+        if not value or not all(one in self.options for one in value):
+            raise ValueError(self.message(value))
+        return [one for one in self.options if one in value]

@@ -36,6 +36,7 @@ _SHARED = (
     "categorical_features",
     "category_encoding",
     "date_format",
+    "calendar_parts",
     "missing",
     "device",
     "n_jobs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from arboost.params.column_kinds import DateFormat
+from arboost.params.column_kinds import CalendarParts, DateFormat
 from arboost.params.compound_kinds import (
     CategoricalFeatures,
     InteractionConstraints,
@@ -144,6 +144,15 @@ COLUMNS: dict[str, Param] = by_name(
         'others; or one number, the mean target of a level. "auto": groups in gradient boosting, '
         "the mean in all other algorithms; a Dataset has its own.",
         advice='Use category_encoding="auto".',
+    ),
+    CalendarParts(
+        name="calendar_parts",
+        default="auto",
+        text='Calendar parts of dates that are features next to them: "hour", "weekday", "month" '
+        'and "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the '
+        "weekday of more than a week, the others of more than a year. None: no parts.",
+        advice='Use for example calendar_parts=["hour", "weekday"].',
+        always_recorded=False,
     ),
     DateFormat(
         name="date_format",

@@ -130,6 +130,7 @@ def describe(
     categorical_features: str | Sequence[Any] = "from_dtype",
     missing: float = float("nan"),
     date_format: str | Mapping[Any, str] | None = "auto",
+    calendar_parts: str | Sequence[str] | None = "auto",
 ) -> TableDescription:
     """Return how a fit would use each column of a table: type, levels, missing values, use.
 
@@ -143,6 +144,8 @@ def describe(
         Number that means missing, in addition to NaN.
     date_format : str, dict, or None, default="auto"
         Format of dates in strings, as in the estimators.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them, as in the estimators.
 
     Examples
     --------
@@ -157,9 +160,10 @@ def describe(
         PARAMS["categorical_features"].check(categorical_features),
         PARAMS["missing"].check(missing),
         date_format=PARAMS["date_format"].check(date_format),
+        calendar_parts=PARAMS["calendar_parts"].check(calendar_parts),
     )
     table, notes = learn_table(X, options)
-    columns = (_describe_column(table, notes, i) for i in range(table.schema.n_features))
+    columns = (_describe_column(table, notes, i) for i in range(table.schema.n_columns))
     return TableDescription(table.n_rows, tuple(columns), tuple(notes.lines()))
 
 
@@ -179,6 +183,8 @@ def _describe_column(table: Table, notes: ColumnNotes, i: int) -> ColumnDescript
         use = _range_text(values, n_rows - n_missing, unit)
         strings = schema.format_of(i)
         use = f"{_FORMATS.get(strings, strings)}: {use}" if strings else use
+        parts = ", ".join(schema.parts_of(i).values())
+        use += f", with {parts}" if parts else ""
         return ColumnDescription(name, unit or "number", len(values), n_missing, use)
     kind = next((kind for kind, columns in notes.texts.items() if i in columns), "")
     use = _levels_text(levels, kind)

@@ -255,6 +255,7 @@ class ReportModel:
 
     def predicted_blocks(self, sample: Sample, blocks: Sequence[Block]) -> list[Predicted]:
         """Return the predictions of blocks of changed rows, in as few calls as memory allows."""
+        blocks = [Block(block.places, sample.with_parts(block.changes)) for block in blocks]
         step = max(_MOST_CELLS // max(len(sample.columns), 1), 1)
         parts = [piece for block in blocks for piece in block.pieces(step)]
         found: list[Predicted] = []

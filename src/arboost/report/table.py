@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.features.calendar import calendar_part
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import is_sparse
@@ -229,6 +230,15 @@ class Sample:
     def take(self, places: Index) -> Sample:
         """Return some of the rows of the sample."""
         return Sample(self.table, self.rows[places], [one.take(places) for one in self.columns])
+
+    def with_parts(self, changes: Mapping[int, Floats]) -> dict[int, Floats]:
+        """Return changes of columns with those of the derived features, which follow them."""
+        parts = {
+            feature: calendar_part(part, changes[column]).astype(np.float64)
+            for column in changes
+            for feature, part in self.table.schema.parts_of(column).items()
+        }
+        return parts | dict(changes)
 
     def changed(self, places: Index, changes: Mapping[int, Floats]) -> list[NDArray[Any]]:
         """Return the values of rows of the sample, with other numbers in some columns."""

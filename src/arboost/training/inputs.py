@@ -306,7 +306,7 @@ def _check_schema(options: ColumnOptions, schema: Schema) -> None:
     encoding = encoded.pop() if len(encoded) == 1 else options.category_encoding
     known = replace(options, missing=schema.missing, category_encoding=encoding)
     options.check_follows(known, "init_model")
-    named = options.categories(schema.names, schema.n_features)
+    named = options.categories(schema.columns, schema.n_columns)
     strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
     if strange:
         raise ValueError(

@@ -18,7 +18,7 @@ from arboost.algorithms.estimator import EngineEstimator
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
 from arboost.errors import warns_first
-from arboost.explain.importances import tree_importances
+from arboost.explain.importances import by_column, tree_importances
 from arboost.losses import Loss
 from arboost.model.history.record import without_history
 from arboost.model.predict import decision
@@ -177,7 +177,7 @@ class AdaBoost(EngineEstimator):
         if not isinstance(model, Predictor):
             shares = np.array([member.feature_importances_ for member in model.members])
         else:
-            shares = tree_importances(model)
+            shares = by_column(tree_importances(model), model.schema)
         if not len(weights):
             return np.zeros(self.n_features_in_)
         # np.average, unlike a matrix product, adds in a fixed order.

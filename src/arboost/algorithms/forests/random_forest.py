@@ -104,6 +104,10 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
         month first where the values of a column leave no doubt. None: dates in strings are
         categories.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them: "hour", "weekday", "month" and
+        "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the weekday of
+        more than a week, the others of more than a year. None: no parts.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -170,6 +174,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
         date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
         missing: float = float("nan"),
     ) -> None:
         store(self, locals())
@@ -257,6 +262,10 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
         month first where the values of a column leave no doubt. None: dates in strings are
         categories.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them: "hour", "weekday", "month" and
+        "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the weekday of
+        more than a week, the others of more than a year. None: no parts.
     missing : float, default=float("nan")
         Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
         None and NA are always missing.
@@ -324,6 +333,7 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
         categorical_features: str | Sequence[Any] = "from_dtype",
         category_encoding: str = "auto",
         date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
         missing: float = float("nan"),
         quantiles: bool = False,
     ) -> None:

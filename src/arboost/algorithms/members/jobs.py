@@ -47,6 +47,7 @@ _BINNING = {
     "max_conflict_rate": 0.0,
     "categorical_features": None,
     "date_format": "auto",
+    "calendar_parts": "auto",
     "missing": None,
 }
 

@@ -100,6 +100,7 @@ def dataset_of(
         categorical_features=vars(estimator)["categorical_features"],
         missing=params["missing"],
         date_format=vars(estimator)["date_format"],
+        calendar_parts=vars(estimator)["calendar_parts"],
         category_encoding=category_encoding(params, estimator._USUAL_ENCODING),
         n_jobs=n_jobs,
     )

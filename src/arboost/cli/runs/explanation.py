@@ -197,6 +197,12 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
         added = read_offset(model, row, 1, offset or None)
     names = list(model.feature_names)
     shown = [row.column(name)[0].as_py() if name in row.column_names else None for name in names]
+    if model.schema.parts:  # derived features are no columns of the row
+        from arboost.explain.shap import shown_columns
+
+        n_columns = model.schema.n_columns
+        derived = shown_columns(row, model.schema)[n_columns:]
+        shown[n_columns:] = [int(one[0]) if one[0] == one[0] else None for one in derived]
     of_row = 0.0 if added is None else float(added[0, min(column, added.shape[1] - 1)])
     total = float(base[column] + values[:, column].sum() + of_row)
     order = np.argsort(-np.abs(values[:, column]), kind="stable")

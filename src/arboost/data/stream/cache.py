@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SourceCache"]
 
-_VERSION = 3  # of the description
+_VERSION = 4  # of the description
 _OTHER_FOLDER = "choose another folder for cache, or leave out cache"
 
 
@@ -213,6 +213,7 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
         "names": schema.names,
         "units": schema.units,
         "formats": schema.formats,
+        "parts": schema.parts,
         "missing": repr(schema.missing),
         "target": schema.target,
         "offset": schema.offset,
@@ -262,6 +263,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         missing=float(described["missing"]),
         units=tuple(described["units"]),
         formats=tuple(described["formats"]),
+        parts=tuple((column, part) for column, part in described["parts"]),
         target=described["target"],
         offset=offset_names(described.get("offset")),
     )

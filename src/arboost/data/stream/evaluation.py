@@ -117,7 +117,7 @@ def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows
         n_rows += part.n_rows(batch)
         n_read += batch.n_rows
     rows.check_lengths(n_read)
-    return gathered, n_rows, _opened(X, rows, schema.names)
+    return gathered, n_rows, _opened(X, rows, schema.columns)
 
 
 def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:

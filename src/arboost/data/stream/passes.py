@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.bins import fixed_edges
 from arboost.data.feature_names import offset_names
+from arboost.data.features.calendar import calendar_part
 from arboost.data.features.level_columns import level_column
 from arboost.data.stream.levels import StreamedLevels, encoded_values, value_column
 from arboost.data.stream.merge.columns import ColumnMerge
@@ -84,6 +86,8 @@ def sketch_batches(
     schema = replace(schema, target=target, offset=offset_names(spec.columns.offset))
     for feature, codes in merged.codes.items():
         sketch.replace_codes(feature, codes)
+    for column, part in schema.parts:
+        sketch.add_column(calendar_part(part, sketch.values(column).astype(np.float64)), column)
     encoded, classes = _target_encoded(batches, spec, schema, gathered)
     if encoded is not None:
         schema = encoded.schema
@@ -229,18 +233,18 @@ def _edges(
         weight = weight[chosen]
     if weight is not None and (weight == weight[0]).all():
         weight = None  # so that edges do not depend on the rounding of sums of equal weights
+    fixed = fixed_edges(schema, spec.max_bins)
     is_level = [
-        levels is not None and levels.ranks is None
-        for levels in schema.levels or (None,) * schema.n_features
+        i in fixed or (levels is not None and levels.ranks is None)
+        for i, levels in enumerate(schema.levels or (None,) * schema.n_features)
     ]
     if spec.workers is None:
         edges = sketch.edges(weight, is_level, spec.n_threads)
     else:
         n_chosen = n_rows if chosen is None else len(chosen)
         edges = shared_edges(sketch, weight, is_level, spec, n_chosen)
-    for i, n_levels in enumerate(schema.n_levels):
-        if n_levels > 0:
-            edges[i] = np.arange(0.5, n_levels - 1)
+    for i, of_feature in fixed.items():
+        edges[i] = of_feature
     for feature, values in encoded_values(encoded).items():
         if schema.n_levels[feature] == 0:  # target means
             column = value_column(len(values), values)

@@ -72,7 +72,8 @@ def _appended(table: Any, sent: SentModel, method: str) -> Any:
 
 def _features(model: Any, table: Any) -> Any:
     """Return the columns that the model knows; other columns of the data are kept, but not used."""
-    names = getattr(model, "feature_names", getattr(model, "feature_names_in_", None))
+    schema = getattr(model, "schema", None)
+    names = getattr(model, "feature_names_in_", None) if schema is None else schema.columns
     if names is None or not set(names) <= set(table.column_names):
         return table
     schema = getattr(getattr(model, "model_", model), "schema", None)

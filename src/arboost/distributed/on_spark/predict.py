@@ -121,7 +121,7 @@ class _Task:
     def _with_results(self, batch: pa.RecordBatch, n_threads: int) -> pa.RecordBatch:
         model = self.model.value
         if self.names is None:
-            X: Any = _matrix(batch[_VECTORS], model.feature_names)
+            X: Any = _matrix(batch[_VECTORS], model.schema.shown_names[: model.schema.n_columns])
             for name in self.offset:
                 X = X.append_column(name, batch[name])
         else:
@@ -139,9 +139,9 @@ def _feature_names(model: Any, frame: DataFrame, features: object) -> tuple[str,
     """Return the columns of the features; None for vectors."""
     if is_vector(frame, features):
         return None
-    if model.schema.names is not None:
-        check_columns(frame, "feature", model.schema.names)
-        return tuple(model.schema.names)
+    if model.schema.columns is not None:
+        check_columns(frame, "feature", model.schema.columns)
+        return tuple(model.schema.columns)
     named = [features] if isinstance(features, str) else features
     return tuple(named if isinstance(named, Sequence) else frame.columns)
 

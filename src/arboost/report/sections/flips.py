@@ -102,6 +102,7 @@ def _axes(inputs: ReportInput, place: int, effects: Effects, n_rows: int) -> lis
     sizes = effects.shap if effects.shap is not None else effects.gain
     if sizes is not None:  # a feature without a split flips nothing
         features = features[sizes[features] > 0]
+    features = features[features < model.schema.n_columns]  # derived ones follow their column
     axes = (axis_of(table.column(feature), feature) for feature in features[:most].tolist())
     return [axis for axis in axes if axis is not None]
 

@@ -187,6 +187,7 @@ HIST_REGRESSOR: dict[str, Param] = _HIST | by_name(
 
 def engine_params(table: Mapping[str, Param], **given: Any) -> dict[str, Any]:
     """Return checked parameters of the engine's booster: those given, else its defaults."""
+    given = {"calendar_parts": None} | given  # scikit-learn has no derived features
     params = {name: given.get(name, param.default) for name, param in table.items()}
     del params["monotonic_cst"]  # the engine's name is monotone_constraints
     return check(params, table)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.features.calendar import CalendarStats, chosen_parts
 from arboost.data.features.dates import read_dates
 from arboost.data.features.level_columns import level_column, ordered_levels
 from arboost.data.levels import Levels, Order
@@ -61,6 +62,8 @@ class ColumnPart(NamedTuple):
         Columns with values beyond the precision of float64.
     orders : dict of int to list of Order
         Orders of the levels of ordered categories.
+    dates : dict of int to CalendarStats
+        Columns of dates.
     """
 
     kinds: list[BatchKinds]
@@ -68,6 +71,7 @@ class ColumnPart(NamedTuple):
     n_present: dict[int, int]
     inexact: set[int]
     orders: dict[int, list[Order]]
+    dates: dict[int, CalendarStats]
 
 
 class ColumnMerge:
@@ -88,6 +92,7 @@ class ColumnMerge:
         self._n_present: dict[int, int] = {}
         self._inexact: set[int] = set()
         self._orders: dict[int, list[Order]] = {}
+        self._dates: dict[int, CalendarStats] = {}
 
     def add(self, X: object, where: str = "") -> core.Columns:
         """Return the columns of the next batch, categories as provisional level codes."""
@@ -111,6 +116,9 @@ class ColumnMerge:
         self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
         self._see(kinds, raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
+        if self._options.calendar_parts == "auto":
+            dates = [i for i, unit in raw.units.items() if unit == "datetime"]
+            self._add_dates({i: CalendarStats.of(raw.columns.read(i)) for i in dates})
         for i in range(raw.columns.n_columns):
             if kinds.is_category(i):
                 raw.columns.put(i, self._level_codes(kinds, raw, i))
@@ -119,7 +127,9 @@ class ColumnMerge:
     def part(self) -> ColumnPart:
         """Return the columns of all batches so far, for other workers."""
         levels = {i: known.strings() for i, known in self._levels.items()}
-        return ColumnPart(self._seen, levels, self._n_present, self._inexact, self._orders)
+        return ColumnPart(
+            self._seen, levels, self._n_present, self._inexact, self._orders, self._dates
+        )
 
     def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
         """Return the schema of the batches of all workers, of which this one is one.
@@ -158,6 +168,7 @@ class ColumnMerge:
                 levels[i] = learned
             else:
                 formats[i], units[i] = learned, "datetime"
+                self._dates[i] = CalendarStats.of(codes[i])
         notes.check_date_format(self._options.any_date_format, formats)
         schema = Schema(
             names=names,
@@ -167,6 +178,9 @@ class ColumnMerge:
             units=by_feature(units, n_columns, ""),
             formats=by_feature({i: one for i, one in formats.items() if i in units}, n_columns, ""),
         )
+        dates = {i for i, unit in units.items() if unit == "datetime" and i not in levels}
+        stats = {i: self._dates.get(i) for i in dates}
+        schema = schema.with_parts(chosen_parts(stats, self._options.calendar_parts, names))
         return MergedColumns(schema, notes, codes)
 
     def _see(self, kinds: ColumnKinds, raw: RawTable, batch: BatchKinds) -> None:
@@ -193,6 +207,14 @@ class ColumnMerge:
             self._n_present[i] = self._n_present.get(i, 0) + n_present
         self._inexact |= part.inexact
         self._add_orders(part.orders)
+        self._add_dates(part.dates)
+
+    def _add_dates(self, dates: dict[int, CalendarStats]) -> None:
+        for i, stats in dates.items():
+            if i in self._dates:
+                self._dates[i].add(stats)
+            else:
+                self._dates[i] = stats
 
     def _add_orders(self, orders: dict[int, list[Order]]) -> None:
         for i, more in orders.items():
@@ -255,7 +277,7 @@ def _check_level_count(n_levels: int, label: str) -> None:
         raise ValueError(
             f"The column {label} of X has more than {MOST_LEVELS:,} distinct values, too many for "
             "the levels of a category that is read in batches. Drop the column: keys and free "
-            "text hold little to learn from. Of dates, name the format, as in date_format={{...}}."
+            "text hold little to learn from. Of dates, name the format, as in date_format={...}."
         )
 
 
