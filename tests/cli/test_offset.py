@@ -109,6 +109,22 @@ def test_commands_know_the_columns(here):
     assert "log exposure" in run("inspect", "m.arb").out
 
 
+def test_text_columns_of_the_offset_hold_decimals(here):
+    """The first rows of a column may be whole numbers, and those of a model are not."""
+    train("-o", "m.arb", "--holdout", "0")
+    values = [0] * 300_000 + [0.5]
+    table = pyarrow.table({"a": values, "b": values, "log exposure": values})
+    csv.write_csv(table.slice(0, 300_000), "many.csv")
+    with open("many.csv", "a", encoding="ascii") as file:
+        file.write("0.5,0.5,0.5\n")
+    done("predict", "m.arb", "many.csv", "-o", "out.parquet")
+    found = parquet.read_table("out.parquet")["prediction"].to_numpy()
+    np.testing.assert_array_equal(
+        found[[0, -1]],
+        arboost.load("m.arb").predict({name: [0.0, 0.5] for name in table.column_names}),
+    )
+
+
 def test_models_of_arrays_are_told_the_column(here):
     model = arboost.GradientBoostingRegressor(loss="poisson", n_estimators=5)
     features = TABLE.select(["a", "b"])

@@ -71,4 +71,4 @@ def column_kinds(like: Any) -> dict[str, str]:
         levels = schema.levels_of(feature)
         kind = "number" if levels is None else levels.kind
         found[name] = "" if schema.unit_of(feature) else kind
-    return found
+    return found | dict.fromkeys(schema.offset or (), "number")
