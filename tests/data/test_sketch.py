@@ -237,6 +237,22 @@ def test_proposed_bins_respect_eps(eps):
             assert (own[heavy] == in_bin[bin_of_code[heavy]]).all()
 
 
+def test_gaps_between_candidates_of_many_distinct_values():
+    """More values than fine bins: these are so small that eps holds for the values, too."""
+    rng = np.random.default_rng(4)
+    x = np.sort(rng.normal(size=300_000))
+    fine, eps = fine_codes(x[:, np.newaxis], 2), 0.01
+    assert fine.n_bins[0] == 65535
+    assert np.bincount(fine.to_numpy()[:, 0]).max() < 1e-4 * len(x)
+    hessians = rng.integers(2**20, 2**22, len(x)).astype(np.uint32)
+    proposal = _core.Proposal(fine, eps)
+    proposal.update(hessians, 2)
+    bins = proposal.codes.to_numpy()[:, 0]
+    gaps = np.bincount(bins, hessians) / hessians.sum(dtype=np.int64)
+    assert gaps.max() <= eps + 2e-4
+    assert len(gaps) <= 1 / eps + 1
+
+
 def test_proposals_do_not_depend_on_the_threads():
     rng = np.random.default_rng(3)
     fine = fine_codes(rng.normal(size=(100_000, 3)), 2)
