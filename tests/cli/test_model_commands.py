@@ -37,7 +37,7 @@ class TestEvaluate:
     def test_tables(self, here):
         result = run("evaluate", "labels.arb", "rows.csv")
         assert "95 % interval" in result.out
-        assert "baseline: always the most frequent class" in result.out
+        assert "the most frequent class" in " ".join(result.out.split())
         assert "precision" in result.out
 
     def test_target_of_another_name(self, here):

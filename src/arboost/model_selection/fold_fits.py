@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
 
 from arboost.algorithms.bagging.base import Bagging
 from arboost.algorithms.estimator import EngineEstimator
@@ -94,6 +95,26 @@ class SelectionRows:
         return make_folds(
             self.task.y, folds, seed=seed, stratify=self.can_stratify, groups=self.groups
         )
+
+    def arguments(
+        self, estimator: Any, some: NDArray[np.uint32] | None = None, *, shares_bins: bool = False
+    ) -> dict[str, Any]:
+        """Return the arguments of ``fit`` in addition to X and y, for some of the rows or all."""
+        rows = slice(None) if some is None else some
+        name, arguments = weight_name(estimator), {}
+        if self.weight is not None and not shares_bins:  # a Dataset has its own weights
+            if name is None:
+                raise TypeError(
+                    f"sample_weight is given, but the fit of {type(estimator).__name__} has no "
+                    "such argument. Leave out sample_weight, or this estimator."
+                )
+            arguments[name] = self.weight[rows]
+        prefix, last = "", estimator
+        if isinstance(estimator, Pipeline):
+            prefix, last = f"{estimator.steps[-1][0]}__", estimator.steps[-1][1]
+        if self.groups is not None and _reads_groups(last):
+            arguments[f"{prefix}groups"] = self.groups if shares_bins else self.groups[rows]
+        return arguments
 
     @property
     def can_stratify(self) -> bool:
@@ -189,7 +210,7 @@ class FoldRows:
         """Fit an estimator in place to the training rows of a fold; score its held-out rows."""
         rows, (train, held_out) = self.rows, self.splits[fold]
         dataset = self.dataset(estimator)
-        arguments = self._arguments(estimator, train, shares_bins=dataset is not None)
+        arguments = rows.arguments(estimator, train, shares_bins=dataset is not None)
         X = None
         if dataset is None:
             X = self._values(estimator, train)
@@ -229,23 +250,6 @@ class FoldRows:
         if isinstance(estimator, DummyClassifier | DummyRegressor):
             return np.zeros((len(train), 1))  # it looks at y only
         return take_rows(self.rows.table.X, train)
-
-    def _arguments(
-        self, estimator: Any, train: NDArray[np.uint32], *, shares_bins: bool
-    ) -> dict[str, Any]:
-        """Return the arguments of ``fit`` in addition to X and y."""
-        rows, arguments = self.rows, {}
-        name = weight_name(estimator)
-        if rows.weight is not None and not shares_bins:  # a Dataset has its own weights
-            if name is None:
-                raise TypeError(
-                    f"sample_weight is given, but the fit of {type(estimator).__name__} has no "
-                    "such argument. Leave out sample_weight, or this estimator."
-                )
-            arguments[name] = rows.weight[train]
-        if rows.groups is not None and _reads_groups(estimator):
-            arguments["groups"] = rows.groups if shares_bins else rows.groups[train]
-        return arguments
 
 
 def bins_key(estimator: Any) -> Hashable:

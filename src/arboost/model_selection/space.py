@@ -10,6 +10,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from arboost.algorithms.stacking.named_members import NamedMembers
@@ -61,21 +62,34 @@ def given_space(space: object, estimator: Any) -> Space:
             "parameter names, with a pair (low, high), a list of values or an Optuna distribution "
             "for each. Use space=None for the declared ranges."
         )
-    check_params(estimator, space)
     known = estimator.get_params(deep=True)
     unknown = [name for name in space if name not in known]
     if unknown:
-        raise ValueError(
-            f"space names {unknown[0]!r}, which is no parameter of {type(estimator).__name__}. "
-            f"There are {', '.join(sorted(known))}."
-        )
+        _refuse_unknown(unknown[0], estimator, known)
     return {
         name: _given(name, values, _declared(estimator, name)) for name, values in space.items()
     }
 
 
+def _refuse_unknown(name: str, estimator: Any, known: Mapping[str, Any]) -> None:
+    """Raise ValueError for a parameter that is not there, with the nearest name."""
+    of_owners = [pair for pair in owners(estimator) if name.startswith(pair[0])]
+    for prefix, owner in sorted(of_owners, key=lambda pair: -len(pair[0])):
+        check_params(owner, [name[len(prefix) :]])
+    own = [other for other in known if other.endswith(f"__{name}")]
+    near = own or get_close_matches(str(name), known, n=1)
+    meant = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."
+    raise ValueError(
+        f"space names {name!r}, which is no parameter of {type(estimator).__name__}. {meant}"
+    )
+
+
 def owners(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Yield an estimator of arboost and its members, with the prefixes of their parameters."""
+    """Yield the estimators of arboost in an estimator, with the prefixes of their parameters.
+
+    They are the estimator itself and its members, and the steps of a pipeline or other estimators
+    inside one of scikit-learn.
+    """
     if hasattr(estimator, "_TABLE"):
         yield "", estimator
     for name, member in _members(estimator):
@@ -84,10 +98,18 @@ def owners(estimator: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _members(estimator: Any) -> list[tuple[str, Any]]:
+    if not hasattr(estimator, "_TABLE") and not isinstance(estimator, NamedMembers):
+        inside = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+        of_steps = [(name, one) for name, one in inside.items() if "__" not in name]
+        return [(name, one) for name, one in of_steps if _is_instance_with_fit(one)]
     values = vars(estimator) if hasattr(estimator, "__dict__") else {}
     named = estimator._pairs() if isinstance(estimator, NamedMembers) else []
     alone = [(name, values.get(name)) for name in ("estimator", "final_estimator")]
-    return [(name, one) for name, one in (*named, *alone) if hasattr(one, "fit")]
+    return [(name, one) for name, one in (*named, *alone) if _is_instance_with_fit(one)]
+
+
+def _is_instance_with_fit(value: Any) -> bool:
+    return hasattr(value, "fit") and not isinstance(value, type)
 
 
 def _searched(owner: Any) -> Iterator[tuple[str, Search]]:

@@ -26,7 +26,7 @@ from arboost.data.target import Task
 from arboost.losses.metrics import Metric
 from arboost.model_selection.fold_fits import FoldRows, SelectionRows, bins_key, silenced
 from arboost.model_selection.scoring import Scorer
-from arboost.model_selection.space import Space
+from arboost.model_selection.space import Space, owners
 from arboost.params.auto import AUTO
 from arboost.training.fit import find_metrics
 from arboost.training.inputs import EngineRows, training_rows
@@ -249,7 +249,12 @@ class FoldTrials:
         return TrialResult(float(np.mean(scores)))
 
     def take_rounds(self, space: Space) -> None:
-        """Leave the space as it is."""
+        """Take `n_estimators` of boosters in pipelines out: "auto" finds it in every fit."""
+        if hasattr(self._estimator, "_TABLE"):
+            return
+        for prefix, owner in owners(self._estimator):
+            if getattr(owner, "n_estimators", None) == AUTO:
+                space.pop(f"{prefix}n_estimators", None)
 
     def chosen(self, params: Mapping[str, Any], rounds: int | None) -> dict[str, Any]:
         """Return the parameters of the trial."""

@@ -16,7 +16,7 @@ from arboost.algorithms.gradient_boosting.base import GradientBoosting
 from arboost.algorithms.stacking.base import Stacking
 from arboost.model_selection.fold_fits import SelectionRows, read_rows
 from arboost.model_selection.search import Budget, SearchRun, new_study, require_optuna
-from arboost.model_selection.space import declared_space, given_space
+from arboost.model_selection.space import declared_space, given_space, owners
 from arboost.model_selection.trials import trials_of
 from arboost.model_selection.tuning import Tuning
 from arboost.names.arguments import known_arguments
@@ -61,8 +61,10 @@ def tune(
     Parameters
     ----------
     estimator : estimator
-        Any ensemble of arboost; with `space`, any estimator of scikit-learn's interface. Parameters
-        that it sets to other values than their defaults are kept, unless `space` names them.
+        Any ensemble of arboost, or a pipeline of scikit-learn that ends in one; with `space`, any
+        estimator of scikit-learn's interface. Parameters that it sets to other values than their
+        defaults are kept, unless `space` names them. All steps of a pipeline are fitted to the
+        training rows of each fold alone.
     X : table of shape (n_rows, n_features)
         Any table in memory that ``fit`` takes.
     y : array of shape (n_rows,), or the name of a column of X
@@ -82,8 +84,8 @@ def tune(
         for boosters, and else class probabilities or predicted values.
     space : dict, optional
         Parameters to search, instead of those with a declared range: a pair (low, high), a list of
-        values, or a distribution of Optuna for each name. Parameters of members are
-        ``name__parameter``.
+        values, or a distribution of Optuna for each name. Parameters of members and of steps of
+        pipelines are ``name__parameter``.
     sample_weight : array of shape (n_rows,), optional
         Weights in training and in the metric; rows of weight 0 are left out.
     offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
@@ -145,14 +147,14 @@ def tune(
     study = new_study(study, run, seed)
     best, stop_reason = run.search(study)
     params = run.trials.chosen(best.params, best.rounds)
-    fitted = clone(estimator).set_params(**params)
-    if isinstance(fitted, EngineEstimator) and n_jobs is not None:
-        fitted.n_jobs = n_jobs
-    by_row = {"sample_weight": sample_weight, "offset": offset}
-    arguments = {name: value for name, value in by_row.items() if value is not None}
-    if groups is not None and isinstance(fitted, Stacking):
-        arguments["groups"] = groups
-    fitted.fit(X, y, **arguments)
+    fitted = _with_threads(clone(estimator).set_params(**params), n_jobs)
+    if hasattr(fitted, "_TABLE"):
+        by_row = {"sample_weight": sample_weight, "offset": offset}
+        if isinstance(fitted, Stacking):
+            by_row["groups"] = groups
+        fitted.fit(X, y, **{name: value for name, value in by_row.items() if value is not None})
+    else:  # names of columns mean nothing to a pipeline
+        fitted.fit(rows.table.X, rows.y, **rows.arguments(fitted))
     return Tuning(
         estimator=fitted,
         params=MappingProxyType(params),
@@ -178,6 +180,15 @@ def _check_estimator(estimator: Any, offset: object) -> None:
             f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
             "from an offset. Leave it out."
         )
+
+
+def _with_threads(estimator: Any, n_jobs: int | None) -> Any:
+    """Return an estimator of arboost, or one that holds some, on this number of threads."""
+    is_own = hasattr(estimator, "_TABLE")
+    for owner in [estimator] if is_own else [owner for _, owner in owners(estimator)]:
+        if isinstance(owner, EngineEstimator) and n_jobs is not None:
+            owner.n_jobs = n_jobs
+    return estimator
 
 
 def _seconds(seconds: object, trials: object) -> float | None:

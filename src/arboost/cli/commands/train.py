@@ -75,7 +75,8 @@ or --set learning_rate=0.05; --help-params lists them.
 @click.option(
     "--memory-limit",
     metavar="SIZE",
-    help="Read files in batches within a memory such as 2GB; no rows are held out.",
+    help="Read files in batches within a memory such as 2GB; no rows are held out but by "
+    "--time-column.",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the model and of the held-out rows.")
 @run_options

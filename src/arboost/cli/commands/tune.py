@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from arboost.cli.completion import complete_parameters
+from arboost.cli.completion import complete_columns, complete_parameters
 from arboost.cli.options import (
     input_options,
     jobs_option,
@@ -69,6 +69,12 @@ searched. Ctrl-C ends the search and keeps the best parameters so far.
     shell_complete=complete_parameters,
 )
 @settings_option
+@click.option(
+    "--time-column",
+    metavar="COLUMN",
+    help="Score on rows later than those trained on by this column, which is no feature.",
+    shell_complete=complete_columns,
+)
 @row_options("Hold out whole groups of this column, which is no feature.")
 @offset_option(
     "Start of the raw scores, such as the log of an exposure; no feature. Several for classes."

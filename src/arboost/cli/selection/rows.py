@@ -8,6 +8,7 @@ from typing import Any
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure
 from arboost.cli.tables import Loaded, read_table, require_columns, resolve_names
+from arboost.cli.training.keys import say_keys
 from arboost.cli.training.rows import in_time_order
 from arboost.cli.training.task import Task, find_task, with_target
 from arboost.sources.file_source import FileFormat
@@ -104,6 +105,9 @@ def read_selected(console: Console, options: RowOptions) -> SelectedRows:
         raise DataFailure(f"{loaded.label} has no column but the target. Add features.")
     task = find_task(table.column(options.target), options.target, options.task)
     console.say(f"task: {task.name} ({task.reason})")
+    say_keys(
+        console, table, [name for name in kept if name not in (options.target, *options.offset)]
+    )
     return SelectedRows(
         X=table.select(kept),
         target=options.target,

@@ -24,9 +24,13 @@ from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.selection.rows import RowOptions, SelectedRows, read_selected
 from arboost.cli.tables import format_options, refuse_input
 from arboost.cli.training.fit import as_failures, check_offset_model
+from arboost.cli.training.rows import divide, folds_of
 
 __all__ = ["TuneOptions", "tune_model"]
 
+_HOLD_OUT_ROWS = 5_000  # from here on one split of the rows in the order of time, below it folds
+_HOLD_OUT_SHARE = 0.2
+_USUAL_FOLDS = 5
 _RUN = ("n_jobs", "random_state", "device")  # parameters that no search sets
 
 
@@ -88,7 +92,8 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
     if options.params_out is not None:
         refuse_input(options.params_out, inputs)
     found, seconds = _searched(console, selected, rows, options)
-    hashes = row_hashes(selected.X, selected.X.column_names)
+    columns = [name for name in selected.X.column_names if name not in rows.offset]
+    hashes = row_hashes(selected.X, columns)
     record = RowRecord.of(selected.target, RowSample(hashes))
     n_bytes = save_model(found.estimator, options.output, record)
     if options.params_out is not None:
@@ -96,6 +101,19 @@ def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None
     console.emit(_as_json(found, options, selected, seconds))
     if not console.as_json:
         _show(console, found, rows, options, n_bytes)
+
+
+def _folds(rows: RowOptions, selected: SelectedRows, options: TuneOptions) -> Any:
+    """Return the folds of the search: in the order of time, the rows to score come last."""
+    if rows.time_column is None:
+        return "auto" if options.folds is None else options.folds
+    n_rows = selected.X.num_rows
+    if options.folds is None and n_rows >= _HOLD_OUT_ROWS:
+        splits = [divide(n_rows, _HOLD_OUT_SHARE, options.seed, by_time=True)]
+    else:
+        n_folds = min(_USUAL_FOLDS, n_rows // 2) if options.folds is None else options.folds
+        splits = folds_of(n_rows, n_folds, options.seed, by_time=True)
+    return [(split.train, split.test) for split in splits]
 
 
 def _searched(
@@ -120,7 +138,7 @@ def _searched(
             selected.target,
             seconds="auto" if options.seconds is None else options.seconds,
             trials=options.trials,
-            folds="auto" if options.folds is None else options.folds,
+            folds=_folds(rows, selected, options),
             metric=options.metric,
             sample_weight=selected.weight,
             offset=list(rows.offset) or None,

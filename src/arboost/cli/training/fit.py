@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from arboost.cli.console import Console, seconds_text
-from arboost.cli.errors import DataFailure, UsageFailure
+from arboost.cli.errors import DataFailure, UsageFailure, reading_data
 from arboost.cli.models import MODELS, declarations, new_estimator
+from arboost.cli.scores import Evaluation, evaluate_rows
 from arboost.errors import MissingPackageError
 
-__all__ = ["FitPlan", "as_failures", "check_offset_model", "fit_rows"]
+__all__ = ["FitPlan", "as_failures", "check_offset_model", "fit_rows", "score_rows"]
 
 _FEWEST_TREES = 50  # all of which draw one row in 10 billion
 
@@ -154,6 +155,16 @@ def fit_rows(
         seconds = phase.seconds
         phase.result = f"{before}fitted {plan.model} in {seconds_text(seconds)}"
     return estimator, seconds
+
+
+def score_rows(
+    console: Console, plan: FitPlan, estimator: Any, table: Any
+) -> tuple[Evaluation, float]:
+    """Return the scores of a fitted estimator on held-out rows, and the seconds."""
+    weight = None if plan.weight is None else table.column(plan.weight).to_numpy()
+    with console.phase(f"scoring {table.num_rows:,} rows") as phase, reading_data():
+        found = evaluate_rows(estimator, plan.rows(table), plan.target, weight=weight)
+        return found, phase.seconds
 
 
 def _weights(plan: FitPlan, table: Any) -> tuple[Any, ...]:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure
 
-__all__ = ["Split", "check_weights", "divide", "folds_of", "in_time_order"]
+__all__ = ["HOLDOUT", "Split", "check_weights", "divide", "folds_of", "in_time_order", "time_order"]
 
 Index = NDArray[np.intp]
 
+HOLDOUT = 0.2  # share of the rows to score by default
 _FEWEST = 2  # rows of either side
 
 
@@ -29,9 +30,14 @@ class Split:
 
 def in_time_order(console: Console, table: Any, column: str) -> Any:
     """Return the table sorted by a column of times; equal times keep their order."""
+    order = time_order(console, table.column(column), column)
+    return table if order is None else table.take(order)
+
+
+def time_order(console: Console, times: Any, column: str) -> NDArray[np.intp] | None:
+    """Return the rows in the order of their times; None where they are in order already."""
     import pyarrow.compute as pc
 
-    times = table.column(column)
     if times.type == "string":
         console.warn(
             f"--time-column {column} holds strings, such as {times[0].as_py()!r}: rows are in "
@@ -50,9 +56,7 @@ def in_time_order(console: Console, table: Any, column: str) -> Any:
         )
     numbers = np.asarray(pc.rank(times, tiebreaker="first"))
     order = np.argsort(numbers, kind="stable")
-    if np.array_equal(order, np.arange(len(order))):
-        return table
-    return table.take(order)
+    return None if np.array_equal(order, np.arange(len(order))) else order
 
 
 def check_weights(column: Any, name: str) -> None:

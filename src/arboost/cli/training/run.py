@@ -11,23 +11,30 @@ import click
 import numpy as np
 
 from arboost.cli.console import Console
-from arboost.cli.errors import DataFailure, UsageFailure, reading_data
+from arboost.cli.errors import DataFailure, UsageFailure
 from arboost.cli.models import TASKS, declarations
 from arboost.cli.outputs import check_model_output, default_model_path, save_model
 from arboost.cli.parameters import check_parameters, given_parameters, settings_files
 from arboost.cli.row_record import RowRecord, RowSample, row_hashes
-from arboost.cli.scores import Evaluation, evaluate_rows, fold_scores
+from arboost.cli.scores import Evaluation, fold_scores
 from arboost.cli.tables import Loaded, read_table, refuse_input, require_columns, resolve_names
 from arboost.cli.training.batches import fits_in_memory, train_in_batches
-from arboost.cli.training.fit import FitPlan, check_offset_model, fit_rows
-from arboost.cli.training.rows import Split, check_weights, divide, folds_of, in_time_order
+from arboost.cli.training.fit import FitPlan, check_offset_model, fit_rows, score_rows
+from arboost.cli.training.keys import say_keys
+from arboost.cli.training.rows import (
+    HOLDOUT,
+    Split,
+    check_weights,
+    divide,
+    folds_of,
+    in_time_order,
+)
 from arboost.cli.training.summary import Trained, show_training
 from arboost.cli.training.task import Task, find_task, with_target
 from arboost.sources.file_source import FileFormat
 
 __all__ = ["TrainOptions", "train"]
 
-_HOLDOUT = 0.2
 # Options with names of their own -> parameters of estimators.
 _RUN = {"jobs": "n_jobs", "seed": "random_state", "device": "device"}
 
@@ -225,6 +232,7 @@ def _prepared(console: Console, options: TrainOptions, loaded: Loaded) -> _Run:
     )
     if not plan.features(names):
         raise DataFailure(f"{loaded.label} has no column but the target. Add features.")
+    say_keys(console, table, plan.features(names))
     return _Run(console, options, loaded, task, plan)
 
 
@@ -233,7 +241,7 @@ def _fit_and_score(run: _Run) -> tuple[Any, int, Evaluation | None, str]:
     options, table, console = run.options, run.loaded.table, run.console
     if options.folds is not None:
         return _cross_validate(run)
-    share = _HOLDOUT if options.holdout is None else options.holdout
+    share = HOLDOUT if options.holdout is None else options.holdout
     if share == 0:
         _record(run)
         estimator = _fit(run, table)
@@ -320,10 +328,6 @@ def _fit(run: _Run, table: Any, label: str = "", watched: Any = None) -> Any:
 
 
 def _score(run: _Run, estimator: Any, table: Any) -> Evaluation:
-    plan = run.plan
-    weight = None if plan.weight is None else table.column(plan.weight).to_numpy()
-    with run.console.phase(f"scoring {table.num_rows:,} rows") as phase, reading_data():
-        evaluation = evaluate_rows(estimator, plan.rows(table), plan.target, weight=weight)
-        seconds = phase.seconds
+    evaluation, seconds = score_rows(run.console, run.plan, estimator, table)
     run.seconds["scoring"] = run.seconds.get("scoring", 0.0) + seconds
     return evaluation
