@@ -116,3 +116,36 @@ def test_wide_tables_are_cut():
     assert len(found.columns) == 250
     assert repr(found).splitlines()[-1] == "  and 50 more columns"
     assert "and 50 more columns" in found._repr_html_()
+
+
+def mixed_tables():
+    names, cities = ["x", "code", "city"], ["Rome", "Oslo"]
+    rows = [(1.0, "a", cities[0]), (2.0, 3, cities[1]), (3.0, None, cities[0]), (4.0, "a", None)]
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
+    yield "pandas", frame.astype({"x": float})
+    yield "dict", {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    yield "dicts", [dict(zip(names, row, strict=True)) for row in rows]
+    yield "array", frame.to_numpy()
+
+
+@pytest.mark.parametrize(("kind", "table"), list(mixed_tables()))
+def test_a_mixed_column_is_described_and_not_raised(kind, table):
+    with pytest.raises(TypeError, match="values of several kinds"):
+        arboost.DecisionTreeRegressor().fit(table, range(4))
+    found = arboost.describe(table)
+    assert [one.type for one in found.columns] == ["number", "mixed", "category"]
+    mixed = found.columns[1]
+    assert mixed.name == ("x1" if kind == "array" else "code")
+    assert (mixed.n_distinct, mixed.n_missing) == (2, 1)
+    assert mixed.use == "refused by fit: str, int"
+    assert found.n_rows == 4
+    (note,) = found.notes
+    assert "'a' (str) and 3 (int)" in note
+    assert "Turn all of them into strings, or all into numbers" in note
+
+
+def test_other_refusals_are_raised():
+    with pytest.raises(ValueError, match="different lengths"):
+        arboost.describe({"a": [1, 2], "b": [1, 2, 3]})
+    with pytest.raises(ValueError, match="0 sample"):
+        arboost.describe(pd.DataFrame({"a": []}))

@@ -24,6 +24,7 @@ __all__ = [
     "feature_label",
     "interaction_groups",
     "monotone_directions",
+    "names_of",
     "offset_names",
     "offset_values",
     "split_offset",
@@ -197,7 +198,7 @@ def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, s
     """
     if not isinstance(y, str):
         return X, y, None
-    names, name = _names_of(X), str(y)
+    names, name = names_of(X), str(y)
     if names is None or names.count(name) > 1:  # two columns of one name: the reader of X says so
         return X, y, None
     if name not in names:
@@ -296,7 +297,7 @@ def offset_values(
     return np.ascontiguousarray(array)
 
 
-def _names_of(X: Any) -> list[Any] | None:
+def names_of(X: Any) -> list[Any] | None:
     """Return the names of the columns of a frame, dict or list of dicts; None for other tables."""
     if isinstance(X, Mapping) and not is_sparse(X):
         return list(X)

@@ -6,13 +6,15 @@ import html
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import names_of
 from arboost.data.levels import MAX_SET_LEVELS, Levels
+from arboost.data.raw_columns import N_DIMENSIONS, is_column, is_missing
 from arboost.data.table import ColumnOptions, Table, learn_table
 from arboost.data.unusual import ColumnNotes
 from arboost.params.boosting import PARAMS
@@ -36,7 +38,8 @@ class ColumnDescription:
     ----------
     name : str
         x0, x1 and so on for a table without names.
-    type : {"number", "category", "datetime", "duration", "time"}
+    type : {"number", "category", "datetime", "duration", "time", "mixed"}
+        "mixed" is a column that a fit refuses: the notes of the table say why.
     n_distinct, n_missing : int
         Number of distinct values, not counting missing ones, and of missing values.
     use : str
@@ -162,9 +165,77 @@ def describe(
         date_format=PARAMS["date_format"].check(date_format),
         calendar_parts=PARAMS["calendar_parts"].check(calendar_parts),
     )
-    table, notes = learn_table(X, options)
+    try:
+        table, notes = learn_table(X, options)
+    except TypeError:
+        described = _described_apart(X, options)
+        if described is None:
+            raise
+        return described
     columns = (_describe_column(table, notes, i) for i in range(table.schema.n_columns))
     return TableDescription(table.n_rows, tuple(columns), tuple(notes.lines()))
+
+
+def _described_apart(X: Any, options: ColumnOptions) -> TableDescription | None:
+    """Return the description of a table that a fit refuses, with the reason for each column.
+
+    None: the columns are not the reason.
+    """
+    names = names_of(X)
+    parts = _single_columns(X, names)
+    named = options.categories(_strings(names), len(parts)) if parts else set()
+    formats = options.date_formats(_strings(names), len(parts)) if parts else {}
+    columns, notes, is_refused = [], [], False
+    for i, (part, values) in enumerate(parts):
+        name = f"x{i}" if names is None else str(names[i])
+        own = replace(
+            options,
+            categorical_features=[0] if i in named else "from_dtype",
+            date_format=[[0, formats[i]]] if i in formats else options.any_date_format,
+        )
+        try:
+            table, found = learn_table(part, own)
+            columns.append(replace(_describe_column(table, found, 0), name=name))
+            notes += found.lines()
+        except TypeError as error:
+            is_refused = True
+            columns.append(_refused(name, values))
+            notes.append(str(error))
+    return TableDescription(len(parts[0][1]), tuple(columns), tuple(notes)) if is_refused else None
+
+
+def _refused(name: str, values: list[Any]) -> ColumnDescription:
+    present = [value for value in values if not is_missing(value)]
+    kinds = dict.fromkeys(type(value).__name__ for value in present)
+    distinct = {(type(value).__name__, str(value)) for value in present}
+    use = f"refused by fit: {', '.join(kinds)}"
+    return ColumnDescription(name, "mixed", len(distinct), len(values) - len(present), use)
+
+
+def _single_columns(X: Any, names: list[Any] | None) -> list[tuple[Any, list[Any]]]:
+    """Return each column as a table of one, and its values; none of tables without columns."""
+    if names is None or len(set(names)) < len(names):
+        if not isinstance(X, np.ndarray) or X.ndim != N_DIMENSIONS:
+            return []
+        return [(X[:, [i]], X[:, i].tolist()) for i in range(X.shape[1])]
+    if isinstance(X, Mapping):
+        columns = {name: X[name] if is_column(X[name]) else [X[name]] for name in names}
+        return [({name: values}, list(values)) for name, values in columns.items()]
+    if isinstance(X, list | tuple):
+        rows = [[row.get(name) for row in X] for name in names]
+        return [({name: values}, values) for name, values in zip(names, rows, strict=True)]
+    if hasattr(X, "iloc"):
+        return [(X.iloc[:, [i]], X.iloc[:, i].tolist()) for i in range(len(names))]
+    parts = [(X.select([name]), X[name]) for name in names]
+    return [
+        (one, values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
+        for one, values in parts
+    ]
+
+
+def _strings(names: list[Any] | None) -> tuple[str, ...] | None:
+    has_names = names is not None and all(isinstance(name, str) for name in names)
+    return tuple(names or ()) if has_names else None
 
 
 _FORMATS = {"iso": "year first", "dayfirst": "day first", "monthfirst": "month first"}
