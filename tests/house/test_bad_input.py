@@ -284,7 +284,7 @@ WEIGHTS = {
     "empty": (np.ones(0), ValueError, f"{N_ROWS} rows", "0 values"),
     "two axes": (np.ones((N_ROWS, 2)), ValueError, "must be 1-D", r"\(40, 2\)"),
     "text": (["heavy"] * N_ROWS, (TypeError, ValueError), "sample_weight must be numbers"),
-    "too large": (np.full(N_ROWS, 1e308), ValueError, "sum of sample_weight is inf", "scale"),
+    "too large": (np.full(N_ROWS, 1e308), ValueError, r"at most 3e\+299", "scale"),
 }
 
 

@@ -25,6 +25,7 @@ from arboost.algorithms.gradient_boosting.base import GradientBoosting
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.target import Task
+from arboost.data.unusual import check_pairing
 from arboost.losses import Loss
 from arboost.losses.metrics import Metric
 from arboost.model.history.record import history_of, run_history
@@ -164,6 +165,7 @@ def cv(
     started = time.monotonic()
     given = estimator._checked_params()
     _check_metrics(metrics, given, estimator)  # before the table is read
+    check_pairing(X, None, groups=groups)
     plan = _plan(estimator, given, _rows(estimator, X, y, sample_weight, offset, given))
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics

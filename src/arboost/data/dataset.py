@@ -37,7 +37,7 @@ from arboost.data.target_encoding import (
     label_target,
     target_encode,
 )
-from arboost.data.unusual import warn_target_pairing
+from arboost.data.unusual import check_pairing
 from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 from arboost.params.forest import AUTO_BINS
@@ -172,7 +172,7 @@ class Dataset:
             PARAMS["date_format"].check(date_format),
             PARAMS["calendar_parts"].check(calendar_parts),
         )
-        warn_target_pairing(X, y)
+        check_pairing(X, y, sample_weight=sample_weight, offset=offset)
         X, y, name = split_target(X, y)
         X, offset_given = split_offset(X, offset)
         table = ingest(X, options=self.column_options, device=None)

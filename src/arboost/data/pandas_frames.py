@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data import messages
+from arboost.data.features.column_names import unique_names
 from arboost.data.levels import Order
-from arboost.data.raw_columns import RawTable, from_numpy, is_missing, native, unique_names
+from arboost.data.raw_columns import RawTable, from_numpy, is_missing, native
 
 __all__ = ["from_pandas"]
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.cuda.tables import columns_of, table_array
 from arboost.data import messages
+from arboost.data.features.column_names import unique_names
 from arboost.data.levels import Order
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "is_column",
     "is_missing",
     "missing_column",
-    "unique_names",
 ]
 
 # Kinds of NumPy dtypes.
@@ -213,8 +213,8 @@ class RawTable:
             return self._add_times(np.array(given), label)
         ticks = [None if is_missing(value) else _nanoseconds(value) for value in values]
         per_second = 10**9
-        if max(abs(tick) for tick in ticks if tick is not None) > _LARGEST:
-            per_second = 10**6  # float64 has no nanoseconds so far from 1970
+        while max(abs(tick) for tick in ticks if tick is not None) > _LARGEST:
+            per_second //= 1000  # float64 has no nanoseconds so far from 1970
             ticks = [None if tick is None else tick // 1000 for tick in ticks]
         whole = np.array([-_LARGEST - 1 if tick is None else tick for tick in ticks], np.int64)
         return self._add_ticks(whole, (1, per_second), units.pop())
@@ -271,9 +271,9 @@ def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:
         rows = [X]
     else:
         return _from_columns(X)
-    names = unique_names(list(dict.fromkeys(name for row in rows for name in row)))
-    raw = RawTable(core.Columns(len(rows)), names)
-    for name in names or ():
+    labels = list(dict.fromkeys(label for row in rows for label in row))
+    raw = RawTable(core.Columns(len(rows)), unique_names(labels))
+    for name in labels:
         raw.add_objects([row.get(name) for row in rows], name)
     return raw
 
@@ -299,6 +299,8 @@ def is_column(value: object) -> bool:
 
 def from_arrow(X: Any) -> RawTable:
     """Return the columns of anything with an Arrow C stream."""
+    if "Object" in map(str, getattr(X, "dtypes", ())):
+        return _from_objects(X)
     columns, fields, is_table = core.columns_of_arrow(X.__arrow_c_stream__())
     if not is_table:
         raise ValueError(messages.series_message(X))
@@ -308,6 +310,17 @@ def from_arrow(X: Any) -> RawTable:
     raw = RawTable(columns, unique_names([one.name for one in fields]))
     for index, one in enumerate(fields):
         raw._add_metadata(index, one)
+    return raw
+
+
+def _from_objects(X: Any) -> RawTable:
+    """Return the columns of a Polars frame with objects, which it exports as their addresses."""
+    raw = RawTable(core.Columns(X.height), unique_names(X.columns))
+    for name, dtype in X.schema.items():
+        if str(dtype) == "Object":
+            raw.add_objects(X[name].to_list(), name)
+        else:
+            raw.add_arrow(X[name].__arrow_c_stream__(), name)
     return raw
 
 
@@ -326,18 +339,6 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
     if not dtype.isnative or any(stride % dtype.itemsize for stride in values.strides):
         return values.astype(dtype.newbyteorder("="))
     return values
-
-
-def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
-    """Return the names if all are strings, None if none is; raise if names are not unique."""
-    if len(set(given)) < len(given):
-        raise ValueError(messages.twice_message(given))
-    are_strings = [isinstance(name, str) for name in given]
-    if given and all(are_strings):
-        return tuple(str(name) for name in given)
-    if any(are_strings):
-        raise TypeError(messages.name_types_message(given))
-    return None
 
 
 def is_missing(value: object) -> bool:
@@ -385,4 +386,6 @@ def _nanoseconds(value: Any) -> int:
 
 def _arrow_type(given: str) -> str:
     """Return the name of an unsupported Arrow format in messages."""
+    if given.startswith("+r"):
+        return "run-end encoded: decode it, for example by pyarrow.compute.run_end_decode"
     return "nested" if given.startswith("+") else f"Arrow type {given}"

@@ -30,6 +30,7 @@ from arboost.cuda.tables import host_columns
 from arboost.data import messages
 from arboost.data.feature_names import feature_indices
 from arboost.data.features.calendar import CalendarStats, calendar_part, chosen_parts
+from arboost.data.features.column_names import other_places, unique_names
 from arboost.data.features.dates import read_dates
 from arboost.data.features.level_columns import apply_levels, learn_levels
 from arboost.data.levels import Levels
@@ -45,7 +46,7 @@ from arboost.data.raw_columns import (
 from arboost.data.schema import Schema, by_feature
 from arboost.data.scipy_sparse import from_scipy, is_sparse
 from arboost.data.unusual import ColumnNotes
-from arboost.errors import SchemaError, warn_caller
+from arboost.errors import SchemaError
 from arboost.lazy import lazy_property
 
 __all__ = [
@@ -55,7 +56,6 @@ __all__ = [
     "as_array",
     "ingest",
     "is_records",
-    "is_reordered",
     "learn_table",
     "read_columns",
     "read_raw",
@@ -245,10 +245,25 @@ def _read(X: object, schema: Schema | None) -> RawTable:
     if pandas is not None and isinstance(X, pandas.Series):
         X = row_of_series(X, schema)
     if isinstance(X, Mapping) or is_records(X):
+        if schema is not None and not isinstance(X, Mapping):
+            _check_keys(X, schema)
         return from_dicts(X)
     if hasattr(X, "__arrow_c_stream__"):
         return from_arrow(X)
     return from_numpy(as_array(X))
+
+
+def _check_keys(rows: Sequence[Mapping[Any, Any]], schema: Schema) -> None:
+    """Raise SchemaError where one of several dicts lacks a key of fit that others have."""
+    keys = [set(map(str, row)) for row in rows]
+    lacking = set(schema.columns or ()) & set().union(*keys) - set.intersection(*keys)
+    if lacking:
+        name = min(lacking)
+        at = next(place for place, given in enumerate(keys) if name not in given)
+        raise SchemaError(
+            f"The dict at position {at} of X has no key {name!r}, which others have. Give each the "
+            "keys of fit, None for a missing value; or pass pandas.DataFrame(X), which fills them."
+        )
 
 
 def is_records(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
@@ -260,6 +275,7 @@ def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
     """Return the values of a pandas row by name; raise ValueError for any other series."""
     row = dict(zip(series.index, series.tolist(), strict=True))
     names = None if schema is None else schema.columns
+    row = dict(zip(unique_names(list(row)) or (), row.values(), strict=False))
     if schema is None or names is None or row.keys() - schema.other_columns != set(names):
         raise ValueError(messages.series_message(series))
     return row
@@ -321,14 +337,8 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
     """Return the columns in the order of the schema."""
-    if is_reordered(raw.names, raw.columns.n_columns, schema, caller):
-        assert raw.names is not None
-        assert schema.names is not None
-        index = {name: i for i, name in enumerate(raw.names)}
-        # Derived features are read from a table that has all of them.
-        names = schema.names if index.keys() >= {*schema.names} else schema.columns
-        raw = raw.select([index[name] for name in names or ()])
-    return raw
+    places = other_places(raw.names, raw.columns.n_columns, schema, caller)
+    return raw if places is None else raw.select(places)
 
 
 def _complete(raw: RawTable, schema: Schema) -> None:
@@ -347,31 +357,6 @@ def add_parts(raw: RawTable, schema: Schema) -> None:
             raw.columns.add(calendar_part(part, raw.columns.read(column)))
         else:
             raw.columns.add_missing()
-
-
-def is_reordered(
-    names: tuple[str, ...] | None, n_features: int, schema: Schema, caller: str
-) -> bool:
-    """Whether columns have the names of a schema in another order, or next to target and offset.
-
-    Raise SchemaError for columns that the schema does not have; warn where only one has names.
-    """
-    if names is not None and schema.names is not None:
-        if names in (schema.names, schema.columns):
-            return False
-        columns = schema.columns or ()
-        if set(names) - schema.other_columns not in (set(schema.names), set(columns)):
-            features = tuple(name for name in names if name not in schema.other_columns)
-            raise SchemaError(messages.names_message(features, columns))
-        return True
-    if n_features not in (schema.n_columns, schema.n_features):
-        raise SchemaError(
-            f"X has {n_features} features, but {caller} is expecting {schema.n_columns} features "
-            "as input. Pass a table with the columns of fit."
-        )
-    if names is not None or schema.names is not None:
-        warn_caller(messages.unnamed_message(caller, is_named=schema.names is not None))
-    return False
 
 
 def _apply(raw: RawTable, schema: Schema) -> core.Columns:

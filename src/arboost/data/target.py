@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import numbers
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ __all__ = [
 # Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
 
+_MOST_WEIGHT = float(np.finfo(np.float64).max) / core.most_rows
 _TWO_CLASSES = 2
 
 
@@ -104,6 +106,13 @@ def batch_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64]:
             f"first {array[first]} in row {first}. Weights must be finite and at least 0; give a "
             "row the weight 0 to leave it out."
         )
+    if array.max(initial=0.0) > _MOST_WEIGHT:
+        first = int(array.argmax())
+        raise ValueError(
+            f"sample_weight is {array[first]:g} in row {first}, but at most {_MOST_WEIGHT:.0e} is "
+            "allowed: sums of larger weights do not fit float64. Only ratios of weights matter "
+            "much: scale them down."
+        )
     return np.ascontiguousarray(array)
 
 
@@ -119,7 +128,7 @@ def check_any_weight(weight: NDArray[np.float64]) -> None:
 def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
     """Return the target of a regressor as contiguous float64; `name` is its name in messages."""
     if y.dtype.kind == "O":
-        not_numbers = [value for value in y if not isinstance(value, numbers.Real)]
+        not_numbers = [one for one in y if not isinstance(one, numbers.Real | decimal.Decimal)]
     else:
         not_numbers = y[:1].tolist() if y.dtype.kind not in "biuf" else []
     if not_numbers:
@@ -312,6 +321,8 @@ def _check_labels(y: NDArray[Any]) -> None:
 
 
 def _is_infinite(value: object) -> bool:
+    if isinstance(value, decimal.Decimal):
+        return not value.is_finite()
     return isinstance(value, float | np.floating) and bool(np.isinf(value))
 
 

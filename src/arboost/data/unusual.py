@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnNotes",
+    "check_pairing",
     "text_kind",
     "warn_constant_columns",
-    "warn_target_pairing",
     "warn_target_scale",
     "warn_weight_scale",
 ]
 
 _FLOAT32 = np.finfo(np.float32)
+_TABLE_DIMENSIONS = 2
 _FEWEST_ROWS = 2  # fewer are always constant
 
 # Shares of distinct values from which strings look like keys, and sentences like free text.
@@ -220,23 +221,41 @@ def warn_constant_columns(
     )
 
 
-def warn_target_pairing(X: Any, y: Any) -> None:
-    """Warn where a pandas y is a column of X too, or has the index of X in another order."""
-    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or (X.ndim, y.ndim) != (2, 1):
+def check_pairing(X: Any, y: Any, **values: Any) -> None:
+    """Check that y and other values of the rows are in the order of X, where pandas tells it.
+
+    Warn where y is a column of X too, or has the index of X in another order: it may have been
+    shuffled on purpose. Raise ValueError where other values, by their names, are in another order.
+    """
+    if not hasattr(X, "iloc") or X.ndim != _TABLE_DIMENSIONS:
         return
-    if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):
-        by_name = f", or pass y={y.name!r}, which takes it out" if isinstance(y.name, str) else ""
-        warn_caller(
-            f"X has the column {y.name!r}, which equals y: the model learns to copy it. Drop it "
-            f"from X{by_name}."
-        )
-    if len(X) != len(y) or y.index.equals(X.index):
-        return
-    if X.index.is_unique and y.index.is_unique and y.index.isin(X.index).all():
-        warn_caller(
-            "X and y have the same index in different orders, but rows are matched by position. "
-            "Pass y.loc[X.index], or arrays where the order is right."
-        )
+    if hasattr(y, "iloc") and y.ndim == 1:
+        if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):
+            by_name = f", or pass y={y.name!r}, which takes it out" * isinstance(y.name, str)
+            warn_caller(
+                f"X has the column {y.name!r}, which equals y: the model learns to copy it. Drop "
+                f"it from X{by_name}."
+            )
+        if _is_other_order(X, y):
+            warn_caller(
+                "X and y have the same index in different orders, but rows are matched by "
+                "position. Pass y.loc[X.index], or arrays where the order is right."
+            )
+    for name, of_rows in values.items():
+        if hasattr(of_rows, "iloc") and _is_other_order(X, of_rows):
+            raise ValueError(
+                f"X and {name} have the same index in different orders, but rows are matched by "
+                f"position. Pass {name}.loc[X.index], or {name}.to_numpy() where the order is "
+                "right."
+            )
+
+
+def _is_other_order(X: Any, values: Any) -> bool:
+    """Whether values have the labels of the rows of X in another order."""
+    given, rows = values.index, X.index
+    if len(given) != len(rows) or given.equals(rows):
+        return False
+    return bool(rows.is_unique and given.is_unique and given.isin(rows).all())
 
 
 def warn_target_scale(name: str, largest: float) -> None:

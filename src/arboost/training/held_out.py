@@ -17,6 +17,7 @@ from arboost.data.feature_names import (
     split_offset,
     split_target,
 )
+from arboost.data.unusual import check_pairing
 from arboost.params.auto import SEARCH_FOLDS
 from arboost.params.records import StoppingParams, ValidationParams
 from arboost.sources.opening import is_source
@@ -79,6 +80,7 @@ class GivenSet:
                 streamed = read.rows(self.X, self.y, self.weight, self.offset)
             return cast(Rows[SourceT], replace(streamed, name=self.name))
         with named_arguments(self.all_names):
+            check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
             X, y, _ = split_target(self.X, self.y)
             X, offset = split_offset(X, self.offset)
         with named_arguments(self.X_name):

@@ -25,7 +25,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
-from arboost.data.unusual import warn_target_pairing
+from arboost.data.unusual import check_pairing
 from arboost.errors import warn_first
 from arboost.losses import Loss, Target
 from arboost.model.outputs import check_offset
@@ -171,7 +171,7 @@ def training_rows(
     if not isinstance(X, Dataset | Rows):
         if schema is not None:
             _check_schema(options, schema)
-        warn_target_pairing(X, y)
+        check_pairing(X, y, sample_weight=sample_weight, offset=given)
         X, y, name = split_target(X, y)
         X, values = split_offset(X, given)
         # At prediction, levels become their stored encodings; training rows are encoded anew.

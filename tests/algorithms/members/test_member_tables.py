@@ -91,7 +91,7 @@ def test_columns_with_names_other_than_strings():
     frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=[10, 20, 30], index=[1, 1])
     taken = take_columns(frame, np.array([2, 0, 2]))
     assert taken.to_numpy().tolist() == [[3, 1, 3], [6, 4, 6]]
-    assert taken.columns.tolist() == [0, 1, 2]
+    assert taken.columns.tolist() == ["30", "10", "30 (2)"]
 
 
 def test_columns_in_the_order_of_fit(make):

@@ -17,6 +17,7 @@ from arboost.algorithms.adaboost.sources import LearnerSource, TreeSource
 from arboost.algorithms.estimator import EngineEstimator
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
+from arboost.data.unusual import check_pairing
 from arboost.errors import warns_first
 from arboost.explain.importances import by_column, tree_importances
 from arboost.losses import Loss
@@ -114,6 +115,7 @@ class AdaBoost(EngineEstimator):
         self
         """
         given = self._checked_params()
+        check_pairing(X, None, sample_weight=sample_weight, groups=groups)
         sets = given_sets((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
         previous = self._previous(init_model)
         n_rounds = self._n_to_add(given["n_estimators"], previous)

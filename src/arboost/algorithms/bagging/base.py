@@ -113,7 +113,7 @@ class Bagging(EnsembleMethods):
         if n_old and n_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
         _refuse_dataset(X)
-        table, y = training_table(X, y, None if old is None else old._schema)
+        table, y = training_table(X, y, getattr(old, "_schema", None), sample_weight=sample_weight)
         old_outputs = None if old is None else old._outputs
         target, outputs = read_target(
             self._KIND, y, table.n_rows, old_outputs, hard=self._is_hard()

@@ -18,7 +18,7 @@ from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.backend import threads
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors
-from arboost.data.unusual import warn_weight_scale
+from arboost.data.unusual import check_pairing, warn_weight_scale
 from arboost.errors import warn_caller
 from arboost.losses import Loss
 from arboost.model.model import Model
@@ -206,6 +206,7 @@ class GradientBoosting(EngineEstimator):
         stream: StreamOptions,
     ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
+        check_pairing(given[0], None, groups=stream.groups)
         known = None if old is None else old.schema
         needs_values = "" if old is None else "init_model or warm_start"
         X, y, weight = self._opened(given, params, stream, needs_values)

@@ -18,11 +18,12 @@ from sklearn.utils import _safe_indexing
 from arboost.data import messages
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import split_target
-from arboost.data.raw_columns import is_column, unique_names
+from arboost.data.features.column_names import other_places, unique_names
+from arboost.data.raw_columns import is_column
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import checked_matrix, is_sparse
-from arboost.data.table import as_array, is_records, is_reordered, row_of_series
-from arboost.data.unusual import warn_target_pairing
+from arboost.data.table import as_array, is_records, row_of_series
+from arboost.data.unusual import check_pairing
 
 __all__ = [
     "MemberTable",
@@ -92,13 +93,14 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
 
 
 def training_table(
-    X: object, y: object, schema: Schema | None = None
+    X: object, y: object, schema: Schema | None = None, **values: object
 ) -> tuple[MemberTable, object]:
     """Return X in the form that members get, and y; y may name a column of X.
 
-    `schema` has the columns of the model whose training is continued.
+    `schema` has the columns of the model whose training is continued; `values` are other values of
+    the rows, which are to be in the order of X.
     """
-    warn_target_pairing(X, y)
+    check_pairing(X, y, **values)
     X, y, name = split_target(X, y)
     table = member_table(X, schema)
     if name is not None:
@@ -181,7 +183,10 @@ def _names(X: Any) -> tuple[str, ...] | None:
 
 def _matched(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
     """Return X with the columns in the order of the schema."""
-    if not is_reordered(names, X.shape[1], schema, caller):
+    places = other_places(names, X.shape[1], schema, caller)
+    if places is None:
         return X
+    if hasattr(X, "iloc"):
+        return X.iloc[:, places]
     assert schema.names is not None
     return narwhals_frame(X).select(*schema.names).to_native()

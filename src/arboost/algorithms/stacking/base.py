@@ -110,7 +110,7 @@ class Stacking(NamedMembers):
         """
         check_routed(fit_params)
         params = self._checked_params()
-        table, schema, y = read_training(X, y)
+        table, schema, y = read_training(X, y, sample_weight=sample_weight, groups=groups)
         codes, classes = _read_target(self._KIND, y, n_rows_of(table))
         data = MemberTrainingSet(table, codes, classes)
         weight = weights(sample_weight, len(codes))

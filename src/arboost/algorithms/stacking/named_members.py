@@ -271,8 +271,11 @@ def check_routed(fit_params: Mapping[str, Any]) -> None:
         )
 
 
-def read_training(X: object, y: object) -> tuple[Any, Schema | None, object]:
-    """Return X in the form that members get, its columns (None for a list of texts), and y."""
+def read_training(X: object, y: object, **values: object) -> tuple[Any, Schema | None, object]:
+    """Return X in the form that members get, its columns (None for a list of texts), and y.
+
+    `values` are other values of the rows, which are to be in the order of X.
+    """
     if isinstance(X, Dataset):
         raise TypeError(
             "X is a Dataset, which holds bins instead of values, but members need the values. "
@@ -280,7 +283,7 @@ def read_training(X: object, y: object) -> tuple[Any, Schema | None, object]:
         )
     if _is_one_dimensional(X):
         return X, None, y
-    table, y = training_table(X, y)
+    table, y = training_table(X, y, **values)
     return table.X, table.schema, y
 
 

@@ -75,7 +75,7 @@ class Voting(NamedMembers):
         if params.get("voting") == "soft":
             for name, member in members:
                 find_method(name, member, "predict_proba", 'voting="hard"')
-        table, schema, y = read_training(X, y)
+        table, schema, y = read_training(X, y, sample_weight=sample_weight)
         if self._KIND == "classifier":
             _check_one_target(y)
         values = target(y, n_rows_of(table))

@@ -16,7 +16,9 @@ from arboost.data.schema import Schema
 from arboost.data.unusual import ColumnNotes
 from arboost.errors import SchemaError, warn_first
 
-__all__ = ["apply_levels", "learn_levels", "level_column", "ordered_levels"]
+__all__ = ["apply_levels", "learn_levels", "level_column", "number_levels", "ordered_levels"]
+
+_FIRST_INEXACT = 2.0**53  # from here on float64 lacks integers
 
 
 def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
@@ -47,11 +49,30 @@ def learn_levels(
         return _learn_text(raw, i, notes, date_format)
     stored = raw.columns.stored(i)
     if stored is None:
-        levels, codes = Levels.of_numbers(raw.columns.read(i))
+        levels, codes = number_levels(raw.columns.read(i), raw.label(i))
         return LearnedColumn(levels, level_column(n_rows, codes))
     rows, values, fill = stored
-    levels, _ = Levels.of_numbers(values if len(rows) == n_rows else np.append(values, fill))
+    numbers = values if len(rows) == n_rows else np.append(values, fill)
+    levels, _ = number_levels(numbers, raw.label(i))
     return LearnedColumn(levels, _sparse_levels(n_rows, levels, rows, values, fill))
+
+
+def number_levels(
+    values: NDArray[np.float64], label: str
+) -> tuple[Levels, NDArray[np.integer[Any]]]:
+    """Return the levels of a category of numbers, and the code of each value, -1 for missing.
+
+    Raise ValueError for numbers that as integers could be several, which would become one level.
+    """
+    levels, codes = Levels.of_numbers(values)
+    largest = np.abs(levels.values[np.isfinite(levels.values)]).max(initial=0.0)
+    if largest >= _FIRST_INEXACT:
+        raise ValueError(
+            f"The category {label} of X holds numbers of 2**53 or beyond, such as {largest:.0f}, "
+            "where float64 takes neighbouring integers for one level. Convert the column to "
+            "strings."
+        )
+    return levels, codes
 
 
 def _learn_text(

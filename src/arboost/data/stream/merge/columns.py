@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.features.calendar import CalendarStats, chosen_parts
 from arboost.data.features.dates import read_dates
-from arboost.data.features.level_columns import level_column, ordered_levels
+from arboost.data.features.level_columns import level_column, number_levels, ordered_levels
 from arboost.data.levels import Levels, Order
 from arboost.data.raw_columns import RawTable, missing_column
 from arboost.data.schema import UNITS, Schema, by_feature
@@ -228,7 +228,7 @@ class ColumnMerge:
             codes = known.add_text(raw.texts[i])
             self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
-            levels, codes = Levels.of_numbers(raw.columns.read(i))
+            levels, codes = number_levels(raw.columns.read(i), kinds.label(i))
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
             codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
         _check_level_count(len(known), kinds.label(i))
