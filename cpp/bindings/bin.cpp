@@ -194,12 +194,16 @@ Owned<std::uint64_t> bound_keys(const Codes& codes) {
   return to_numpy(std::move(keys));
 }
 
-std::size_t bound_count_mixed(const Vector<std::uint64_t>& keys,
-                              const Array<double, nb::ndim<2>>& targets) {
+Owned<RowId> bound_mixed(const Vector<std::uint64_t>& keys,
+                         const Array<double, nb::ndim<2>>& targets) {
   require(targets.shape(0) == keys.size(), "There are not as many targets as keys.");
-  nb::gil_scoped_release nogil;
-  return count_mixed_rows({keys.data(), keys.size()}, {targets.data(), targets.size()},
-                          targets.shape(1));
+  std::vector<RowId> rows;
+  {
+    nb::gil_scoped_release nogil;
+    rows =
+        mixed_rows({keys.data(), keys.size()}, {targets.data(), targets.size()}, targets.shape(1));
+  }
+  return to_numpy(std::move(rows));
 }
 
 void require_memory(const Codes& codes) {
@@ -325,8 +329,8 @@ void bind_bin(nb::module_& m) {
         "plan"_a.none() = nb::none(),
         "The same as `encode`, by a CUDA device: codes stay there until the host reads them. Not "
         "for sparse columns.");
-  m.def("count_mixed_rows", &bound_count_mixed, "keys"_a.noconvert(), "targets"_a.noconvert(),
-        "Number of rows whose key is also that of a row with other targets.");
+  m.def("mixed_rows", &bound_mixed, own, "keys"_a.noconvert(), "targets"_a.noconvert(),
+        "The rows whose key is also that of a row with other targets.");
   bind_stages<Columns>(m);
   bind_stages<cuda::DeviceColumns>(m);
 }

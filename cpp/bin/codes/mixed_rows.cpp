@@ -28,8 +28,7 @@ std::uint64_t hash_targets(const double* values, std::size_t n) {
 // Rows of one key: the target of the first, and whether another one has another target.
 struct KeyRows {
   std::uint64_t key = 0, target = 0;
-  std::size_t n = 0;
-  bool mixed = false;
+  bool seen = false, mixed = false;
 };
 
 }  // namespace
@@ -53,24 +52,23 @@ std::vector<std::uint64_t> row_keys(const Codes& codes) {
   return keys;
 }
 
-std::size_t count_mixed_rows(std::span<const std::uint64_t> keys, std::span<const double> targets,
-                             std::size_t n_targets) {
+std::vector<RowId> mixed_rows(std::span<const std::uint64_t> keys, std::span<const double> targets,
+                              std::size_t n_targets) {
   const std::size_t mask = std::bit_ceil(2 * keys.size() + 1) - 1;
   std::vector<KeyRows> table(mask + 1);
+  std::vector<std::size_t> place(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     std::size_t at = mix_bits(keys[i]) & mask;
-    while (table[at].n > 0 && table[at].key != keys[i]) at = (at + 1) & mask;
-    KeyRows& rows = table[at];
+    while (table[at].seen && table[at].key != keys[i]) at = (at + 1) & mask;
+    KeyRows& rows = table[place[i] = at];
     const std::uint64_t target = hash_targets(targets.data() + i * n_targets, n_targets);
-    if (rows.n++ == 0) {
-      rows.key = keys[i];
-      rows.target = target;
-    }
+    if (!rows.seen) rows = {keys[i], target, true, false};
     rows.mixed |= rows.target != target;
   }
-  std::size_t n = 0;
-  for (const KeyRows& rows : table) n += rows.mixed ? rows.n : 0;
-  return n;
+  std::vector<RowId> mixed;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (table[place[i]].mixed) mixed.push_back(static_cast<RowId>(i));
+  return mixed;
 }
 
 }  // namespace arboost

@@ -13,9 +13,9 @@ namespace arboost {
 // A hash of all codes of each row. Not for ranks. Linear in stored codes; single-threaded.
 std::vector<std::uint64_t> row_keys(const Codes& codes);
 
-// Number of rows whose key is also that of a row with another target. `targets` has n_targets
+// The rows, ascending, whose key is also that of a row with another target. `targets` has n_targets
 // numbers for each row. Linear in rows; single-threaded.
-std::size_t count_mixed_rows(std::span<const std::uint64_t> keys, std::span<const double> targets,
-                             std::size_t n_targets);
+std::vector<RowId> mixed_rows(std::span<const std::uint64_t> keys, std::span<const double> targets,
+                              std::size_t n_targets);
 
 }  // namespace arboost

@@ -211,6 +211,7 @@ def bin_table(
 def bin_for_purity(
     make: Callable[[int], Binned],
     truth: Callable[[], tuple[NDArray[Any] | None, NDArray[np.uint32] | None]],
+    values: tuple[Table, NDArray[np.uint32] | None] | None = None,
 ) -> Binned:
     """Return the binned rows for ``max_bins="auto"``: trees can grow until their leaves are pure.
 
@@ -224,6 +225,8 @@ def bin_for_purity(
     truth : callable
         Returns the target of all rows, None where it is not known, and the positions of the rows
         that trees are grown on, None for all. Called after `make`.
+    values : tuple, optional
+        The table, and the positions of its binned rows: it spares bins that would not help.
     """
     usual = make(USUAL_BINS)
     if (
@@ -236,11 +239,24 @@ def bin_for_purity(
     if y is None or n_rows > _MOST_PURE_ROWS:
         return usual
     targets = _target_columns(y)
-    n_mixed = _count_mixed(usual, targets, rows)
-    if n_mixed == 0:
+    mixed = _mixed_rows(usual, targets, rows)
+    if len(mixed) == 0 or (values is not None and not _differ(*values, mixed, targets)):
         return usual
     fine = make(MOST_BINS)
-    return fine if _count_mixed(fine, targets, rows) < n_mixed else usual
+    return fine if len(_mixed_rows(fine, targets, rows)) < len(mixed) else usual
+
+
+def _differ(
+    table: Table,
+    kept: NDArray[np.uint32] | None,
+    mixed: NDArray[np.uint32],
+    targets: NDArray[np.float64],
+) -> bool:
+    """Whether the values of mixed rows tell some of them apart."""
+    rows = mixed if kept is None else kept[mixed]
+    edges = core.quantiles(table.values, rows, None, MOST_BINS, 1)
+    keys = core.encode(table.values, rows, edges, 1).row_keys()
+    return len(core.mixed_rows(keys, targets[mixed])) < len(mixed)
 
 
 def _target_columns(y: NDArray[Any]) -> NDArray[np.float64]:
@@ -250,17 +266,17 @@ def _target_columns(y: NDArray[Any]) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.stack(numbers, axis=1), dtype=np.float64)
 
 
-def _count_mixed(
+def _mixed_rows(
     binned: Binned, targets: NDArray[np.float64], rows: NDArray[np.uint32] | None
-) -> int:
-    """Return the number of rows that have the codes of a row with other targets."""
+) -> NDArray[np.uint32]:
+    """Return the rows, among the given ones, that have the codes of a row with other targets."""
     keys = binned.own_codes.row_keys()
     if isinstance(binned.codes, core.SharedCodes):
         parts = binned.codes.workers.gather(keys.tobytes())
         keys = np.frombuffer(b"".join(parts), np.uint64)
     if rows is not None:
         keys, targets = keys[rows], targets[rows]
-    return int(core.count_mixed_rows(keys, targets))
+    return core.mixed_rows(keys, targets)
 
 
 def fixed_edges(schema: Schema, max_bins: int) -> dict[int, NDArray[np.float64]]:

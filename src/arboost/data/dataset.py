@@ -211,7 +211,9 @@ class Dataset:
             max_conflict_rate=max_conflict_rate,
         )
         self.binned: Binned = (
-            bin_for_purity(lambda n_bins: make(max_bins=n_bins), lambda: (labels, None))
+            bin_for_purity(
+                lambda n_bins: make(max_bins=n_bins), lambda: (labels, None), (table, rows)
+            )
             if isinstance(most, str)
             else make(max_bins=most)
         )

@@ -214,7 +214,9 @@ def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
         return rows.source.binned
     sought = params.sought_bins
     make = partial(_bin_table, rows, rows.source, params, n_threads)
-    return make(sought) if isinstance(sought, int) else bin_for_purity(make, lambda: (rows.y, None))
+    if isinstance(sought, int):
+        return make(sought)
+    return bin_for_purity(make, lambda: (rows.y, None), (rows.source, rows.index))
 
 
 def recorded_bins(rows: EngineRows, params: BinParams) -> int | str:
