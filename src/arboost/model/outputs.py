@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.schema import Schema
+from arboost.data.unusual import check_pairing
 from arboost.model.links import LINKS
 
 __all__ = [
@@ -131,6 +132,7 @@ def read_offset(
             "its raw scores. Pass the offset of these rows, or offset=0 for predictions without it."
         )
     chosen = list(model.schema.offset) if offset is None else offset
+    check_pairing(X, None, offset=chosen)
     _, values = split_offset(X, chosen)
     array = offset_values(values, n_rows, offset_names(chosen) or ())
     check_offset(array, model.n_outputs, model.link)

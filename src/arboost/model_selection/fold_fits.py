@@ -147,7 +147,7 @@ def read_rows(
             "on rows in memory. Read it first, for example with pandas.read_parquet."
         )
     X, start = split_offset(X, offset)
-    table, y = training_table(X, y, sample_weight=sample_weight, groups=groups)
+    table, y = training_table(X, y, sample_weight=sample_weight, groups=groups, offset=start)
     labels = target(y, table.n_rows)
     weight = weights(sample_weight, table.n_rows)
     names, of_rows = offset_names(offset), None

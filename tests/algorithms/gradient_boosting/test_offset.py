@@ -437,3 +437,19 @@ def test_scikit_learn_passes_columns_and_arrays():
     np.testing.assert_array_equal(
         pipeline.predict(X, offset=OFFSET), known.predict(X, offset=OFFSET)
     )
+
+
+def test_offset_in_another_order_than_the_rows_is_refused():
+    start = pd.Series(OFFSET, index=X.index)
+    turned = start.iloc[::-1]
+    model = poisson(n_estimators=2).fit(X, COUNTS, offset=start)
+    for call in (
+        lambda: poisson().fit(X, COUNTS, offset=turned),
+        lambda: model.predict(X, offset=turned),
+        lambda: arboost.cv(poisson(), X, COUNTS, offset=turned),
+        lambda: Dataset(X, COUNTS, offset=turned),
+    ):
+        with pytest.raises(ValueError, match="X and offset have the same index in different"):
+            call()
+    expected = model.predict(X, offset=OFFSET)
+    np.testing.assert_array_equal(model.predict(X, offset=start), expected)
