@@ -39,53 +39,6 @@ double typical_spread(const std::vector<double>& sorted) {
   return least;
 }
 
-// True if the unit of a tree of these values, all at once, is too coarse for their spread.
-bool is_coarse(const std::vector<double>& sorted, const TreeParams& params) {
-  const bool is_count = params.criterion == Criterion::poisson;
-  const double middle = is_count ? 0 : sorted.front() / 2 + sorted.back() / 2;
-  const double largest = std::max(std::abs(sorted.front() - middle), sorted.back() - middle);
-  if (!(largest > 0)) return false;
-  const auto n = static_cast<double>(sorted.size());
-  double sum = 0;  // in units of the largest
-  for (const double y : sorted) sum += std::abs(y - middle) / largest;
-  const bool has_sums = params.criterion != Criterion::absolute_error;
-  const bool narrow =
-      has_sums && sorted.size() >= narrow_rows && sum >= fine_mean_units * 0x1p-14 * n;
-  double unit = narrow ? 0x1p-14 : 0x1p-29;
-  if (has_sums) unit = std::max(unit, std::ldexp(sum, 1 - params.sum_bits));
-  return typical_spread(sorted) < (narrow ? least_narrow_units : least_units) * unit * largest;
-}
-
-// False if no eighth of the values is near enough together for `is_coarse`: a pass over the rows
-// instead of a sort.
-bool may_be_coarse(const std::vector<double>& values, const TreeParams& params) {
-  if (values.size() < narrow_rows || params.criterion == Criterion::absolute_error) return true;
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  const double from = *low, largest = std::max(std::abs(*low), *high - *low);
-  const auto n = static_cast<double>(values.size());
-  const double sum_unit = std::ldexp(n, 1 - params.sum_bits);
-  const double width =
-      largest * std::max(least_narrow_units * std::max(0x1p-14, sum_unit), least_units * sum_unit);
-  const double range = *high - *low;
-  if (!(width > 0 && std::isfinite(range))) return true;
-  std::vector<std::uint32_t> count(static_cast<std::size_t>(range / width) + 2, 0);
-  for (const double y : values) ++count[static_cast<std::size_t>((y - from) / width)];
-  for (std::size_t bin = 0; bin + 1 < count.size(); ++bin)
-    if (count[bin] + count[bin + 1] > values.size() / 8) return true;
-  return false;
-}
-
-// The distance from the middle from which on values are all the same to medians.
-double largest_distance(std::vector<double> distances) {
-  std::sort(distances.begin(), distances.end());
-  double sum = 0;
-  for (const double distance : distances) {
-    if (sum > 0 && distance > largest_share * sum) return largest_share * sum;
-    sum += distance;
-  }
-  return std::numeric_limits<double>::infinity();
-}
-
 // An upper bound of a sum of nonnegative numbers, by integers: their order does not count.
 struct SumBound {
   double largest = 0;
@@ -109,6 +62,83 @@ struct SumBound {
     return std::min(bits - exponent - more, 1000);
   }
 };
+
+std::pair<double, double> extremes(const std::vector<double>& values) {
+  double low = values.front(), high = values.front();
+  for (const double y : values) {
+    low = y < low ? y : low;
+    high = y > high ? y : high;
+  }
+  return {low, high};
+}
+
+// The spread below which the unit of a tree of these values, all at once, is too coarse; 0: none.
+double least_spread(const std::vector<double>& values, const TreeParams& params) {
+  const auto [low, high] = extremes(values);
+  const double middle = params.criterion == Criterion::poisson ? 0 : low / 2 + high / 2;
+  const double largest = std::max(std::abs(low - middle), high - middle);
+  if (params.criterion == Criterion::absolute_error) return least_units * 0x1p-29 * largest;
+  const double scale = 0x1p30 / largest;
+  if (!std::isfinite(scale)) return 0;
+  std::int64_t units = 0;  // the order of integers does not count
+  for (const double y : values)
+    units += static_cast<std::int64_t>(std::abs(y - middle) * scale) + 1;
+  const double sum = static_cast<double>(units) * 0x1p-30;  // in units of the largest
+  const auto n = static_cast<double>(values.size());
+  const bool narrow = values.size() >= narrow_rows && sum >= fine_mean_units * 0x1p-14 * n;
+  const double unit = std::max(narrow ? 0x1p-14 : 0x1p-29, std::ldexp(sum, 1 - params.sum_bits));
+  return (narrow ? least_narrow_units : least_units) * unit * largest;
+}
+
+// False if no eighth of the values, unless they are all the same, is within a spread: two passes
+// over many values are faster than a sort.
+bool may_be_within(const std::vector<double>& values, double spread) {
+  constexpr double most_bins = 1 << 20;
+  if (values.size() < narrow_rows) return true;
+  const auto [low, high] = extremes(values);
+  const double from = low, per_spread = 1 / spread;
+  if (!((high - low) * per_spread < most_bins)) return true;
+  const auto bin_of = [=](double y) { return static_cast<std::size_t>((y - from) * per_spread); };
+  std::vector<std::uint32_t> count(bin_of(high) + 2, 0);
+  for (const double y : values) ++count[bin_of(y)];
+  std::vector<std::uint8_t> is_full(count.size(), 0);  // 2: its first value is known
+  bool any = false;
+  for (std::size_t bin = 0; bin + 1 < count.size(); ++bin) {
+    if (count[bin] + count[bin + 1] <= values.size() / 8) continue;
+    if (count[bin] > 0 && count[bin + 1] > 0) return true;
+    is_full[count[bin] > 0 ? bin : bin + 1] = 1;
+    any = true;
+  }
+  if (!any) return false;
+  std::vector<double> first(count.size());  // of the values in a full bin
+  for (const double y : values) {
+    const std::size_t bin = bin_of(y);
+    if (is_full[bin] == 0) continue;
+    if (is_full[bin] == 1) first[bin] = y;
+    is_full[bin] = 2;
+    if (first[bin] != y) return true;
+  }
+  return false;
+}
+
+// True if the unit of a tree of these values, all at once, is too coarse. May sort them.
+bool is_coarse(std::vector<double>& values, const TreeParams& params) {
+  const double spread = least_spread(values, params);
+  if (!(spread > 0) || !may_be_within(values, spread)) return false;
+  std::sort(values.begin(), values.end());
+  return typical_spread(values) < spread;
+}
+
+// The distance from the middle from which on values are all the same to medians.
+double largest_distance(std::vector<double> distances) {
+  std::sort(distances.begin(), distances.end());
+  double sum = 0;
+  for (const double distance : distances) {
+    if (sum > 0 && distance > largest_share * sum) return largest_share * sum;
+    sum += distance;
+  }
+  return std::numeric_limits<double>::infinity();
+}
 
 // One tree and its parts.
 class PartedTree {
@@ -416,12 +446,10 @@ void PartedTree::append(GrownTrees& forest) {
 }  // namespace
 
 bool needs_parts(std::span<const double> y, std::size_t width, const TreeParams& params) {
-  std::vector<double> sorted(y.size() / width);
+  std::vector<double> values(y.size() / width);
   for (std::size_t k = 0; k < width; ++k) {
-    for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = y[i * width + k];
-    if (!may_be_coarse(sorted, params)) continue;
-    std::sort(sorted.begin(), sorted.end());
-    if (is_coarse(sorted, params)) return true;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = y[i * width + k];
+    if (is_coarse(values, params)) return true;
   }
   return false;
 }
