@@ -91,6 +91,12 @@ class Levels:
                 array.flags.writeable = False
                 object.__setattr__(self, name, array)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the levels and of their hash table."""
+        offsets = 0 if self.offsets is None else self.offsets.nbytes
+        return self.values.nbytes + offsets + 32 * len(self)
+
     @classmethod
     def of_text(cls, text: core.Text) -> tuple[Levels, NDArray[np.int32]]:
         """Return the levels of a column of strings, and the level code of each row."""

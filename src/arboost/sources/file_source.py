@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arboost.lazy import lazy_property
 from arboost.sources.arrow import require_pyarrow
 from arboost.sources.files import ArrowFile, DataFile, ParquetFile
 from arboost.sources.paths import (
@@ -17,7 +18,7 @@ from arboost.sources.paths import (
     paths_label,
 )
 from arboost.sources.schemas import as_schema, common_schema
-from arboost.sources.source import Part, Source
+from arboost.sources.source import Part, Source, has_fixed_size
 from arboost.sources.text.csv_dialect import DELIMITERS
 from arboost.sources.text.csv_files import CsvFile
 from arboost.sources.text.json_files import JsonLinesFile
@@ -88,6 +89,25 @@ class FileSource(Source):
         """Paths of the files, in the order of their rows."""
         return tuple(file.path for file in self.files)
 
+    @property
+    def reader_bytes(self) -> int:
+        """Bytes that the reader of a file holds next to batches, those of the largest."""
+        columns = self.arrow_schema.names
+        return max((file.reader_bytes(columns) for file in self.files), default=0)
+
+    @lazy_property
+    def _text_bytes(self) -> Mapping[str, int]:
+        """Bytes of a value of each column of no fixed size, in the first rows of three files."""
+        found: dict[str, int] = {}
+        if all(has_fixed_size(kind) for kind in self.arrow_schema.types):
+            return found
+        for number in {0, len(self.files) // 2, len(self.files) - 1}:
+            file, keys = self.files[number], self.keys[number]
+            fields = [field for field in self.arrow_schema if field.name not in keys]
+            for name, size in file.text_bytes(_schema(fields)).items():
+                found[name] = max(size, found.get(name, 0))
+        return found
+
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         before = 0
         for file, keys in zip(self.files, self.keys, strict=True):
@@ -97,6 +117,12 @@ class FileSource(Source):
                 table = as_schema(_add_keys(batch, keys), self.arrow_schema)
                 yield Part(table, file.path, before + n_bytes)
             before += file.n_bytes
+
+
+def _schema(fields: list[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.schema(fields)
 
 
 def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME) -> FileSource:

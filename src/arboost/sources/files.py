@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from arboost.sources.arrow import naming_file
+from arboost.sources.source import has_fixed_size
 
 __all__ = ["BUFFER_BYTES", "DAMAGED", "ArrowFile", "DataFile", "ParquetFile", "file_stamp"]
 
 # Pages of a column are read through a buffer of this size: without one, PyArrow holds a whole row
 # group. 28 columns of 10,000,000 rows take the same time with 64 kB and with 4 MB.
 BUFFER_BYTES = 1 << 18
+_PAGE_BYTES = 200_000  # of 20,000 rows, as PyArrow writes them
+_DICTIONARY_BYTES = 1 << 20
+_MEASURED_ROWS = 256  # whose strings are measured
 _IPC_MAGIC = b"ARROW1"  # at the beginning of a file, but not of a stream
 # Record batches above this size, of Polars for example, are mapped instead of read.
 _MAPPED_BYTES = 1 << 25
@@ -55,6 +59,20 @@ class DataFile(ABC):
         """Size of the file."""
         return self.stamp[0]
 
+    def reader_bytes(self, columns: Collection[str]) -> int:
+        """Return the bytes that the reader holds next to batches of some columns, about."""
+        return 0
+
+    def text_bytes(self, schema: Any) -> dict[str, int]:
+        """Return the bytes of a value of columns of no fixed size, those of the first rows."""
+        names = [field.name for field in schema if not has_fixed_size(field.type)]
+        if not names:
+            return {}
+        for batch, _ in self.read(names, schema, _MEASURED_ROWS):
+            rows = batch.slice(0, _MEASURED_ROWS)
+            return {name: rows.column(name).nbytes // max(1, rows.num_rows) for name in names}
+        return {}
+
     def check_unchanged(self) -> None:
         """Raise ValueError where the file is another one than when the source was opened."""
         with naming_file(self.path, "It was there when the source was opened."):
@@ -83,8 +101,33 @@ def file_stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
+class ColumnPages(NamedTuple):
+    """Sizes of a column of a Parquet file: of what its reader holds, and of a value."""
+
+    held: int
+    value: int
+
+    @classmethod
+    def of(cls, chunk: Any, n_rows: int) -> ColumnPages:
+        """Return the sizes of one chunk: a buffer, a dictionary, stored and decoded, and a page."""
+        raw, stored = chunk.total_uncompressed_size, chunk.total_compressed_size
+        has_dictionary = chunk.has_dictionary_page or "RLE_DICTIONARY" in chunk.encodings
+        held = min(BUFFER_BYTES, stored) + min(_PAGE_BYTES, raw)
+        held += 2 * min(_DICTIONARY_BYTES, raw) if has_dictionary else 0
+        return cls(held, raw // n_rows if n_rows >= _MEASURED_ROWS else 0)
+
+
+@dataclass(frozen=True)
 class ParquetFile(DataFile):
-    """A Parquet file."""
+    """A Parquet file.
+
+    Attributes
+    ----------
+    pages : dict of str to ColumnPages
+        The largest sizes of each column, those of nested ones added up.
+    """
+
+    pages: dict[str, ColumnPages]
 
     @classmethod
     def open(cls, path: str) -> ParquetFile:
@@ -93,7 +136,20 @@ class ParquetFile(DataFile):
 
         stamp = file_stamp(path)
         with naming_file(path, DAMAGED), parquet.ParquetFile(path) as file:
-            return cls(path, file.schema_arrow, file.metadata.num_rows, stamp)
+            pages = _column_pages(file.metadata)
+            return cls(path, file.schema_arrow, file.metadata.num_rows, stamp, pages)
+
+    def reader_bytes(self, columns: Collection[str]) -> int:
+        """Return the bytes of buffers, pages and dictionaries of some columns."""
+        return sum(self.pages[name].held for name in columns if name in self.pages)
+
+    def text_bytes(self, schema: Any) -> dict[str, int]:
+        """Return the bytes of a value: the first rows', or those of the row group with the most."""
+        first = super().text_bytes(schema)
+        return {
+            name: max(size, self.pages[name].value if name in self.pages else 0)
+            for name, size in first.items()
+        }
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches; threads decode the columns."""
@@ -114,6 +170,23 @@ class ParquetFile(DataFile):
                     rows += batch.num_rows
                     yield batch, self.n_bytes * rows // max(self.n_rows or 0, 1)
                     del batch
+
+
+def _column_pages(footer: Any) -> dict[str, ColumnPages]:
+    """Return the sizes of each column, the largest of all row groups."""
+    leaves: dict[str, ColumnPages] = {}
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            found = ColumnPages.of(chunk, group.num_rows)
+            known = leaves.setdefault(chunk.path_in_schema, found)
+            leaves[chunk.path_in_schema] = ColumnPages(*map(max, known, found))
+    columns: dict[str, ColumnPages] = {}
+    for path, pages in leaves.items():
+        name = path.partition(".")[0]
+        before = columns.get(path) or columns.get(name) or ColumnPages(0, 0)
+        columns[name] = ColumnPages(before.held + pages.held, before.value + pages.value)
+        columns.setdefault(path, pages)  # a name may have a point
+    return columns
 
 
 def _whole_groups(footer: Any, batch_rows: int) -> Iterator[tuple[list[int], int]]:

@@ -10,16 +10,17 @@ in memory, and what the reader of the files needs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from arboost.sources.read_ahead import read_ahead
 
-__all__ = ["Batch", "Part", "Source", "row_count"]
+__all__ = ["Batch", "Part", "Source", "has_fixed_size", "row_count"]
 
-_STRING_BYTES = 16
+_STRING_BYTES = 16  # at least
+_COLUMN_BYTES = 500_000  # that a reader holds for a column
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,20 @@ class Source(ABC):
         """Bytes of a row in memory, about; None for iterables."""
         if self.arrow_schema is None:
             return None
-        return sum(_type_bytes(kind) for kind in self.arrow_schema.types)
+        measured = self._text_bytes
+        return sum(
+            max(_type_bytes(field.type), measured.get(field.name, 0)) for field in self.arrow_schema
+        )
+
+    @property
+    def reader_bytes(self) -> int:
+        """Bytes that the reader holds next to batches, about; 0 for iterables."""
+        return 0 if self.arrow_schema is None else _COLUMN_BYTES * len(self.arrow_schema)
+
+    @property
+    def _text_bytes(self) -> Mapping[str, int]:
+        """Bytes of a value of columns of strings and lists, as far as they are measured."""
+        return {}
 
     def batches(self, batch_rows: int) -> Iterator[Batch]:
         """Yield all rows from the first on, at most `batch_rows` of them at a time.
@@ -129,12 +143,17 @@ class Source(ABC):
             yield table if whole else table.slice(start, batch_rows)
 
 
-def _type_bytes(kind: Any) -> int:
-    """Return the bytes of a value, of strings and lists about."""
+def has_fixed_size(kind: Any) -> bool:
+    """Whether all values of a type of PyArrow have the same size."""
     try:
-        return max(1, int(kind.bit_width) // 8)
+        return bool(kind.bit_width)
     except ValueError:
-        return _STRING_BYTES
+        return False
+
+
+def _type_bytes(kind: Any) -> int:
+    """Return the bytes of a value, of strings and lists the least."""
+    return max(1, int(kind.bit_width) // 8) if has_fixed_size(kind) else _STRING_BYTES
 
 
 def row_count(table: Any) -> int:

@@ -15,6 +15,7 @@ from arboost.backend import threads
 from arboost.data.bins import APPROX_BYTES, STREAMED_METHODS
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
+from arboost.data.stream.memory import RowState
 from arboost.data.stream.rows import EdgeRows
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import class_factors, encode_labels
@@ -149,6 +150,7 @@ def opened(
         kind=kind,
         edge_rows=_edge_rows(params, stream, kind),
         needs_memory=_needs_memory(params),
+        row_state=_row_state(params),
         verbose=params["verbose"],
     )
     return Dataset._of_stream(table, binned, options), None, None
@@ -213,6 +215,16 @@ def _needs_memory(params: Mapping[str, Any]) -> str:
     ):
         return "max_depth=None"
     return ""
+
+
+def _row_state(params: Mapping[str, Any]) -> RowState:
+    """Return the bytes of a row in training, measured; forests grow a tree in each thread."""
+    if "ccp_alpha" in params:  # trees and forests
+        n_trees = min(threads(params["n_jobs"]), params.get("n_estimators", 1))
+        return RowState(output=8 + 16 * n_trees, other=32 * n_trees - 24)
+    if "boosting" in params:
+        return RowState()
+    return RowState(output=40, other=16)  # AdaBoost: scores, votes, their product, two gradients
 
 
 def _check_streams(bins: BinParams, needs_values: str) -> None:

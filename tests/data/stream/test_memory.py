@@ -86,5 +86,5 @@ def test_blocks_are_whole(limit, n_features):
     plan = MemoryPlan(limit, n_features)
     assert plan.block_rows % 64 == 0
     assert plan.block_rows >= 64
-    assert plan.batch_rows >= 1024
+    assert plan.batch_rows >= 64
     assert plan.histograms(0, 1000, stored=True) > 0

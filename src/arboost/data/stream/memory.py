@@ -2,9 +2,12 @@
 
 Bytes that a fit keeps in memory:
 
-    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient), tree 12
-    all        two blocks of codes, histograms
-    to read    target and weights; a sample of 200,000 rows, 4 or 8 bytes a value; batches
+    a row      target 8, labels (their type), weight 8, each output 16 (score, gradient), tree 12;
+               AdaBoost and forests need more (`RowState`); target-encoded category 20
+    all        two blocks of codes, histograms, levels
+    to read    target and weights; a sample of 200,000 rows, 4 or 8 bytes a value; batches; pages
+               and dictionaries of columns; levels, their table and the sorted ones
+    to encode  target and weights; categories as float64; batches; codes; levels and their table
 
 Codes in memory take two bytes a cell, four where a feature has more than 255 bins: they are kept by
 row and by column. Trees on them take 12 bytes a row more; with the approximate method also proposed
@@ -17,10 +20,20 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["AUTO", "MemoryPlan", "available_bytes", "limit_bytes", "shown_bytes"]
+__all__ = [
+    "AUTO",
+    "BOOSTING_STATE",
+    "MemoryPlan",
+    "RowState",
+    "available_bytes",
+    "limit_bytes",
+    "shown_bytes",
+]
 
 AUTO = "auto"
 _SHARE = 0.7  # of the memory that the process may use
@@ -31,8 +44,9 @@ _MOST_HISTOGRAMS = 512 << 20  # the default of the core
 _SAMPLED_ROWS = 200_000
 _TREE_BYTES = 12  # of a row: element of 8 bytes, leaf
 _MEMORY_TREE_BYTES = 12  # of a row in memory: another element, and marks of threads
-_COLUMN_BYTES = 500_000  # that a reader of files has for a column
-_OUTPUT_BYTES = 16  # of a row: score and gradients
+_FEWEST_ROWS = 64  # of a batch
+_BATCHES = 4  # read ahead, waiting, in work, not yet released; its strings in the core are another
+_ENCODING_BYTES = 40  # of a row, while one category is target-encoded
 _LARGEST_BLOCK = 16 << 20
 _SMALLEST_BLOCK = 1 << 20
 _LARGEST_BATCH = 32 << 20
@@ -142,6 +156,19 @@ def _address_space_rest() -> list[int]:
     return [soft - used]
 
 
+class RowState(NamedTuple):
+    """Bytes of a row in training: for each output (score, gradients), and others than the tree's.
+
+    The defaults are those of gradient boosting.
+    """
+
+    output: int = 16
+    other: int = 0
+
+
+BOOSTING_STATE = RowState()
+
+
 @dataclass(frozen=True)
 class MemoryPlan:
     """Bytes of a fit on so many columns, under a limit.
@@ -160,6 +187,15 @@ class MemoryPlan:
         Bytes of a cell that trees need next to codes in memory.
     column_bytes : int
         Bytes of a column that trees need in any case.
+    row_state : RowState
+    reader : int
+        Bytes of the reader of the source, apart from batches.
+    largest_batch : int
+        Bytes of the largest batch so far.
+    levels : int
+        Bytes of the levels of all categories, with their hash tables.
+    n_encoded : int
+        Number of target-encoded categories.
     """
 
     limit: int
@@ -169,22 +205,40 @@ class MemoryPlan:
     other_rows: int = 0
     cell_bytes: int = 0
     column_bytes: int = 0
+    row_state: RowState = BOOSTING_STATE
+    reader: int = 0
+    largest_batch: int = 0
+    levels: int = 0
+    n_encoded: int = 0
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
         """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
-        rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + _OUTPUT_BYTES * n_outputs)
-        return rows + self.n_features * self.column_bytes
+        outputs = self.row_state.other + self.row_state.output * n_outputs
+        rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + outputs)
+        return rows + self.n_features * self.column_bytes + self.levels
 
     def codes(self, n_rows: int) -> int:
         """Return the bytes of codes in memory."""
         return 2 * n_rows * (self.n_features * self.width + 4)  # rows are padded to 8 bytes
 
     def reading(self, n_rows: int, row_bytes: int = 8) -> int:
-        """Return the bytes of the first pass: target and weights, sample, three batches."""
+        """Return the bytes of the first pass: target and weights, sample, batches, levels."""
         # Between two batches the sample has up to a quarter more rows.
         sample = 10 * min(n_rows, _SAMPLED_ROWS) * self.n_features
         rows = (n_rows + self.other_rows) * row_bytes
-        return rows + sample + 3 * self.batch + _COLUMN_BYTES * self.n_features
+        return rows + sample + self._batches + 5 * self.levels // 2
+
+    def encoding(self, n_rows: int, row_bytes: int = 8, codes: int = 0) -> int:
+        """Return the bytes of the second pass: target, encodings, batches, levels and codes."""
+        of_row = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
+        rows = (n_rows + self.other_rows) * row_bytes + n_rows * of_row
+        return rows + self._batches + 2 * self.levels + codes
+
+    @property
+    def _batches(self) -> int:
+        n_batches = _BATCHES + (self.levels > 0)
+        # PyArrow's allocator keeps up to a third more than the reader holds.
+        return n_batches * max(self.batch, self.largest_batch) + 4 * self.reader // 3
 
     @property
     def block(self) -> int:
@@ -199,19 +253,21 @@ class MemoryPlan:
 
     @property
     def batch(self) -> int:
-        """Bytes of a batch of the source, three of which are in memory."""
+        """Bytes of a batch of the source, of which four or five are in memory."""
         return max(_SMALLEST_BLOCK, min(_LARGEST_BATCH, self.limit // 24))
 
     @property
     def batch_rows(self) -> int:
         """Rows of such a batch."""
         row_bytes = 8 * self.n_features if self.source_row is None else self.source_row
-        return max(1024, min(1 << 18, self.batch // max(1, row_bytes)))
+        return max(_FEWEST_ROWS, min(1 << 18, self.batch // max(1, row_bytes)))
 
     def keeps(self, n_bytes: int, n_rows: int) -> bool:
         """Whether batches of so many bytes fit in memory next to both passes over so many rows."""
-        passes = max(self.reading(n_rows), self.in_memory(self.state(n_rows), n_rows))
-        return n_bytes + passes <= self.limit
+        row_bytes = 8 + 20 * self.n_encoded
+        state = self.state(n_rows, row_bytes=row_bytes)
+        kept = 4 * n_bytes // 3  # with what PyArrow's allocator keeps
+        return kept + self._most_in_memory(state, n_rows, row_bytes) <= self.limit
 
     def file(self, n_rows: int) -> int:
         """Return the bytes of a file of codes, an upper bound."""
@@ -222,26 +278,63 @@ class MemoryPlan:
         of_row = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
         return state + self.codes(n_rows) + n_rows * of_row + _LEAST_HISTOGRAMS
 
-    def stores(self, state: int, n_rows: int) -> bool:
+    def stores(self, state: int, n_rows: int, row_bytes: int = 8) -> bool:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
-        if self.in_memory(state, n_rows) <= self.limit:
+        if self._most_in_memory(state, n_rows, row_bytes) <= self.limit:
             return False
-        if self._least(state, n_rows) > self.limit:
-            needed = self.limit
-            while needed < (more := replace(self, limit=needed)._least(state, n_rows)):
-                needed = more  # blocks grow with the limit, by less
-            raise ValueError(
-                f"memory_limit={shown_bytes(self.limit)!r} is too low for {n_rows:,} rows of "
-                f"{self.n_features} features, which need {shown_bytes(needed)}: "
-                f"{state // max(1, n_rows + self.other_rows)} bytes a row for target, scores, "
-                "gradients and trees, and blocks, sample and histograms. Raise memory_limit, or "
-                "train on fewer rows."
-            )
+        self._require(
+            lambda plan: plan._most_in_file(state, n_rows, row_bytes),
+            f"{n_rows:,} rows of {self.n_features} features, which need",
+            f"{state // max(1, n_rows + self.other_rows)} bytes a row for target, scores, "
+            "gradients and trees, and blocks, sample, columns of the reader, levels and histograms",
+        )
         return True
 
-    def _least(self, state: int, n_rows: int) -> int:
-        """Return the bytes of a fit with its codes in a file."""
-        return max(state + 2 * self.block + _LEAST_HISTOGRAMS, self.reading(n_rows))
+    def check_passes(self, n_rows: int, n_read: int) -> None:
+        """Raise ValueError where the passes over all rows take more than the limit.
+
+        `n_read` rows have been read, which the levels are from.
+        """
+        batch, levels = max(self.batch, self.largest_batch), self.levels
+        parts = [f"sample, batches of {shown_bytes(batch)}"]
+        parts.append(f"columns of the reader ({shown_bytes(self.reader)})")
+        parts.append(f"{self.n_encoded} categories to encode")
+        parts.append(f"levels of the first {n_read:,} rows ({shown_bytes(levels)})")
+        if n_read < n_rows and levels:
+            whole = replace(self, levels=levels * n_rows // max(1, n_read))
+            parts[-1] += f"; {shown_bytes(whole._passes(n_rows))} if new levels go on as before"
+        self._require(
+            lambda plan: plan._passes(n_rows),
+            f"reading {n_rows:,} rows of {self.n_features} features, which needs at least",
+            ", ".join(parts),
+        )
+
+    def _passes(self, n_rows: int) -> int:
+        """Return the bytes of both passes, without codes."""
+        return max(self.reading(n_rows), self.encoding(n_rows, 8 + 20 * self.n_encoded))
+
+    def _require(self, needs: Callable[[MemoryPlan], int], what: str, parts: str) -> None:
+        """Raise ValueError with the bytes needed where they are more than the limit."""
+        needed = self.limit
+        while needed < (more := needs(replace(self, limit=needed))):
+            needed = more  # blocks and batches grow with the limit, by less
+        if needed > self.limit:
+            raise ValueError(
+                f"memory_limit={shown_bytes(self.limit)!r} is too low for {what} "
+                f"{shown_bytes(needed)}: {parts}. Raise memory_limit, or train on fewer rows or "
+                "columns; keys and free text are columns to drop."
+            )
+
+    def _most_in_memory(self, state: int, n_rows: int, row_bytes: int) -> int:
+        """Return the bytes of the passes and of the fit with codes in memory."""
+        encoding = self.encoding(n_rows, row_bytes, self.codes(n_rows))
+        return max(self.in_memory(state, n_rows), self.reading(n_rows, row_bytes), encoding)
+
+    def _most_in_file(self, state: int, n_rows: int, row_bytes: int) -> int:
+        """Return the bytes of the passes and of the fit with codes in a file."""
+        fit = state + 2 * self.block + _LEAST_HISTOGRAMS
+        encoding = self.encoding(n_rows, row_bytes, 2 * self.block)
+        return max(fit, self.reading(n_rows, row_bytes), encoding)
 
     def histograms(self, state: int, n_rows: int, *, stored: bool) -> int:
         """Return the bytes for histograms: those left, or half of them next to codes in a file."""

@@ -143,6 +143,7 @@ def _first_pass(
                 used = _chosen(training[before:n_kept], rows.kept)
             sketch.push(columns, used, spec.n_threads)
         n_read += batch.n_rows
+        batches.note_levels(merge.level_bytes, merge.n_encoded)
     if sketch is None:
         raise ValueError("X has no rows. Pass at least one row to train on.")
     if share is None:
@@ -290,6 +291,8 @@ def _target_encoded(
     Their level codes, by another pass, stay in memory: 4 bytes a row.
     """
     features = features_to_encode(schema)
+    level_bytes = sum(0 if levels is None else levels.n_bytes for levels in schema.levels)
+    batches.note_levels(level_bytes, len(features))
     if not features:
         return None, None
     y = gathered.y

@@ -33,7 +33,8 @@ Progress = Callable[[str], AbstractContextManager[Callable[["Batch"], None]]]
 _USUAL_FEATURES = 32  # of an iterable, whose batches are not divided
 _MOST_BYTE_BINS = 255
 _TWO_CLASSES = 2
-_UNRELEASED = 4  # batches; memory that is returned has to be cleared again by the kernel
+_UNRELEASED = 24  # part of the limit; memory that is returned has to be cleared by the kernel
+_IN_FLIGHT = 4  # batches of a reader, of which the memory plan knows
 
 
 def _silent(label: str) -> AbstractContextManager[Callable[[Batch], None]]:
@@ -74,6 +75,7 @@ def read_source(
             if share is not None:
                 plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
             table = sketch_batches(batches, spec, source.n_rows, of_y, share)
+            plan = batches.plan
             own = range(table.n_rows) if share is None else share.own
             place = together(workers, partial(_place, plan, spec, table, len(own)))
             binned = _encoded(batches, spec, table, place, cache, own)
@@ -102,6 +104,8 @@ def _memory_plan(source: Source, spec: StreamSpec, limit: int) -> MemoryPlan:
         source.row_bytes,
         cell_bytes=spec.tree_bytes[0],
         column_bytes=spec.tree_bytes[1],
+        row_state=spec.row_state,
+        reader=source.reader_bytes,
     )
     if source.n_rows is not None:
         _stores(plan, spec, plan.state(source.n_rows), source.n_rows)
@@ -123,8 +127,9 @@ def _place(plan: MemoryPlan, spec: StreamSpec, table: SketchedTable, n_own: int)
     Target, weights and scores are those of all rows.
     """
     plan = replace(plan, n_features=table.schema.n_features)
-    state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=_row_bytes(table))
-    stored = _stores(plan, spec, state, n_own) and n_own > 0
+    row_bytes = _row_bytes(table)
+    state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=row_bytes)
+    stored = _stores(plan, spec, state, n_own, row_bytes) and n_own > 0
     memory = GrowMemory(
         plan.histograms(state, n_own, stored=stored),
         plan.samples(state, n_own) if stored else 0,
@@ -158,9 +163,11 @@ def _encoded(
     return binned
 
 
-def _stores(plan: MemoryPlan, spec: StreamSpec, state: int, n_rows: int) -> bool:
+def _stores(
+    plan: MemoryPlan, spec: StreamSpec, state: int, n_rows: int, row_bytes: int = 8
+) -> bool:
     """Whether codes have to be in a file; raise ValueError for a fit that needs them in memory."""
-    if not plan.stores(state, n_rows):
+    if not plan.stores(state, n_rows, row_bytes):
         return False
     if spec.needs_memory:
         needed = shown_bytes(plan.in_memory(state, n_rows))
@@ -204,12 +211,13 @@ class _KeptBatches:
     """Batches of a source, kept in memory from the first pass on while all of them fit.
 
     Batches of a user's iterable are not kept: it may use one array for all of them. `plan` is the
-    memory plan.
+    memory plan; it learns what is measured: the largest batch, the memory of the reader, levels.
     """
 
     def __init__(self, source: Source, plan: MemoryPlan, progress: Progress) -> None:
         self._source, self.plan, self._progress = source, plan, progress
         self._kept: list[Batch] | None = None if source.arrow_schema is None else []
+        self._kept_bytes = self._n_read = 0
         self._is_complete = False
 
     def clear(self) -> None:
@@ -223,17 +231,49 @@ class _KeptBatches:
                 batches = iter(self._kept)
             else:
                 batches = self._source.batches(self.plan.batch_rows)
-            n_bytes = 0
-            for number, batch in enumerate(batches):
-                if not self._is_complete and self._kept is not None:
-                    n_bytes += int(batch.table.nbytes)
-                    n_rows = self._source.n_rows or batch.first_row + batch.n_rows
-                    self._kept.append(batch)
-                    if not self.plan.keeps(n_bytes, n_rows):
-                        self._kept = None
+            before, unreleased = _arrow_bytes(), 0
+            for batch in batches:
+                size = self._measure(batch, before)
                 yield batch
                 show(batch)
                 del batch
-                if self._kept is None and number % _UNRELEASED == _UNRELEASED - 1:
+                unreleased += size
+                if self._kept is None and unreleased >= self.plan.limit // _UNRELEASED:
                     _release_memory()
+                    unreleased = 0
+            _release_memory()
         self._is_complete = True
+
+    def note_levels(self, n_bytes: int, n_encoded: int) -> None:
+        """Take note of levels so far; raise ValueError where they take more than the limit."""
+        self.plan = replace(self.plan, levels=n_bytes, n_encoded=n_encoded)
+        self._check()
+
+    def _measure(self, batch: Batch, before: int) -> int:
+        """Take note of the size of a batch, and return it; keep the batch where it fits."""
+        if self._source.arrow_schema is None or self._is_complete:
+            return 0
+        size = int(batch.table.nbytes)
+        largest = max(size, self.plan.largest_batch)
+        held = _arrow_bytes() - before - self._kept_bytes - _IN_FLIGHT * largest
+        self.plan = replace(self.plan, largest_batch=largest, reader=max(self.plan.reader, held))
+        self._n_read = batch.first_row + batch.n_rows
+        if self._kept is not None:
+            self._kept.append(batch)
+            self._kept_bytes += size
+        self._check()
+        return size
+
+    def _check(self) -> None:
+        if self._source.arrow_schema is None:
+            return
+        n_rows = max(self._source.n_rows or 0, self._n_read)
+        if self._kept is not None and not self.plan.keeps(self._kept_bytes, n_rows):
+            self._kept, self._kept_bytes = None, 0
+        self.plan.check_passes(n_rows, self._n_read)
+
+
+def _arrow_bytes() -> int:
+    """Return the bytes that PyArrow has allocated."""
+    pyarrow = sys.modules.get("pyarrow")
+    return 0 if pyarrow is None else int(pyarrow.total_allocated_bytes())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.schema import Schema
+from arboost.data.stream.memory import BOOSTING_STATE, RowState
 from arboost.data.stream.rows import EdgeRows, RowColumns
 from arboost.data.table import ColumnOptions
 from arboost.data.target_encoding import TargetEncodedTable
@@ -22,8 +23,21 @@ if TYPE_CHECKING:
 __all__ = ["Batches", "CodesSink", "SketchedTable", "StreamSpec", "changed_message"]
 
 Floats = NDArray[np.float64]
-# The batches of one pass, each of which begins with the first row; called with the name of a pass.
-Batches = Callable[[str], Iterator["Batch"]]
+
+
+class Batches(Protocol):
+    """Batches of one pass after the other, each of which begins with the first row."""
+
+    def __call__(self, label: str) -> Iterator[Batch]:
+        """Yield the batches of a pass, whose name messages show."""
+        ...
+
+    def note_levels(self, n_bytes: int, n_encoded: int) -> None:
+        """Take note of the bytes of all levels so far, and of the categories to encode.
+
+        Raises ValueError where they take more than the memory limit.
+        """
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +62,8 @@ class StreamSpec:
         Choice of the rows that edges come from; None: all.
     needs_memory : str
         Parameter of the fit that needs the codes of all rows in memory; "" for none.
+    row_state : RowState
+        Bytes of a row in training.
     n_threads : int
     workers : Workers or None
         Workers, each of which has the source of its own rows; None: one process has all.
@@ -62,6 +78,7 @@ class StreamSpec:
     kind: str | None = None
     edge_rows: EdgeRows | None = None
     needs_memory: str = ""
+    row_state: RowState = BOOSTING_STATE
     n_threads: int
     workers: Workers | None = None
 

@@ -17,7 +17,7 @@ from arboost.data.bins import MOST_BINS, Binned, bin_for_purity
 from arboost.data.feature_names import offset_names
 from arboost.data.messages import no_column_message
 from arboost.data.stream.cache import SourceCache
-from arboost.data.stream.memory import limit_bytes
+from arboost.data.stream.memory import BOOSTING_STATE, RowState, limit_bytes
 from arboost.data.stream.read import read_source
 from arboost.data.stream.records import SketchedTable, StreamSpec
 from arboost.data.stream.rows import EdgeRows, RowColumns
@@ -54,6 +54,7 @@ def read_table(
     kind: str | None = None,
     edge_rows: EdgeRows | None = None,
     needs_memory: str = "",
+    row_state: RowState = BOOSTING_STATE,
     verbose: int = 0,
 ) -> tuple[SketchedTable, Binned]:
     """Return the binned rows of a source, and the result of the first pass.
@@ -67,7 +68,7 @@ def read_table(
         Target, weights, groups and offset.
     max_bins : int or "auto"
         For the tree method "hist". "auto" may read the source again, with a bin for each value.
-    options, tree_method, tree_bytes, bundling, kind, edge_rows, needs_memory, n_threads
+    options, tree_method, bundling, kind, edge_rows, needs_memory, row_state, n_threads, ...
         As `StreamSpec` has them.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
@@ -77,11 +78,9 @@ def read_table(
             "kept. Leave out cache."
         )
     limit = limit_bytes(memory_limit)
-    source, targets = together(
-        workers, partial(_sources, X, rows, columns, needs_y=kind is not None)
-    )
-    if tree_method == "approx":
-        max_bins = MOST_BINS
+    open_sources = partial(_sources, X, rows, columns, needs_y=kind is not None)
+    source, targets = together(workers, open_sources)
+    max_bins = MOST_BINS if tree_method == "approx" else max_bins
     spec = StreamSpec(
         columns=rows,
         options=options,
@@ -92,6 +91,7 @@ def read_table(
         kind=kind,
         edge_rows=edge_rows,
         needs_memory=needs_memory,
+        row_state=row_state,
         n_threads=n_threads,
         workers=workers,
     )

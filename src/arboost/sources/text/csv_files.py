@@ -6,7 +6,7 @@ About 40 blocks of a file are in memory.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = ["CsvFile", "conversion"]
 
 # Two threads parse a file as fast in blocks of 1 MB as in larger ones, in less memory.
 _BLOCK_BYTES = 1 << 20
+_BLOCKS = 40
 _OTHER_TYPE = (
     "Types of CSV columns are those of the first block of each file, of 1 MB. Write the column in "
     "one form, convert the file to Parquet, or pass a pyarrow.dataset.Dataset with types of your "
@@ -74,6 +75,10 @@ class CsvFile(DataFile):
                     check_decimals(block, dialect, path)
                     break
                 return cls(path, reader.schema, None, stamp, dialect)
+
+    def reader_bytes(self, columns: Collection[str]) -> int:
+        """Return the bytes of the blocks that are in memory, as text and parsed."""
+        return min(_BLOCKS * _BLOCK_BYTES, 3 * self.n_bytes)
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches of about `batch_rows` rows, with the types of the schema."""

@@ -6,7 +6,7 @@ those of the first block; a key that a line lacks is a missing value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import IO, Any
 
 from arboost.sources.arrow import check_encoding, naming_file
@@ -36,6 +36,10 @@ class JsonLinesFile(DataFile):
         if first is None:
             raise ValueError(f"The file {path!r} holds no JSON object. Write it again.")
         return cls(path, first.schema, None, stamp)
+
+    def reader_bytes(self, columns: Collection[str]) -> int:
+        """Return the bytes of a block, its lines, and what the parser makes of them."""
+        return 4 * _BLOCK_BYTES
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches with the types of the schema."""

@@ -17,7 +17,7 @@ from arboost.backend import core
 from arboost.data.features.calendar import CalendarStats, chosen_parts
 from arboost.data.features.dates import read_dates
 from arboost.data.features.level_columns import level_column, number_levels, ordered_levels
-from arboost.data.levels import Levels, Order
+from arboost.data.levels import MAX_SET_LEVELS, Levels, Order
 from arboost.data.raw_columns import RawTable, missing_column
 from arboost.data.schema import UNITS, Schema, by_feature
 from arboost.data.stream.merge.kinds import BatchKinds, ColumnHeader, ColumnKinds
@@ -123,6 +123,16 @@ class ColumnMerge:
             if kinds.is_category(i):
                 raw.columns.put(i, self._level_codes(kinds, raw, i))
         return raw.columns
+
+    @property
+    def level_bytes(self) -> int:
+        """Bytes of the levels of all categories."""
+        return sum(int(known.n_bytes) for known in self._levels.values())
+
+    @property
+    def n_encoded(self) -> int:
+        """Number of the categories of too many levels for sets."""
+        return sum(len(known) > MAX_SET_LEVELS for known in self._levels.values())
 
     def part(self) -> ColumnPart:
         """Return the columns of all batches so far, for other workers."""
