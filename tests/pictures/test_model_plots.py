@@ -270,7 +270,7 @@ def test_ensembles_of_members(rng):
     axes = drawn(plots.plot_shap_waterfall(bag, X[:1]))
     first = axes.patches[0]
     assert first.get_x() + first.get_width() == pytest.approx(bag.predict(X[:1]).item())
-    with pytest.raises(TypeError, match="which has no importances"):
+    with pytest.raises(TypeError, match='kind="permutation", X=X, y=y'):
         plots.plot_importances(bag)
 
 
@@ -280,7 +280,7 @@ def test_other_models_are_refused(rng):
 
     X, y = wide(rng, 2)
     for draw in (plots.plot_importances, lambda m: plots.plot_shap_summary(m, X)):
-        with pytest.raises(TypeError, match="draws a model of arboost, but model is of type"):
+        with pytest.raises(TypeError, match=r"draws a model of arboost|no single model"):
             draw(DecisionTreeRegressor().fit(X, y))
         with pytest.raises(NotFittedError):
             draw(arboost.DecisionTreeRegressor())

@@ -80,7 +80,8 @@ def test_textbook_values_where_n_estimators_is_given(problem):
 
 def test_texts_name_the_automatic_values():
     auto = {name: param.default for name, param in PARAMS.items() if param.default == "auto"}
-    del auto["category_encoding"]  # that of the algorithm, or of the Dataset
+    for name in ("category_encoding", "date_format", "calendar_parts"):  # of the table
+        del auto[name]
     assert len(auto) == 10
     others = {
         "loss": "squared_error",

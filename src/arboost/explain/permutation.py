@@ -20,6 +20,7 @@ from arboost.backend import checked_threads, core, startable
 from arboost.data.feature_names import split_offset, split_target
 from arboost.data.table import Table, ingest
 from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.explain.permutation_of_any import increases_of_any
 from arboost.losses.metrics import Metric, of_predictions
 from arboost.losses.sklearn_metrics import is_sklearn
 from arboost.model.forest import ALL_DTYPES, Forest
@@ -61,6 +62,12 @@ class Shuffles:
                     f"{shown}={given!r} is not allowed: use a whole number from {low} to {high}."
                 )
 
+    def orders(self, feature: int, n_rows: int) -> Iterator[NDArray[np.int64]]:
+        """Yield an order of the rows for each repeat."""
+        for repeat in range(self.n_repeats):
+            seed = [self.seed, feature, repeat]
+            yield np.random.Generator(np.random.PCG64(seed)).permutation(n_rows)
+
     def changed(self) -> list[str]:
         """Return the public names of the settings that differ from their defaults."""
         names = {"metric": "metric", "n_repeats": "n_repeats", "seed": "random_state"}
@@ -89,14 +96,18 @@ def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defa
 
     Parameters
     ----------
-    model : Predictor or fitted estimator with trees of the engine
+    model : fitted estimator, Predictor, or anything else with ``predict``
+        Models of trees are shuffled inside. Ensembles of models, pipelines and models of other
+        libraries predict each shuffled table.
     X : table of shape (n_rows, n_features)
         Held-out rows: importances on training rows overrate features that were overfitted.
     y : array of shape (n_rows,) or (n_rows, n_targets)
         True values or labels.
     metric : str, callable, arboost.Metric or None
         A name that ``eval_metric`` takes, a function of (y, raw scores, weight), lower is better,
-        or an `arboost.Metric`; None is "rmse" or "log_loss".
+        or an `arboost.Metric`; None is "rmse" or "log_loss". In place of raw scores, models
+        without trees give predictions or class probabilities; without probabilities None is
+        "accuracy".
     sample_weight : array of shape (n_rows,), optional
     offset : array, str or list of str, optional
         Offset of the rows, for a model that was fitted with one, as `predict` takes it.
@@ -105,7 +116,7 @@ def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defa
     random_state : int, default=0
         Seed of the shuffles.
     n_jobs : int or None
-        Number of threads; the importances do not depend on it.
+        Number of threads of a model of trees; the importances do not depend on it.
 
     Returns
     -------
@@ -120,16 +131,24 @@ def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defa
     (3, 2)
     """
     fitted = getattr(model, "model_", model)
+    shuffles = Shuffles(metric, n_repeats, random_state)
     if not isinstance(fitted, Model):
-        raise TypeError(
-            f"model is a {type(model).__name__} without trees of the engine: pass a fitted "
-            "estimator of arboost, its model_, or the result of arboost.load."
+        if offset is not None:
+            raise ValueError(
+                f"offset is not allowed with a {type(model).__name__}: only gradient boosting has "
+                "an offset. Leave it out."
+            )
+        X, y, _ = split_target(X, y)
+        n_rows = len(y) if hasattr(y, "__len__") else 0
+        weight = weights(sample_weight, n_rows)
+        return increases_of_any(
+            model, X, y, weight, metric, lambda feature: shuffles.orders(feature, n_rows)
         )
     return loss_increases(
         fitted,
         X,
         y,
-        Shuffles(metric, n_repeats, random_state),
+        shuffles,
         sample_weight=sample_weight,
         offset=offset,
         n_threads=checked_threads(n_jobs),
@@ -207,9 +226,7 @@ def _shuffled_scores(
     constant = None if without is None else table_scores(without, table, n_threads=1)
     values = {one: table.columns.read(one) for one in features}
     columns = table.columns.select(range(model.schema.n_features))
-    for repeat in range(shuffles.n_repeats):
-        seed = [shuffles.seed, feature, repeat]
-        order = np.random.Generator(np.random.PCG64(seed)).permutation(table.n_rows)
+    for order in shuffles.orders(feature, table.n_rows):
         for one, of_feature in values.items():
             column = core.Columns(table.n_rows)
             column.add(of_feature[order])

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from arboost.data.feature_names import split_target
 from arboost.explain.importances import SPLIT_KINDS
+from arboost.explain.permutation import permutation_importances
+from arboost.explain.permutation_of_any import column_labels
+from arboost.model.model import Model
 from arboost.pictures.plots.axes import (
     BLUE,
     GREY,
@@ -46,7 +52,8 @@ def plot_importances(
 
     Parameters
     ----------
-    model : fitted estimator or Predictor
+    model : fitted estimator, Predictor, or anything else with ``predict``
+        Ensembles of models, pipelines and models of other libraries have the kind "permutation".
     ax : matplotlib Axes, optional
         Axes to draw on; None makes a new figure.
     kind : {"gain", "cover", "split", "permutation", "shap"}, default="gain"
@@ -71,20 +78,14 @@ def plot_importances(
     ['x0', 'x1']
     """
     most = check_count("n_features", n_features)
-    fitted = engine_model(model, "plot_importances")
-    if not hasattr(fitted, "importances"):
-        raise TypeError(
-            f"plot_importances was asked of {fitted!r}, which has no importances. Draw one of its "
-            "members, or use plot_shap_summary."
-        )
-    values = fitted.importances(kind, X, y)
+    features, values = _importances(model, kind, X, y)
     is_share = kind in SPLIT_KINDS and values.sum() > 0
     if is_share:
         values = values / values.sum()
     order = np.argsort(-values, kind="stable")
     shown, rest = order[:most], order[most:]
     lengths = [*values[shown].tolist()]
-    names = [bar_name(fitted.feature_names[i]) for i in shown]
+    names = [bar_name(features[i]) for i in shown]
     if len(rest):
         lengths.append(float(values[rest].sum()))
         names.append(f"{len(rest):,} others")
@@ -104,3 +105,20 @@ def plot_importances(
         axes.xaxis.set_major_formatter(lambda place, _: f"{place:.0%}")
     axes.set_xlabel(_TITLES[kind])
     return finish(axes, has_legend=False)
+
+
+def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], NDArray[Any]]:
+    """Return the names of the features, and their importances."""
+    if hasattr(model, "_fitted_model"):
+        model._fitted_model()  # or raises NotFittedError
+    fitted = getattr(model, "model_", model)
+    if isinstance(fitted, Model):
+        names: Sequence[str] = fitted.feature_names
+        return names, engine_model(model, "plot_importances").importances(kind, X, y)
+    if kind != "permutation" or X is None or y is None:
+        raise TypeError(
+            f"plot_importances(kind={kind!r}) was asked of a {type(model).__name__}, which is no "
+            'single model of trees. Use plot_importances(model, kind="permutation", X=X, y=y).'
+        )
+    X, y, _ = split_target(X, y)
+    return column_labels(model, X), permutation_importances(model, X, y).mean(axis=0)
