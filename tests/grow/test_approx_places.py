@@ -13,13 +13,13 @@ PER_ROUND, PER_NODE = _core.Candidates.per_round, _core.Candidates.per_node
 PARTS = ([1.0], [1.0, 1.0], [0.0, 5.0, 1.0, 0.0, 11.0])
 
 
-def problem(n, outputs=1):
-    """Return columns, edges and gradients; some rows have neither gradient nor hessian."""
-    rng = np.random.default_rng(n + outputs)
+def problem(n, outputs=1, *, nothing=0.05, seed=0):
+    """Return codes and gradients; a share of the rows has neither gradient nor hessian."""
+    rng = np.random.default_rng(n + outputs + seed)
     matrix = np.c_[random_values(rng, n, missing=0.1), rng.integers(0, 9, n)]
     g, h = random_gradients(rng, matrix, outputs)
-    nothing = rng.random(n) < 0.05
-    g[nothing] = h[nothing] = 0.0
+    empty = rng.random(n) < nothing
+    g[empty] = h[empty] = 0.0
     columns = _core.Columns(n)
     columns.add_matrix(matrix)
     edges = [*_core.quantiles(columns, None, None, 65535, 1)[:-1], np.arange(0.5, 8)]
@@ -81,6 +81,26 @@ def test_same_trees(candidates, n, outputs, sampled, tree, tmp_path):
     for one in found:
         for name, array in expected.items():
             np.testing.assert_array_equal(array, one[name], err_msg=name)
+
+
+@pytest.mark.parametrize("candidates", [PER_ROUND, PER_NODE])
+@pytest.mark.parametrize("least", [1, 3])
+def test_rows_without_weight_in_small_nodes(candidates, least, tmp_path):
+    """Values, levels and missing values of such rows alone are the same in rows and in sums."""
+    for seed in range(40):
+        codes, gradients = problem(20 + 7 * seed, nothing=0.6, seed=seed)
+        params = params_of(
+            candidates,
+            sketch_eps=[0.3, 0.1, 0.02][seed % 3],
+            min_child_weight=0.0,
+            min_samples_leaf=least,
+            min_cat_weight=0.0,
+            cat_smooth=0.0,
+        )
+        expected = grown(codes, gradients, params, sample=None)
+        found = grown(in_file(codes, tmp_path, 64), gradients, params, sample=None)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(array, found[name], err_msg=f"{name}, seed {seed}")
 
 
 @pytest.mark.parametrize("candidates", [PER_ROUND, PER_NODE])

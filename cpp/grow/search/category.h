@@ -180,9 +180,10 @@ FeatureSplit best_of_levels(const GainParams& p, std::uint32_t missing, const st
 }
 
 // Appends a level unless its rows have zero weight.
-inline void add_level(std::uint32_t code, const std::int64_t* sums, int channels,
+inline void add_level(const GainParams& p, std::uint32_t code, const std::int64_t* sums,
                       LevelSums& levels) {
-  if (!any_nonzero(sums, channels)) return;
+  if (!any_nonzero(sums, telling_channels(p))) return;
+  const int channels = p.channels;
   put(levels.seen, code, true);
   levels.codes[levels.n] = code;
   std::int64_t* own = levels.sums.data() + levels.n * static_cast<std::size_t>(channels);
@@ -196,9 +197,8 @@ FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std
                       SplitScratch& scratch) {
   scratch.levels.clear();
   for (std::size_t code = 0; code < n_bins + (has_missing ? 1 : 0); ++code)
-    add_level(static_cast<std::uint32_t>(code),
-              feature_hist + code * static_cast<std::size_t>(p.channels), p.channels,
-              scratch.levels);
+    add_level(p, static_cast<std::uint32_t>(code),
+              feature_hist + code * static_cast<std::size_t>(p.channels), scratch.levels);
   return best_of_levels(p, static_cast<std::uint32_t>(n_bins), totals, floor, scratch);
 }
 
@@ -214,7 +214,7 @@ FeatureSplit find_set_listed(const GainParams& p, std::size_t n_codes, std::uint
       const std::int64_t* at = scratch.prefix.data() + c * scratch.stride + i;
       own[c] = at[0] - (i == 0 ? 0 : at[-1]);
     }
-    add_level(scratch.bins[i], own, p.channels, scratch.levels);
+    add_level(p, scratch.bins[i], own, scratch.levels);
   }
   return best_of_levels(p, n_bins, totals, floor, scratch);
 }

@@ -192,6 +192,12 @@ bool any_nonzero(const std::int64_t* values, int n) {
   return false;
 }
 
+// Channels that tell whether rows are there for the split. Counts that only thinning needs do not:
+// rows of zero sums are overlooked as they are without counts, where rows are sorted.
+int telling_channels(const GainParams& p) {
+  return p.apart >= 0 && p.min_count <= 1 ? p.outputs : p.channels;
+}
+
 // Prefix sums of every channels-th number, four at a time: only one addition depends on the
 // previous group.
 void prefix_sums(const std::int64_t* values, std::size_t n, std::size_t channels,
@@ -233,7 +239,7 @@ FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, s
     for (std::size_t c = 0; c < channels; ++c)
       prefix_sums(feature_hist + c, n_bins, channels, scratch.prefix.data() + c * scratch.stride);
   const std::int64_t* missing = feature_hist + n_bins * channels;
-  if (!has_missing || !any_nonzero(missing, p.channels)) missing = nullptr;
+  if (!has_missing || !any_nonzero(missing, telling_channels(p))) missing = nullptr;
   if (p.apart < 0) return best_of_prefix(p, n_bins, totals, missing, floor, scratch);
   const std::size_t n_entries = keep_counted(feature_hist, n_bins, channels, scratch);
   if (n_entries == 0) return {};
