@@ -31,6 +31,8 @@ __all__ = [
     "split_target",
 ]
 
+_LARGEST_OFFSET = 1e100  # sums with scores and their squares stay finite
+
 
 def feature_indices(
     features: Iterable[object],
@@ -269,9 +271,9 @@ def offset_values(
     """
     try:
         if len(names) > 1:
-            array = np.stack([np.asarray(vector(one), np.float64) for one in cast(Any, offset)], -1)
+            array = np.stack([_floats(one) for one in cast(Any, offset)], -1)
         else:
-            array = np.asarray(vector(offset), np.float64)
+            array = _floats(offset)
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"{argument} must be numbers, one for each row, but {error}. Pass floats."
@@ -285,16 +287,26 @@ def offset_values(
             f"{argument} has the shape {array.shape}, but X has {n_rows} rows. Pass one value for "
             "each row, or for K classes an array of shape (n_rows, K)."
         )
-    bad = ~np.isfinite(array).all(axis=1)
+    bad = ~(np.abs(array) <= _LARGEST_OFFSET).all(axis=1)  # so is NaN
     if bad.any():
         row = int(bad.argmax())
         shown = f"{argument} {', '.join(map(repr, names))}" if names else argument
         raise ValueError(
-            f"{shown} has {int(bad.sum())} rows that are NaN or infinite, the first "
-            f"{array[row].tolist()} in row {row}. An offset is added to the raw scores: pass "
-            "finite numbers, 0 for rows without one."
+            f"{shown} has {int(bad.sum())} rows that are NaN, infinite or beyond "
+            f"{_LARGEST_OFFSET:g} in size, the first {array[row].tolist()} in row {row}. An offset "
+            "is added to the raw scores: pass finite numbers, 0 for rows without one."
         )
     return np.ascontiguousarray(array)
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    """Return numbers as float64, with NaN for masked ones."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    array = vector(values)
+    if array.dtype.kind == "c":
+        raise ValueError("complex numbers are not allowed")
+    return np.asarray(array, np.float64)
 
 
 def names_of(X: Any) -> list[Any] | None:

@@ -294,6 +294,9 @@ def test_checkpoint_knows_the_offset(tmp_path):
 REFUSED = {
     "not finite": ({"offset": np.where(np.arange(N) == 7, np.nan, 0.0)}, "in row 7"),
     "infinite": ({"offset": np.where(np.arange(N) == 9, np.inf, 0.0)}, "in row 9"),
+    "masked": ({"offset": np.ma.masked_array(OFFSET, np.arange(N) == 5)}, "in row 5"),
+    "complex": ({"offset": OFFSET + 1j}, "complex numbers are not allowed"),
+    "huge": ({"offset": np.where(np.arange(N) == 3, 1e300, 0.0)}, "beyond 1e.100 in size"),
     "too short": ({"offset": OFFSET[:-1]}, rf"shape \({N - 1}, 1\), but X has {N} rows"),
     "too wide": ({"offset": OFFSETS}, "3 values a row, but there are 1 raw scores"),
     "strings": ({"offset": np.array(["x"] * N)}, "offset must be numbers"),
