@@ -11,6 +11,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 import arboost
+from arboost.cli import row_record
 from arboost.cli.models import MODELS
 from arboost.cli.row_record import SPLIT, RowRecord, RowSample, row_hashes
 from support.command_line import run, run_quietly
@@ -101,6 +102,15 @@ def test_the_next_line_of_train(here):
     assert json.loads(result.out)["rows"] == N_ROWS // 5
     page = (here / "report.html").read_text(encoding="utf-8")
     assert "120 held-out rows of 600" in page
+
+
+def test_large_tables_are_scored_in_part(here, monkeypatch):
+    monkeypatch.setattr(row_record, "_MOST_HELD_OUT", 50)
+    monkeypatch.setattr(row_record, "_MOST_TRAINED", 50)
+    assert run("train", "t.parquet", "-t", "price", "-o", "p.arb", "-q").code == 0
+    found, err = _evaluated("p.arb", "t.parquet", "--held-out")
+    assert found["rows"] == 50
+    assert "t.parquet: 50 held-out rows of 600, of 120 that were held out" in err
 
 
 def test_trained_rows_are_named(here):

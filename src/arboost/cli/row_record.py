@@ -398,7 +398,7 @@ def choose_rows(
     with console.phase(f"finding the rows of the training in {loaded.label}"):
         hashes = row_hashes(table, names)
     if held_out:
-        return _held_out(record, loaded, hashes)
+        return _held_out(console, record, loaded, hashes)
     share = record.trained_share(hashes)
     if share <= _CHANCE + 2 * record.repeated:
         return ChosenRows(loaded)
@@ -412,7 +412,7 @@ def choose_rows(
     return ChosenRows(loaded, share, f"{note[0].upper()}{note[1:]}.")
 
 
-def _held_out(record: RowRecord, loaded: Loaded, hashes: Hashes) -> ChosenRows:
+def _held_out(console: Console, record: RowRecord, loaded: Loaded, hashes: Hashes) -> ChosenRows:
     import pyarrow
 
     mask = record.held_out.has(hashes)
@@ -429,4 +429,6 @@ def _held_out(record: RowRecord, loaded: Loaded, hashes: Hashes) -> ChosenRows:
     whole = record.held_out.n_rows
     known = f", of {whole:,} that were held out" if whole > n_found else ""
     note = f"{n_found:,} held-out rows of {loaded.table.num_rows:,}{known}"
+    if known:
+        console.say(f"{loaded.label}: {note}")
     return ChosenRows(chosen, 0.0, f"The rows are {note}.")
