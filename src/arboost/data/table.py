@@ -256,7 +256,7 @@ def _read(X: object, schema: Schema | None) -> RawTable:
 def _check_keys(rows: Sequence[Mapping[Any, Any]], schema: Schema) -> None:
     """Raise SchemaError where one of several dicts lacks a key of fit that others have."""
     keys = [set(map(str, row)) for row in rows]
-    lacking = set(schema.columns or ()) & set().union(*keys) - set.intersection(*keys)
+    lacking = set(schema.columns or ()) & set().union(*keys) - keys[0].intersection(*keys)
     if lacking:
         name = min(lacking)
         at = next(place for place, given in enumerate(keys) if name not in given)

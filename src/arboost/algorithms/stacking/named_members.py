@@ -271,7 +271,7 @@ def check_routed(fit_params: Mapping[str, Any]) -> None:
         )
 
 
-def read_training(X: object, y: object, **values: object) -> tuple[Any, Schema | None, object]:
+def read_training(X: object, y: object, **values: Any) -> tuple[Any, Schema | None, object]:
     """Return X in the form that members get, its columns (None for a list of texts), and y.
 
     `values` are other values of the rows, which are to be in the order of X.

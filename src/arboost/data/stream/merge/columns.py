@@ -8,7 +8,7 @@ own batches, and all of them join the parts of all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,7 +235,7 @@ class ColumnMerge:
         """Return a category as provisional level codes, -1 for missing."""
         known = self._levels.setdefault(i, core.LevelSet())
         if i in raw.texts:
-            codes = known.add_text(raw.texts[i])
+            codes: NDArray[Any] = known.add_text(raw.texts[i])
             self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
             levels, codes = number_levels(raw.columns.read(i), kinds.label(i))
