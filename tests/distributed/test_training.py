@@ -7,6 +7,7 @@ import pytest
 
 import arboost
 from arboost.distributed.training import TrainingListener, TrainingProgram, finish
+from arboost.params import auto
 from support.cluster_fits import FITS, estimator_of, expected_bytes, table_of
 from support.local_programs import Parts, run_program
 from support.streamed import features, frame, model_bytes
@@ -59,6 +60,20 @@ def test_same_model(name, partition, tmp_path):
 def test_losses(name, losses, tmp_path):
     model = fitted(name, PARTITIONS["three"], losses)
     assert model_bytes(model, tmp_path) == expected_bytes(name, tmp_path)
+
+
+@pytest.mark.parametrize("losses", [(), [(1, 0.6)]], ids=str)
+@pytest.mark.parametrize("partition", [PARTITIONS["three"], PARTITIONS["five, some empty"]])
+def test_second_look(partition, losses, tmp_path, monkeypatch):
+    """A search that looks twice: the first one ends after 18 rounds, the second after 47."""
+    monkeypatch.setattr(auto, "_FIRST_STEPS", 8.0)
+    estimator = arboost.GradientBoostingClassifier(
+        preset="fast", max_depth=2, learning_rate=0.3, validation_split="time"
+    )
+    monkeypatch.setitem(FITS, "twice", ("two", estimator, {"weight": "weight"}))
+    model = fitted("twice", partition, losses)
+    assert model.n_iter_ == 47
+    assert model_bytes(model, tmp_path) == expected_bytes("twice", tmp_path)
 
 
 def test_callbacks(tmp_path):
