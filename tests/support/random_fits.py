@@ -180,7 +180,10 @@ def _target(rng: np.random.Generator, X: Any, *, classes: bool) -> np.ndarray:
     if classes:
         n_classes = int(rng.choice([1, 2, 2, 3, 6]))
         return np.digitize(signal, np.linspace(-0.7, 0.7, n_classes - 1))
-    kind = rng.integers(4)
+    kind = rng.integers(5)
+    if kind == 4:  # of heavy tails
+        is_huge = rng.random(len(dense)) < rng.choice([0.001, 0.1, 0.5])
+        return np.exp(signal) * np.where(is_huge, 10.0 ** rng.uniform(0, 30, len(dense)), 1.0)
     if kind == 0:
         return np.exp(signal) + 0.01  # above 0, for every loss
     if kind == 1:
@@ -191,8 +194,8 @@ def _target(rng: np.random.Generator, X: Any, *, classes: bool) -> np.ndarray:
 
 
 def _weight(rng: np.random.Generator, n: int) -> np.ndarray | None:
-    kind = rng.integers(6)
-    if kind > 2:
+    kind = rng.integers(8)
+    if kind > 3:
         return None
     weight = rng.uniform(0.1, 3.0, n)
     if kind == 1:
@@ -200,6 +203,8 @@ def _weight(rng: np.random.Generator, n: int) -> np.ndarray | None:
         weight[0] = 1.0
     if kind == 2:
         weight *= 10.0 ** rng.integers(-20, 20)
+    if kind == 3:
+        weight[rng.integers(n, size=2)] *= 10.0 ** rng.uniform(0, 40, 2)
     return weight
 
 
