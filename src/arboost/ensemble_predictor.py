@@ -15,6 +15,7 @@ from arboost.data.schema import Schema
 from arboost.explain.ensemble_shap import ensemble_expected_value, ensemble_shap_values
 from arboost.formats.ensemble_file import ensemble_bytes
 from arboost.model.ensemble import Ensemble
+from arboost.model.predict import AsEstimator, decision
 from arboost.params.check import check
 from arboost.report.methods import report
 from arboost.write import remove_orphans, write_file
@@ -22,7 +23,7 @@ from arboost.write import remove_orphans, write_file
 __all__ = ["EnsemblePredictor"]
 
 
-class EnsemblePredictor:
+class EnsemblePredictor(AsEstimator):
     """A fitted ensemble of arboost's own models: the result of `load` for its file.
 
     Columns are matched by name as in ``fit``. `n_jobs` is the number of threads (None for all that
@@ -87,6 +88,15 @@ class EnsemblePredictor:
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
         return self._ensemble.probabilities(X, _threads(n_jobs))
+
+    def decision_function(  # type: ignore[override]  # no rounds, and no offset
+        self, X: object, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the raw scores of the final model of a stack of classifiers.
+
+        The shape is (n_rows,) for two classes, else (n_rows, n_classes).
+        """
+        return decision(self._ensemble.decision_scores(X, _threads(n_jobs)))
 
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None

@@ -31,6 +31,7 @@ from arboost.model.on_device import (
 )
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import (
+    AsEstimator,
     predictions,
     predictions_of_row,
     probabilities,
@@ -54,7 +55,7 @@ ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(PictureMethods, ExplainMethods, ExportMethods):
+class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
     """A fitted model: the result of `load`, and the attribute ``model_`` of estimators.
 
     Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are

@@ -39,6 +39,7 @@ OTHER = {
     "truncated",
     "validate",
 }
+OTHER |= {"score", "decision_function"}  # of each kind of estimators
 METHODS = [
     name
     for name, method in inspect.getmembers(Predictor, inspect.isfunction)

@@ -177,6 +177,17 @@ class Ensemble:
         shares[:, self.final.classes.astype(np.intp)] = probabilities(self.final, values)
         return shares
 
+    def decision_scores(self, X: object, n_threads: int) -> Floats:
+        """Return the raw scores of the final model of a stack of classifiers."""
+        final = self.final
+        has_shares = isinstance(final, Model) and final.link in ("share_of_two", "shares")
+        if self.classes is None or final is None or has_shares:
+            raise TypeError(
+                "decision_function is there for stacks of classifiers whose final estimator has "
+                "scores. Use predict, or predict_proba of a classifier."
+            )
+        return self._final_scores(read_raw(X, self.schema, "the ensemble"), n_threads)
+
     def _final_scores(self, raw: RawTable, n_threads: int) -> Floats:
         """Return the raw scores of the final model; without one, the columns."""
         columns = self.columns(raw, n_threads)

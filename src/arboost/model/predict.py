@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.cuda.devices import device_number
 from arboost.data.dataset import Dataset
-from arboost.data.feature_names import split_offset
+from arboost.data.feature_names import split_offset, split_target
 from arboost.data.table import Table, ingest
+from arboost.data.target import weights
 from arboost.model.links import LINKS
 from arboost.model.model import Model
 from arboost.model.on_device import (
@@ -39,6 +40,7 @@ from arboost.model.outputs import (
 )
 
 __all__ = [
+    "AsEstimator",
     "decision",
     "predictions",
     "predictions_of_row",
@@ -156,6 +158,69 @@ def staged_raw_scores(
         rounds = first // model.trees_per_round + 1
         staged = _mean(model, scores, rounds) if model.combine == "mean" else scores.copy()
         yield staged if added is None else staged + added
+
+
+class AsEstimator:
+    """Attributes and methods of fitted estimators of scikit-learn, for loaded models.
+
+    They need ``kind``, ``classes``, ``schema`` and ``predict``.
+    """
+
+    @property
+    def classes_(self: Any) -> Any:
+        """Class labels, as estimators have them; AttributeError for regression."""
+        if self.classes is None:
+            raise AttributeError("classes_ is there for classifiers only, but this is a regressor.")
+        return list(self.classes) if isinstance(self.classes, tuple) else self.classes
+
+    @property
+    def n_features_in_(self: Any) -> int:
+        """Number of columns of the table in fit."""
+        count: int = self.schema.n_columns
+        return count
+
+    @property
+    def feature_names_in_(self: Any) -> NDArray[Any]:
+        """Names of the columns in fit; AttributeError for a table without names."""
+        if self.schema.columns is None:
+            raise AttributeError("feature_names_in_ is not there: the table of fit had no names.")
+        return np.array(self.schema.columns, dtype=object)
+
+    def score(self: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> float:
+        """Return the accuracy of the labels, or R^2 of the values, as `score` of estimators.
+
+        y may name a column of X; `options` are those of `predict`.
+        """
+        features, y, _ = split_target(X, y)
+        predicted = self.predict(X if options.get("offset") else features, **options)
+        truth = np.asarray(y).reshape(predicted.shape)
+        weight = weights(sample_weight, len(predicted))
+        if self.kind == "classifier":
+            is_right = (predicted == truth).reshape(len(truth), -1).all(axis=1)
+            return float(np.average(is_right, weights=weight))
+        truth, predicted = (
+            np.asarray(one, float).reshape(len(y), -1) for one in (truth, predicted)
+        )
+        mean = np.average(truth, axis=0, weights=weight)
+        error, spread = (
+            np.average((truth - other) ** 2, axis=0, weights=weight) for other in (predicted, mean)
+        )
+        shares = np.where(error == 0.0, 0.0, 1.0)  # of a constant truth: R^2 is 0, or 1 if exact
+        np.divide(error, spread, out=shares, where=spread > 0.0)
+        return float(np.mean(1.0 - shares))
+
+    def decision_function(self: Any, X: object, **options: Any) -> NDArray[np.float64]:
+        """Return the raw scores of a classifier, as `decision_function` of estimators.
+
+        The shape is (n_rows,) for two classes, else (n_rows, n_classes); `options` are those of
+        `predict_raw`. Forests and trees have probabilities alone.
+        """
+        if self.kind != "classifier" or self.link in ("share_of_two", "shares"):
+            raise TypeError(
+                "decision_function is there for boosted classifiers only. Use predict, or "
+                "predict_proba of a classifier."
+            )
+        return decision(self.predict_raw(X, **options))
 
 
 def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
