@@ -38,6 +38,7 @@ OTHER = {
     "to",
     "truncated",
     "validate",
+    "with_provenance",
 }
 OTHER |= {"score", "decision_function"}  # of each kind of estimators
 METHODS = [

@@ -23,7 +23,7 @@ from arboost.model.outputs import require, validate_names, validate_outputs
 from arboost.params.check import check
 from arboost.params.kinds import is_number
 
-__all__ = ["COMBINATIONS", "Model", "checked_rounds", "provenance_of"]
+__all__ = ["COMBINATIONS", "Model", "checked_rounds", "provenance_of", "total_weight"]
 
 
 COMBINATIONS = ("sum", "median", "mean")
@@ -159,7 +159,7 @@ class Model:
         distributions = self.distributions
         forest, weights = self.forest.first(n_trees), self.tree_weights[:n_trees]
         if self.combine == "mean" and 0 < len(weights) < self.n_trees:
-            factor = n_trees / self.weight_of(rounds)
+            factor = n_trees / total_weight(self, rounds)
             forest, weights = replace(forest, value=factor * forest.value), factor * weights
         return replace(
             self,
@@ -167,21 +167,6 @@ class Model:
             tree_weights=weights,
             distributions=None if distributions is None else distributions.first(n_trees),
         )
-
-    def weight_of(self, rounds: int) -> float:
-        """Return the total weight of the first rounds of a mean; the divisor of their sum."""
-        if rounds in (0, self.n_rounds) or not len(self.tree_weights):
-            return float(max(rounds, 1))
-        return float(np.add.accumulate(self.tree_weights[:rounds])[-1])
-
-    def averaged(self) -> Self:
-        """Return the weighted mean of the trees of a weighted median."""
-        if not self.n_trees:
-            return replace(self, combine="mean")
-        weights = self.tree_weights * (self.n_trees / np.add.accumulate(self.tree_weights)[-1])
-        of_node = np.repeat(weights, np.diff(self.forest.tree_start))[:, np.newaxis]
-        forest = replace(self.forest, value=self.forest.value * of_node)
-        return replace(self, forest=forest, combine="mean", tree_weights=weights)
 
     def to(self, device: str) -> Self:
         """Return the model on another device: predictions and SHAP values are computed there.
@@ -253,6 +238,13 @@ class Model:
             require(np.all(weights[:1] > 0), "a first tree without weight")
         if has_weights and self.combine == "mean":
             require(abs(weights.mean() - 1.0) < _WEIGHT_ROUNDING, "weights whose mean is not 1")
+
+
+def total_weight(model: Model, rounds: int) -> float:
+    """Return the total weight of the first rounds of a mean, the divisor of their sum."""
+    if rounds in (0, model.n_rounds) or not len(model.tree_weights):
+        return float(max(rounds, 1))
+    return float(np.add.accumulate(model.tree_weights[:rounds])[-1])
 
 
 def checked_rounds(rounds: object, n_rounds: int) -> int:

@@ -21,7 +21,7 @@ from arboost.data.feature_names import split_offset, split_target
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
 from arboost.model.links import LINKS
-from arboost.model.model import Model
+from arboost.model.model import Model, total_weight
 from arboost.model.on_device import (
     combination,
     cuda_forest,
@@ -288,7 +288,7 @@ def _start(model: Model, table: Table) -> NDArray[np.float64]:
 
 
 def _mean(model: Model, sums: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
-    scores: NDArray[np.float64] = sums / model.weight_of(rounds)
+    scores: NDArray[np.float64] = sums / total_weight(model, rounds)
     scores += model.base_score
     return scores
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.random import RandomState
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
@@ -195,7 +197,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         if self.aggregation == "median" or not isinstance(model, Predictor):
             return model
         self._learners = model
-        return model.averaged()
+        return _averaged(model)
 
     def _engine_model(self, asked: str) -> Predictor:
         """Return the model; for a fit that continues it, the one with the learners' own values."""
@@ -206,3 +208,13 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         """Yield R^2, the result of `score`, after each round."""
         for values in self.staged_predict(X):
             yield r2_score(y, values, sample_weight=sample_weight)
+
+
+def _averaged(model: Predictor) -> Predictor:
+    """Return the weighted mean of the trees of a weighted median."""
+    if not model.n_trees:
+        return replace(model, combine="mean")
+    weights = model.tree_weights * (model.n_trees / np.add.accumulate(model.tree_weights)[-1])
+    of_node = np.repeat(weights, np.diff(model.forest.tree_start))[:, np.newaxis]
+    forest = replace(model.forest, value=model.forest.value * of_node)
+    return replace(model, forest=forest, combine="mean", tree_weights=weights)
