@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import arboost.compat.sklearn
 from arboost import (
     CustomLoss,
     Dataset,
@@ -156,7 +157,7 @@ def test_class_weights_that_vanish(X):
         {"sketch_eps": 0.5, "sketch_scope": "local"},
         {"sample_type": "weighted", "normalize_type": "forest"},
         {"validation_fraction": 0.5, "validation_split": "time"},
-        {"alpha": 0.5, "tweedie_power": 1.2},
+        {"alpha": 0.9, "tweedie_power": 1.2},
         {"boosting": "gradient", "reg_lambda": 0},
     ],
 )
@@ -292,3 +293,14 @@ def test_custom_loss_of_init_model(X, tmp_path):
     refused(other, X, y, "custom loss 'mine'", "'yours'", init_model=old)
     model = GradientBoostingRegressor(loss=LOSS, n_estimators=3).fit(X, y, init_model=old)
     assert model.n_iter_ == 5
+
+
+def test_alpha_of_a_loss_without_it(X):
+    y = X[:, 0]
+    words = ("alpha=0.5", "reg_alpha for the L1 penalty, which XGBoost calls alpha")
+    refused(GradientBoostingRegressor(alpha=0.5), X, y, *words)
+    refused(GradientBoostingRegressor(alpha=0.5, loss="poisson"), X, abs(y), *words)
+    for allowed in ({"alpha": 0.9}, {"alpha": 0.5, "loss": "quantile"}, {"loss": "huber"}):
+        GradientBoostingRegressor(n_estimators=1, **allowed).fit(X, y)
+    compat = arboost.compat.sklearn.GradientBoostingRegressor(n_estimators=1, alpha=0.5)
+    compat.fit(X, y)

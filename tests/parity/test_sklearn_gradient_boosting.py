@@ -124,7 +124,8 @@ def their_losses(name, loss, repetitions):
 def our_losses(name, loss, repetitions, method):
     settings = {"loss": loss, "boosting": "gradient", "tree_method": method, **SHAPE}
     if is_regression(loss):
-        model = GradientBoostingRegressor(alpha=ALPHA, **settings)
+        of_loss = {"alpha": ALPHA} if loss in ("huber", "quantile") else {}
+        model = GradientBoostingRegressor(**of_loss, **settings)
     else:
         model = GradientBoostingClassifier(**settings)
     return np.array([held_out(model, name, loss, seed) for seed in range(repetitions)])

@@ -22,6 +22,7 @@ from arboost.losses.base import Floats
 from arboost.losses.offset import start_from
 from arboost.model.outputs import CLASS_LINKS
 from arboost.params.auto import AUTO
+from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.params.shared import LEVELS
 
 __all__ = ["BoostingRecipe", "check_together", "make_loss", "make_recipe"]
@@ -119,6 +120,9 @@ class BoostingRecipe:
         return self.parallel_trees * len(self.tree_outputs)
 
 
+_LOSSES_OF_ALPHA = ("quantile", "huber")
+
+
 def check_together(params: dict[str, Any]) -> None:
     """Raise ValueError where parameters contradict each other, whatever the data; check the rate.
 
@@ -131,6 +135,14 @@ def check_together(params: dict[str, Any]) -> None:
     alpha, loss = params.get("alpha"), params["loss"]
     if isinstance(alpha, list) and loss != "quantile":
         _refuse("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
+    usual = BOOSTED_REGRESSOR["alpha"].default
+    if alpha not in (None, usual) and loss not in _LOSSES_OF_ALPHA:
+        reason = 'it is the quantile of loss="quantile" and the share of loss="huber"'
+        advice = (
+            "Use reg_alpha for the L1 penalty, which XGBoost calls alpha, or leave alpha at its "
+            f"default {usual!r}."
+        )
+        _refuse("alpha", alpha, reason, advice)
     stops_early = params["n_iter_no_change"] is not None or params["n_estimators"] == AUTO
     if params["tol"] > 0.0 and not stops_early:
         reason = "it is for early stopping, which n_iter_no_change=None leaves out"
