@@ -40,8 +40,9 @@ class DistributedFit:
         The current client by default; inside a task, that of the worker.
     workers : sequence, optional
         Addresses or names of the workers to use; by default all, but not more than partitions.
-    timeout : float, default=300
-        Seconds without a message after which a worker counts as lost.
+    timeout : float, default=60
+        Seconds without a sign of life after which a worker counts as lost, and ten times as many
+        without a message of its program.
     patience : float, default=5
         Seconds to wait for another worker after a loss. Without one, neighbours of the lost worker
         take its partitions.
@@ -76,7 +77,7 @@ class DistributedFit:
         client: Any = None,
         *,
         workers: Sequence[Any] | None = None,
-        timeout: float = 300,
+        timeout: float = 60,
         patience: float = 5,
         retries: int = 3,
         voting: int = 0,

@@ -41,9 +41,9 @@ class DistributedFit:
         blocks or files.
     cpus_per_worker : float, default=1
         CPUs that Ray reserves for each actor, and threads that it trains with.
-    timeout : float, default=300
-        Seconds without a message after which an actor counts as lost, and seconds that actors may
-        take to start.
+    timeout : float, default=60
+        Seconds without a sign of life after which an actor counts as lost, and ten times as many
+        without a message of its program; also the seconds that actors may take to start.
     retries : int, default=3
         Losses without progress in between after which the fit fails.
 
@@ -67,7 +67,7 @@ class DistributedFit:
         *,
         n_workers: int | None = None,
         cpus_per_worker: float = 1,
-        timeout: float = 300,
+        timeout: float = 60,
         retries: int = 3,
     ) -> None:
         if n_workers is not None and n_workers < 1:

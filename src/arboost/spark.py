@@ -67,8 +67,9 @@ class DistributedFit:
     n_workers : int, optional
         Number of tasks, at most one for each partition. By default as many as Spark runs at the
         same time. If there are more partitions, their rows are shuffled once into fewer.
-    timeout : float, default=300
-        Seconds without a message after which a task counts as lost.
+    timeout : float, default=60
+        Seconds without a sign of life after which a task counts as lost, and ten times as many
+        without a message of its program.
     retries : int, default=3
         Lost attempts after which another one is made.
 
@@ -89,7 +90,7 @@ class DistributedFit:
         estimator: Any,
         *,
         n_workers: int | None = None,
-        timeout: float = 300,
+        timeout: float = 60,
         retries: int = 3,
     ) -> None:
         if n_workers is not None and n_workers < 1:

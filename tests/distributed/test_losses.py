@@ -9,7 +9,6 @@ import textwrap
 import threading
 import time
 
-import dask
 import pytest
 
 from arboost.distributed.on_client import attempt
@@ -96,11 +95,12 @@ class Stop:
 
 def test_a_stopped_worker_is_replaced():
     program = Rounds()
-    # Dask restarts it, which takes five minutes by default, and computes its parts again.
-    soon = dask.config.set({"distributed.scheduler.worker-ttl": "3s"})
-    with soon, cluster_of(3) as client, Stop() as stop:
-        limits = Limits(timeout=6, patience=0)
+    # Dask finds out by itself after five minutes, and then computes its parts again.
+    with cluster_of(3) as client, Stop() as stop:
+        limits = Limits(timeout=3, patience=0)
         found = run(client, program, 6, stop.listener, limits=limits)
+        with pytest.raises(ProcessLookupError):  # nothing is left behind
+            os.kill(stop.pid, 0)
         assert found["total"] == program.expected(6)
         assert found["start"] >= 3
         wait_until_free(client, 5)

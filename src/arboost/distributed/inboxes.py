@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from arboost.distributed.reports import silence_of
 from arboost.errors import WorkerError
 from arboost.workers import Buffer
 
-__all__ = ["InboxTransport", "Inboxes"]
+__all__ = ["STALLED", "InboxTransport", "Inboxes"]
+
+STALLED = 10  # times the limit of signs of life: of messages, between which workers compute
 
 _SLICE = 1.0  # seconds after which a wait looks for other reasons to end
 
@@ -28,11 +31,14 @@ class Inboxes:
     size : int
         Number of workers.
     timeout : float
-        Seconds that `next` waits for a message.
+        Seconds without a sign of life of a worker after which `next` takes it for lost. A worker
+        that lives, but sends no message, is lost after `STALLED` times as long.
     name : callable
         Name of a worker in messages, by rank.
     look : callable, optional
         Called before each look at the end of the attempt, which it may call `end` for.
+    has_signs : bool
+        Whether `hear` is called by signs of life.
 
     Attributes
     ----------
@@ -50,6 +56,8 @@ class Inboxes:
         timeout: float,
         name: Callable[[int], str],
         look: Callable[[], None] = lambda: None,
+        *,
+        has_signs: bool = True,
     ) -> None:
         self.seconds = 0.0
         self.lost: dict[int, str] = {}
@@ -57,6 +65,11 @@ class Inboxes:
         self._timeout, self._name, self._look = timeout, name, look
         self._over: str | None = None  # reason for which the attempt is over
         self._queues: list[queue.SimpleQueue[Any]] = [queue.SimpleQueue() for _ in range(size)]
+        self._heard, self._has_signs = [0.0] * size, has_signs
+
+    def hear(self, rank: int) -> None:
+        """Take note of a sign of life of another worker."""
+        self._heard[rank] = time.perf_counter()
 
     def put(self, rank: int, message: Any) -> None:
         """Take a message of another worker."""
@@ -94,25 +107,35 @@ class Inboxes:
         """
         start = time.perf_counter()
         try:
-            return self._next(rank, start + self._timeout)
+            return self._next(rank, start)
         finally:
             self.seconds += time.perf_counter() - start
 
-    def _next(self, rank: int, deadline: float) -> Any:
+    def _next(self, rank: int, start: float) -> Any:
         while True:
-            left = deadline - time.perf_counter()
+            left, _ = self._left(rank, start)
             try:
                 message = self._queues[rank].get(timeout=max(0.0, min(left, _SLICE)))
             except queue.Empty:
                 self.check()
-                if left > _SLICE:
+                left, cause = self._left(rank, start)
+                if left > 0.0:
                     continue
-                self.lose(rank, f"it was silent for {self._timeout:g} seconds")
+                self.lose(rank, cause)
                 self._stop()
             if message is None:
                 self.end(f"{self._name(rank)} has ended before this worker.")
                 self._stop()
             return message
+
+    def _left(self, rank: int, start: float) -> tuple[float, str]:
+        """Return the seconds after which a worker counts as lost, and the cause."""
+        now, patience = time.perf_counter(), STALLED * self._timeout
+        left = start + patience - now, f"it was silent for {patience:g} seconds"
+        if not self._has_signs:
+            return left
+        alive = max(start, self._heard[rank]) + self._timeout - now
+        return min(left, (alive, silence_of(self._timeout)))
 
     def _stop(self) -> None:
         self.has_raised = True
@@ -126,10 +149,12 @@ class InboxTransport:
     ----------
     rank, size : int
     timeout : float
-        Seconds that `receive` waits for a message.
+        As `Inboxes` takes it.
     name : callable
         Name of a worker in messages, by rank.
     look : callable, optional
+        As `Inboxes` takes it.
+    has_signs : bool
         As `Inboxes` takes it.
 
     Attributes
@@ -145,10 +170,12 @@ class InboxTransport:
         timeout: float,
         name: Callable[[int], str],
         look: Callable[[], None] = lambda: None,
+        *,
+        has_signs: bool = True,
     ) -> None:
         self.rank, self.size = rank, size
         self.n_bytes = self.n_messages = 0
-        self._inboxes = Inboxes(size, timeout, name, look)
+        self._inboxes = Inboxes(size, timeout, name, look, has_signs=has_signs)
 
     @property
     def seconds(self) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from arboost.distributed.program import Interrupted
 
-__all__ = ["Done", "Failed", "Lost", "News", "Outcome"]
+__all__ = ["Done", "Failed", "Lost", "News", "Outcome", "silence_of"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,22 @@ Outcome = Done | Failed | Interrupted
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker that does not answer, or whose program does not end."""
+    """A worker that does not answer, or whose program does not end.
+
+    Attributes
+    ----------
+    cause : str
+    is_silent : bool
+        Whether its process answers nothing, and may be suspended.
+    """
 
     cause: str
+    is_silent: bool = False
+
+
+def silence_of(timeout: float) -> str:
+    """Return the cause of the loss of a worker that gave no sign of life within the limit."""
+    return f"it did not answer for {timeout:g} seconds ({timeout=:g})"
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ def read_training(X: object, y: object, **values: Any) -> tuple[Any, Schema | No
         )
     if _is_one_dimensional(X):
         return X, None, y
-    table, y = training_table(X, y, **values)
+    table, y = training_table(X, y, None, **values)
     return table.X, table.schema, y
 
 

@@ -57,9 +57,7 @@ def learn_levels(
     return LearnedColumn(levels, _sparse_levels(n_rows, levels, rows, values, fill))
 
 
-def number_levels(
-    values: NDArray[np.float64], label: str
-) -> tuple[Levels, NDArray[np.integer[Any]]]:
+def number_levels(values: NDArray[np.float64], label: str) -> tuple[Levels, NDArray[np.int32]]:
     """Return the levels of a category of numbers, and the code of each value, -1 for missing.
 
     Raise ValueError for numbers that as integers could be several, which would become one level.

@@ -8,10 +8,10 @@ import time
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
-from arboost.distributed.on_client.calls import Calls, UnreachableError
+from arboost.distributed.on_client.calls import Calls, SilentError, UnreachableError
 from arboost.distributed.on_client.crew import Crew, TableOfParts
 from arboost.distributed.records import Done, News, Orders, Outcome, Place, TableParts
-from arboost.distributed.reports import Lost
+from arboost.distributed.reports import Lost, silence_of
 
 __all__ = ["ClientAttempt"]
 
@@ -117,7 +117,10 @@ class ClientAttempt:
             now = time.monotonic()
             for rank in (watchers[task] for task in pending):
                 if now - max(start, self._heard.get(rank, start)) > _ANSWER:
-                    outcomes[rank] = Lost(f"it did not answer for {_ANSWER:g} seconds")
+                    silence = (
+                        f"it did not answer for {now - self._heard.get(rank, start):.0f} seconds"
+                    )
+                    outcomes[rank] = Lost(silence, is_silent=True)
                 elif now - start > max(limit, _ANSWER):
                     outcomes[rank] = Lost(f"its program did not end within {limit:g} seconds")
         return outcomes
@@ -174,7 +177,7 @@ class ClientAttempt:
         try:
             await calling
         except UnreachableError as error:
-            return rank, Lost(str(error))
+            return rank, Lost(str(error), isinstance(error, SilentError))
         return rank, None
 
     async def _watch(self, rank: int, timeout: float) -> Outcome | Lost:
@@ -192,6 +195,8 @@ class ClientAttempt:
                     _LONG if rank == 0 or self._is_ending.is_set() else 0.0,
                     limit=timeout + _LONG,
                 )
+            except SilentError:
+                return Lost(silence_of(timeout), is_silent=True)
             except UnreachableError as error:
                 tries += 1
                 if tries >= _TRIES or address not in await self._calls.workers():

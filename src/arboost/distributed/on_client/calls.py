@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from arboost.distributed.on_worker.dask_session import open_post
@@ -15,14 +15,19 @@ from arboost.distributed.on_worker.dask_transport import cause_of
 from arboost.distributed.records import CALL, dumps, loads
 from arboost.errors import WorkerError
 
-__all__ = ["Calls", "UnreachableError"]
+__all__ = ["Calls", "SilentError", "UnreachableError"]
 
 _LOOK = 1.0  # seconds after which a worker that has not answered is looked for
+_RESTART = 20.0  # seconds that the end of a suspended process may take
 _SCHEDULER = 60.0  # seconds that the scheduler may take for an answer
 
 
 class UnreachableError(Exception):
     """A worker did not answer; the message is the cause."""
+
+
+class SilentError(UnreachableError):
+    """A worker that is still in the cluster did not answer in time."""
 
 
 class Calls:
@@ -60,6 +65,22 @@ class Calls:
         message = {"op": "run", "function": dumps(open_post), "args": b"", "kwargs": b""}
         await self._broadcast(address, message, limit)
 
+    async def restart(self, addresses: Sequence[str]) -> None:
+        """Have Dask end the processes of workers that do not answer, and start new ones.
+
+        Until it has found out by itself, after five minutes, nobody else computes their parts.
+        """
+        if addresses:
+            await self._asked(
+                self.client.scheduler.restart_workers(
+                    workers=list(addresses),
+                    timeout=_RESTART,
+                    wait_for_workers=False,
+                    on_error="return",
+                    stimulus_id=f"arboost-restart-{time.time()}",
+                )
+            )
+
     async def workers(self) -> dict[str, Any]:
         """Return the workers of the cluster by address, with their names."""
         identity = await self._asked(self.client.scheduler.identity())
@@ -80,7 +101,7 @@ class Calls:
             while not (await asyncio.wait([calling], timeout=min(limit, _LOOK)))[0]:
                 await self._find(address)
                 if time.monotonic() > deadline:
-                    raise UnreachableError(f"it did not answer for {limit:g} seconds")
+                    raise SilentError(f"it did not answer for {limit:g} seconds")
             reply = (await self._asked(calling))[address]
         finally:
             calling.cancel()

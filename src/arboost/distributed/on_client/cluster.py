@@ -53,7 +53,7 @@ class Limits:
         Losses without progress in between after which the fit fails.
     """
 
-    timeout: float = 300.0
+    timeout: float = 60.0
     patience: float = 5.0
     retries: int = 3
 
@@ -189,6 +189,7 @@ class ClientFit:
             self._count(crew, lost, outcomes, None if newest is None else newest[1])
             old = crew.addresses
             try:
+                await self._calls.restart(_silent(old, outcomes))
                 crew = await recruiter.next(crew, sorted(lost))
                 await computed(self._calls.client, given, self._limits.timeout)
             except WorkerError as error:
@@ -253,3 +254,9 @@ class ClientFit:
         with contextlib.suppress(WorkerError):
             here = await self._calls.workers()
             await asyncio.gather(*(release(one) for one in self._used if one in here))
+
+
+def _silent(addresses: Sequence[str], outcomes: Mapping[int, Outcome | Lost]) -> list[str]:
+    """Return the addresses of the workers that answer nothing."""
+    lost = {rank for rank, one in outcomes.items() if isinstance(one, Lost) and one.is_silent}
+    return [addresses[rank] for rank in sorted(lost)]

@@ -14,7 +14,7 @@ import os
 import pickle
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
 
@@ -32,6 +32,14 @@ CONTROL = "control"  # concurrency group of the driver's calls
 _N_CONTROL = 4  # threads: a call that waits for news does not delay the others
 
 
+class Whereabouts(NamedTuple):
+    """The process of an actor: address and number of its node, and number of the process."""
+
+    address: str
+    node: str
+    pid: int
+
+
 class FitWorker:
     """A worker of a fit."""
 
@@ -40,9 +48,10 @@ class FitWorker:
         self._best: tuple[int, object] | None = None
         self._attempt: ActorAttempt | None = None
 
-    def where(self) -> str:
-        """Return the name of this actor's process."""
-        return f"{ray.util.get_node_ip_address()}, process {os.getpid()}"
+    def where(self) -> Whereabouts:
+        """Return the process of this actor."""
+        node = ray.get_runtime_context().get_node_id()
+        return Whereabouts(ray.util.get_node_ip_address(), node, os.getpid())
 
     def prepare(self, orders: Orders) -> int | None:
         """Make the place of this actor in an attempt, so that others can send to it.

@@ -39,7 +39,7 @@ class Room:
 
     n_workers: int
     cpus_per_worker: float = 1
-    timeout: float = 300.0
+    timeout: float = 60.0
     retries: int = 3
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import signal
 import time
 from collections.abc import Iterable
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from arboost.distributed.on_ray.actor import CONTROL, actor_class
+from arboost.distributed.on_ray.actor import CONTROL, Whereabouts, actor_class
 from arboost.distributed.reports import Lost
 from arboost.errors import WorkerError
 
@@ -18,6 +22,7 @@ __all__ = ["Crew", "cause_of", "n_that_fit"]
 
 _SETTLED = 2.0  # seconds after which Ray knows all CPUs that tasks and actors have given back
 _LOOK = 0.1
+_END = 10.0  # seconds that the end of a process may take
 _CAUSE = re.compile(r"The actor is dead because (.+?\.)(?: |$)", re.DOTALL)
 
 
@@ -36,6 +41,8 @@ class Crew:
     def __init__(self, size: int, n_cpus: float, timeout: float) -> None:
         self.actors: list[Any] = [None] * size
         self.names = [f"Worker {rank}" for rank in range(size)]
+        self.hanging: set[int] = set()  # ranks of actors that do not answer
+        self._places: dict[int, Whereabouts] = {}
         self._n_cpus, self._timeout = n_cpus, timeout
         self._class = actor_class()
 
@@ -71,7 +78,9 @@ class Crew:
         for reference in ready:
             rank = started[reference]
             try:
-                self.names[rank] = f"Worker {rank} at {ray.get(reference, timeout=self._timeout)}"
+                place: Whereabouts = ray.get(reference, timeout=self._timeout)
+                self._places[rank] = place
+                self.names[rank] = f"Worker {rank} at {place.address}, process {place.pid}"
             except RayError as error:
                 lost[rank] = Lost(cause_of(error))
         if late:
@@ -92,6 +101,10 @@ class Crew:
         if self.actors[rank] is not None:
             ray.kill(self.actors[rank])
             self.actors[rank] = None
+            if rank in self.hanging and rank in self._places:
+                _end_process(self._places[rank])
+        self.hanging.discard(rank)
+        self._places.pop(rank, None)
 
     def _no_room(self, n_late: int) -> str:
         free = ray.available_resources().get("CPU", 0)
@@ -100,6 +113,19 @@ class Crew:
             f"needs {self._n_cpus:g} CPUs, and the cluster has {free:g} left. Pass a smaller "
             "n_workers or cpus_per_worker, or a larger timeout."
         )
+
+
+def _end_process(place: Whereabouts) -> None:
+    """End the process of an actor from its node: Ray asks the process, which may be stopped."""
+    strategy = NodeAffinitySchedulingStrategy(place.node, soft=False)
+    ending = ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=strategy)(_kill_process)
+    with contextlib.suppress(RayError):  # the node is lost, too
+        ray.get(ending.remote(place.pid), timeout=_END)
+
+
+def _kill_process(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def n_that_fit(n_cpus: float) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
 from ray.exceptions import RayError
@@ -17,16 +17,24 @@ from ray.exceptions import RayError
 from arboost.distributed.on_ray.crew import Crew, cause_of
 from arboost.distributed.on_ray.orders import Orders, TableBlocks, dumps
 from arboost.distributed.program import Listener
-from arboost.distributed.reports import Done, Lost, News, Outcome
+from arboost.distributed.reports import Done, Lost, News, Outcome, silence_of
 
 __all__ = ["DriverAttempt"]
 
 _PATIENCE = 2.0  # seconds that rank 0 may hold a call until it has news
 _ANSWER = 10.0  # seconds that an actor may take to answer once a program has ended
 _SLICE = 0.5  # seconds between looks at the clock
+_TOUCH = 2.0  # seconds between calls to the other ranks
 _PAUSE = 0.1  # seconds after a call that failed
 
 Outcomes = dict[int, Outcome | Lost]
+
+
+class _Asked(NamedTuple):
+    """A call to a rank, and its time."""
+
+    answer: Any
+    time: float
 
 
 class DriverAttempt:
@@ -44,6 +52,7 @@ class DriverAttempt:
     def __init__(self, crew: Crew, number: int, listener: Listener, timeout: float) -> None:
         self._crew, self._number, self._listener = crew, number, listener
         self._timeout, self._heard = timeout, 0.0
+        self._asked: dict[int, _Asked] = {}  # for a sign of life, by rank
         self._outcomes: Outcomes = {}
         self._runs: dict[Any, int] = {}  # references of outcomes that are not there yet -> ranks
 
@@ -99,7 +108,22 @@ class DriverAttempt:
                 self._end(ready[0])
                 if rank == 0 or not isinstance(self._outcomes[rank], Done):
                     return
-        self._lose(0, f"it did not answer for {self._timeout:g} seconds")
+            if self._has_silent_rank():
+                return
+        self._lose(0, silence_of(self._timeout))
+
+    def _has_silent_rank(self) -> bool:
+        """Ask the other ranks for a sign of life; whether one of them is lost without it."""
+        now = time.monotonic()
+        for rank in sorted({*self._runs.values()} - {0}):
+            asked = self._asked.get(rank)
+            if asked is not None and not ray.wait([asked.answer], timeout=0)[0]:
+                if now - asked.time > self._timeout:
+                    self._lose(rank, silence_of(self._timeout))
+                    return True
+            elif asked is None or now - asked.time > _TOUCH:
+                self._asked[rank] = _Asked(self._crew.call(rank, "where"), now)
+        return False
 
     def _ask_news(self, answer: tuple[int, bytes] | None) -> Any:
         return self._crew.call(0, "watch", self._number, answer, _PATIENCE)
@@ -145,7 +169,7 @@ class DriverAttempt:
             try:
                 answers[calls[reference]] = ray.get(reference, timeout=limit)
             except RayError as error:
-                self._lose(calls[reference], cause_of(error))
+                self._lose(calls[reference], cause_of(error), is_hanging=False)
         return answers
 
     def _last_ends(self, limit: float) -> None:
@@ -168,6 +192,8 @@ class DriverAttempt:
         self._show(news)
         self._outcomes[rank] = news.outcome or Lost("it has given the attempt up")
 
-    def _lose(self, rank: int, cause: str) -> None:
+    def _lose(self, rank: int, cause: str, *, is_hanging: bool = True) -> None:
         self._outcomes[rank] = Lost(cause)
+        if is_hanging:
+            self._crew.hanging.add(rank)
         self._runs = {run: other for run, other in self._runs.items() if other != rank}

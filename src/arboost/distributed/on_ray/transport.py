@@ -33,7 +33,9 @@ class RayTransport(InboxTransport):
 
     def __init__(self, orders: Orders) -> None:
         names = orders.names
-        super().__init__(orders.rank, len(names), orders.timeout, lambda rank: names[rank])
+        super().__init__(
+            orders.rank, len(names), orders.timeout, lambda rank: names[rank], has_signs=False
+        )
         self._attempt = orders.attempt
         self._pushes = [
             actor.push.options(num_returns=0, concurrency_group=MESSAGES) for actor in orders.actors

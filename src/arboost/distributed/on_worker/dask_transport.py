@@ -31,6 +31,7 @@ STREAM = "arboost-stream"  # name of the handler that reads a connection
 
 _OUT_OF_BAND = 1 << 14  # bytes from which on a message is a frame of its own, which nobody copies
 _FLUSH = 2.0  # seconds that the last messages of an attempt may take
+_SIGNS = 4  # signs of life within the time limit
 _CLOSED = (Status.closing, Status.closed, Status.failed, Status.stopping, Status.stopped)
 
 
@@ -45,7 +46,7 @@ class DaskTransport(InboxTransport):
         Or another object with its attributes `loop`, `status` and `connection_args`.
     place : Place
     timeout : float
-        Seconds that `receive` waits for a message.
+        As `Inboxes` takes it.
     """
 
     def __init__(self, worker: Any, place: Place, timeout: float) -> None:
@@ -53,7 +54,9 @@ class DaskTransport(InboxTransport):
         self._worker, self._place = worker, place
         self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
         self._links = {
-            rank: _Link(worker, place, rank) for rank in range(self.size) if rank != self.rank
+            rank: _Link(worker, place, rank, timeout / _SIGNS)
+            for rank in range(self.size)
+            if rank != self.rank
         }
         self._is_waking = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -88,7 +91,8 @@ class DaskTransport(InboxTransport):
 
     def deliver(self, rank: int, items: Any) -> bool:
         """Take messages of another worker; return whether they were its last. For the IO loop."""
-        for item in items:
+        self._inboxes.hear(rank)
+        for item in items:  # none in a sign of life
             if isinstance(item, dict):
                 if item["failed"] is not None:
                     self.end(f"{self._place.name(rank)} failed: {item['failed']}")
@@ -131,9 +135,13 @@ class DaskTransport(InboxTransport):
 
 
 class _Link:
-    """The connection to one other worker: messages in the outbox are written in their order."""
+    """The connection to one other worker: messages in the outbox are written in their order.
 
-    def __init__(self, worker: Any, place: Place, rank: int) -> None:
+    After `pause` seconds without one, a batch of no messages is a sign of life.
+    """
+
+    def __init__(self, worker: Any, place: Place, rank: int, pause: float) -> None:
+        self._pause = pause
         self.outbox: deque[Any] = deque()
         self.waiting = asyncio.Event()
         self._worker, self._place, self._rank = worker, place, rank
@@ -149,12 +157,12 @@ class _Link:
             await comm.write({"op": STREAM, "reply": False, **hello})
             is_last = False
             while not is_last:
-                await self.waiting.wait()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self.waiting.wait(), self._pause)
                 self.waiting.clear()
                 batch = [self.outbox.popleft() for _ in range(len(self.outbox))]
                 is_last = bool(batch) and isinstance(batch[-1], dict)
-                if batch:
-                    await comm.write([_packed(message) for message in batch], on_error="raise")
+                await comm.write([_packed(message) for message in batch], on_error="raise")
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(comm.close(), _FLUSH)
         finally:
