@@ -84,7 +84,9 @@ def test_learning_curves_of_sets_and_metrics(rng):
     )
     sets = [(frame, y > 5), (frame[::2], rng.permutation(y[::2]) > 5)]
     model.fit(frame, y > 5, eval_set=sets, eval_names=["train", "shuffled"])
-    panels = plots.plot_learning_curves(model)
+    first = plots.plot_learning_curves(model)
+    panels = first.figure.axes
+    assert first is panels[0]
     assert [panel.get_ylabel() for panel in panels] == ["log_loss", "auc"]
     for panel, metric in zip(panels, ["log_loss", "auc"], strict=True):
         train, shuffled, mark = drawn(panel).lines

@@ -29,7 +29,7 @@ _HEIGHT, _LEAST_HEIGHT = 2.6, 4.0  # inches of a panel, and of a figure
 _STYLES = ("-", "--", ":")
 
 
-def plot_learning_curves(model: Any, ax: Any = None) -> Any:
+def plot_learning_curves(model: Any, ax: Any = None) -> Axes:
     """Draw the metrics of a fit after each round, with a line for each evaluation set.
 
     A vertical line marks the best round of the first metric on the last evaluation set; its label
@@ -44,7 +44,9 @@ def plot_learning_curves(model: Any, ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib Axes, or a list of them for several metrics
+    matplotlib Axes
+        Of the first metric. Of several metrics, a new figure has the Axes of all in their order:
+        ``axes.figure.axes``.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def plot_learning_curves(model: Any, ax: Any = None) -> Any:
         panel.set_ylabel(label(metric))
         finish(panel, has_legend=panel is panels[0])
     panels[-1].set_xlabel("round")
-    return panels[0] if len(panels) == 1 else panels
+    return panels[0]
 
 
 def _curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int]:
