@@ -188,7 +188,7 @@ Owned<std::uint64_t> bound_keys(const Codes& codes) {
   if (codes.width == 4) throw std::invalid_argument("Ranks have no row keys.");
   std::vector<std::uint64_t> keys;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     keys = row_keys(codes);
   }
   return to_numpy(std::move(keys));
@@ -199,7 +199,7 @@ Owned<RowId> bound_mixed(const Vector<std::uint64_t>& keys,
   require(targets.shape(0) == keys.size(), "There are not as many targets as keys.");
   std::vector<RowId> rows;
   {
-    nb::gil_scoped_release nogil;
+    GilRelease nogil;
     rows =
         mixed_rows({keys.data(), keys.size()}, {targets.data(), targets.size()}, targets.shape(1));
   }

@@ -52,7 +52,7 @@ void grow_in_parts(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
   request.sample = self.sample.get();
   const PartTarget target{{y.data(), y.size()},
                           {weight ? weight->data() : nullptr, weight ? n : 0}};
-  nb::gil_scoped_release release;
+  GilRelease release;
   if (!self.part_gradients) {
     self.part_gradients = std::make_unique<Gradients>(n, width, width > 1);
     std::fill_n(self.part_gradients->pairs.data(), self.part_gradients->pairs.size(), FixedPair{});
@@ -121,7 +121,7 @@ void set_covers(TreeGrower& self, const Vector<double>& weight, const Sample* sa
   require(weight.shape(0) == self.n_training() &&
               (sample == nullptr || sample->size == self.grower.rows().n),
           "these weights do not fit the last tree");
-  nb::gil_scoped_release release;
+  GilRelease release;
   arboost::set_covers(self.grower, {weight.data(), weight.size()}, sample, self.trees);
 }
 
@@ -317,7 +317,7 @@ void bind_grow(nb::module_& m) {
       [](const Array<double, nb::ndim<2>>& y, const std::string& criterion) {
         TreeParams params;
         params.criterion = criterion_of(criterion);
-        nb::gil_scoped_release release;
+        GilRelease release;
         return y.shape(0) > 0 && needs_parts({y.data(), y.size()}, y.shape(1), params);
       },
       nb::arg("y"), nb::arg("criterion"),

@@ -95,13 +95,13 @@ def test_a_key_that_one_of_several_dicts_lacks():
     ids=["pandas", "pyarrow"],
 )
 def test_categories_that_float64_merges_are_refused(table):
-    with pytest.raises(ValueError, match=r"category 'id' of X holds numbers of 2\*\*53 or beyond"):
+    with pytest.raises(ValueError, match=r"category 'id' of X holds integers of 2\*\*53 or beyond"):
         DecisionTreeRegressor().fit(table, Y)
 
 
 def test_named_categories_that_float64_merges_are_refused():
     tree = DecisionTreeRegressor(categorical_features=[0])
-    with pytest.raises(ValueError, match=r"category 0 of X holds numbers of 2\*\*53"):
+    with pytest.raises(ValueError, match=r"category 0 of X holds integers of 2\*\*53"):
         tree.fit(HUGE[:, np.newaxis], Y)
     tree.fit(HUGE[:, np.newaxis] - 2**53, Y)
 

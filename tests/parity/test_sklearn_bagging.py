@@ -57,6 +57,7 @@ def theirs_of(monkeypatch):
         monkeypatch.setattr(ensemble._base, "_set_random_states", same_seeds)
         kind = getattr(ensemble, type(model).__name__)
         settings = model.get_params(deep=False) | {"random_state": Numbers(0), "verbose": 0}
+        settings.pop("voting", None)  # which scikit-learn has not
         return kind(**settings | {"n_jobs": 1}).fit(X, y, sample_weight=sample_weight)
 
     return fit

@@ -41,7 +41,7 @@ def start_from(loss: Loss, target: Target, offset: Floats | None) -> Floats:
     >>> start_from(make("squared_error"), target, np.array([[0.0], [4.0]]))
     array([1.5])
     >>> exposure = np.array([[1.0], [6.0]])
-    >>> start_from(make("poisson"), target, np.log(exposure)).round(12) + 0.0
+    >>> start_from(make("poisson"), target, core.log(exposure)).round(12) + 0.0
     array([0.])
     """
     if offset is None or isinstance(loss, FromFunctions):

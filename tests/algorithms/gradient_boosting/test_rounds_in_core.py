@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arboost import GradientBoostingClassifier, GradientBoostingRegressor
+from arboost import Checkpoint, GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.algorithms.gradient_boosting import rounds
 from arboost.algorithms.gradient_boosting.rounds import BoostingRounds
 from arboost.formats.model_file import to_bytes
@@ -107,9 +107,11 @@ def test_watched_rounds_come_one_by_one(watched, monkeypatch):
     assert calls_of(monkeypatch, **watched) == [1] * 6
 
 
-def test_rounds_with_a_checkpoint_come_one_by_one(tmp_path, monkeypatch):
-    given = {"fit": {"checkpoint": tmp_path / "state"}}
-    assert calls_of(monkeypatch, **given) == [1] * 6
+def test_rounds_with_a_checkpoint_of_each_come_one_by_one(tmp_path, monkeypatch):
+    every = Checkpoint(tmp_path / "every", every=1)
+    assert calls_of(monkeypatch, fit={"checkpoint": every}) == [1] * 6
+    by_time = {"fit": {"checkpoint": tmp_path / "state"}}
+    assert calls_of(monkeypatch, **by_time) == [6]
 
 
 @pytest.mark.parametrize(

@@ -49,25 +49,30 @@ def learn_levels(
         return _learn_text(raw, i, notes, date_format)
     stored = raw.columns.stored(i)
     if stored is None:
-        levels, codes = number_levels(raw.columns.read(i), raw.label(i))
+        levels, codes = number_levels(raw, i, raw.columns.read(i))
         return LearnedColumn(levels, level_column(n_rows, codes))
     rows, values, fill = stored
     numbers = values if len(rows) == n_rows else np.append(values, fill)
-    levels, _ = number_levels(numbers, raw.label(i))
+    levels, _ = number_levels(raw, i, numbers)
     return LearnedColumn(levels, _sparse_levels(n_rows, levels, rows, values, fill))
 
 
-def number_levels(values: NDArray[np.float64], label: str) -> tuple[Levels, NDArray[np.int32]]:
+def number_levels(
+    raw: RawTable, i: int, values: NDArray[np.float64]
+) -> tuple[Levels, NDArray[np.int32]]:
     """Return the levels of a category of numbers, and the code of each value, -1 for missing.
 
-    Raise ValueError for numbers that as integers could be several, which would become one level.
+    Raise ValueError for integers that float64 does not tell apart, which would become one level.
+    Levels of categorical types count as integers; columns of floats are what they are.
     """
     levels, codes = Levels.of_numbers(values)
     largest = np.abs(levels.values[np.isfinite(levels.values)]).max(initial=0.0)
-    if largest >= _FIRST_INEXACT:
+    if largest >= _FIRST_INEXACT and (
+        i in raw.categories or i in raw.inexact or i in raw.columns.inexact_columns()
+    ):
         raise ValueError(
-            f"The category {label} of X holds numbers of 2**53 or beyond, such as {largest:.0f}, "
-            "where float64 takes neighbouring integers for one level. Convert the column to "
+            f"The category {raw.label(i)} of X holds integers of 2**53 or beyond, such as "
+            f"{largest:.0f}, where float64 takes neighbours for one level. Convert the column to "
             "strings."
         )
     return levels, codes

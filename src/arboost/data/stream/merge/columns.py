@@ -238,7 +238,7 @@ class ColumnMerge:
             codes: NDArray[Any] = known.add_text(raw.texts[i])
             self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
-            levels, codes = number_levels(raw.columns.read(i), kinds.label(i))
+            levels, codes = number_levels(raw, i, raw.columns.read(i))
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
             codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
         _check_level_count(len(known), kinds.label(i))
