@@ -332,6 +332,11 @@ def test_frames_whose_names_are_numbers():
     frame = pd.DataFrame({0: rng.choice(["a", "b"], 40), 7: rng.normal(size=40)})
     stack = StackingRegressor([("trees", TREES_OF_NUMBERS)], TREES_OF_NUMBERS, passthrough=True)
     stack.fit(frame, frame[7] + 1)
+    names = ["stackingregressor_trees", "0", "7"]
+    assert list(stack.transform(frame).columns) == names
+    assert stack.get_feature_names_out().tolist() == names
+    frame.columns = range(2)  # as frames have them by default: no names
+    stack.fit(frame, frame[1] + 1)
     names = ["stackingregressor_trees", "x0", "x1"]
     assert list(stack.transform(frame).columns) == names
     assert stack.get_feature_names_out().tolist() == names

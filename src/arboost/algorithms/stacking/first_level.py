@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 
 from arboost.algorithms.members.answers import Classes
 from arboost.algorithms.members.tables import narwhals_frame
+from arboost.data.features.column_names import unique_names
 from arboost.data.messages import listing
 from arboost.data.scipy_sparse import is_sparse
 from arboost.training.splits import Split
@@ -213,7 +214,8 @@ def _with_frame(named: Mapping[str, NDArray[Any]], X: Any) -> Any:
     Rows are aligned by position: an index may repeat a label.
     """
     if not all(isinstance(name, str) for name in X.columns):  # names must all be strings
-        X = X.set_axis([f"x{i}" for i in range(X.shape[1])], axis="columns")
+        names = unique_names(list(X.columns)) or [f"x{i}" for i in range(X.shape[1])]
+        X = X.set_axis(names, axis="columns")
     frame = X.copy(deep=False)
     for place, (name, column) in enumerate(named.items()):
         frame.insert(place, name, column)
