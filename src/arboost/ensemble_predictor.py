@@ -69,6 +69,11 @@ class EnsemblePredictor(AsEstimator):
         """Metadata of the fit."""
         return self._ensemble.provenance
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Values of the user, by name, which files keep as JSON."""
+        return self._ensemble.metadata
+
     def with_provenance(self, entries: Mapping[str, Any]) -> EnsemblePredictor:
         """Return the ensemble with more metadata of the fit, which files keep as JSON."""
         provenance = {**self._ensemble.provenance, **entries}

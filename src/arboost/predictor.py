@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -63,7 +64,8 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
     this process may use); predictions do not depend on it. `rounds` takes the first rounds of the
     model only, trees in forests. `offset` is added to the raw scores of a model that was fitted
     with one: an array, a number for all rows, or names of columns of X; None takes the columns that
-    the fit named, and is refused after a fit with an array.
+    the fit named, and is refused after a fit with an array. `metadata` is a dict for values of the
+    user, which files keep as JSON.
 
     Examples
     --------
@@ -280,10 +282,12 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
         return _from_bytes, (to_bytes(self), *where)
 
     def __copy__(self) -> Self:
-        return self  # frozen
+        return self  # frozen, but for its metadata
 
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = object.__new__(type(self))  # with the same trees and caches
+        vars(copied).update(vars(self), metadata=deepcopy(self.metadata, memo))
+        return copied
 
 
 def load(

@@ -205,6 +205,12 @@ class EngineEstimator(BaseEstimator):
     predict_files = delegated(Predictor.predict_files)
     report = report
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Values of the user, by name, which files keep as JSON; empty after each fit."""
+        metadata: dict[str, Any] = self._fitted_model().metadata
+        return metadata
+
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes, and the first node of each tree.
 

@@ -4,14 +4,15 @@ A node is three small numbers, indices of distinct thresholds, level sets and le
 is stored once. So 500 trees of depth 6 are one or two megabytes of source, and compile in about a
 second.
 
-Names of features, labels and levels become C strings only, never comments or identifiers.
+Names of features, labels and levels become C strings only, never comments or identifiers; the
+metadata of the user is a comment.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any
 
@@ -23,6 +24,7 @@ from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.formats import c_templates as c
 from arboost.model.forest import FOREST_DTYPES, N_CODES, Forest, distinct_rows
+from arboost.model.metadata import metadata_text
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, target_parts
 
@@ -46,6 +48,8 @@ def c_header(model: Model, name: str = "model") -> str:
     header = _Header(_identifier(name))
     header.code("#ifndef MODEL_ARBOOST_H\n#define MODEL_ARBOOST_H\n")
     header.code(_about(model))
+    if model.metadata:
+        header.parts.append(_metadata_comment(model.metadata))
     _declare(header, model)
     header.code("#endif\n\n#if defined(MODEL_IMPLEMENTATION) && !defined(MODEL_IMPLEMENTED)\n")
     header.code(c.REQUIREMENTS)
@@ -130,6 +134,16 @@ def _about(model: Model) -> str:
     trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
     what = f"A {model.kind} of {trees}"
     return c.ABOUT.substitute(what=what, version=__version__, missing=missing, rows=rows)
+
+
+def _metadata_comment(metadata: Mapping[str, Any]) -> str:
+    """Return metadata as a comment of JSON in ASCII.
+
+    JSON has a star in texts only: as an escape, it can neither end the comment nor begin another.
+    Lines end in JSON's punctuation, never in a backslash or its trigraph.
+    """
+    text = metadata_text(metadata, indent=2).replace("*", r"\u002a")
+    return "/* Metadata of the model, as JSON:\n" + indent(text, " * ") + "\n */\n"
 
 
 def _declare(header: _Header, model: Model) -> None:

@@ -20,11 +20,13 @@ from arboost.formats.model_file import (
     to_bytes,
 )
 from arboost.model.ensemble import Ensemble, EnsembleMember, LinearModel
+from arboost.model.metadata import check_metadata
 from arboost.model.model import Model
 
 __all__ = ["ensemble_bytes", "read_ensemble"]
 
 _FIELDS = {"kind": str, "n_columns": int, "divisor": float, "passthrough": bool}
+_DICTS = ("provenance", "metadata")
 _INDICES = ("features", "taken", "places")
 
 
@@ -40,8 +42,10 @@ def ensemble_bytes(ensemble: Ensemble) -> bytes:
         header["members"].append(described)
         arrays[f"member {i}"] = _section(member.model)
         arrays |= {f"member {i} {name}": getattr(member, name) for name in _INDICES}
-    if ensemble.provenance:
-        header["provenance"] = ensemble.provenance
+    check_metadata(ensemble.metadata)
+    for name in _DICTS:
+        if getattr(ensemble, name):
+            header[name] = getattr(ensemble, name)
     if isinstance(ensemble.final, LinearModel):
         header["final"] = ensemble.final.link
         arrays |= {"coef": ensemble.final.coef, "intercept": ensemble.final.intercept}
@@ -59,9 +63,10 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
         for name_, expected in _FIELDS.items():
             if type(values[name_]) is not expected:
                 raise TypeError(f"{name_}={values[name_]!r}")
-        provenance = header.get("provenance", {})
-        if type(provenance) is not dict:
-            raise TypeError(f"provenance={provenance!r}")
+        for name_ in _DICTS:
+            values[name_] = header.get(name_, {})
+            if type(values[name_]) is not dict:
+                raise TypeError(f"{name_}={values[name_]!r}")
         budget = Budget(len(data))
         classes = read_classes(header["classes"], arrays, budget)
         if isinstance(classes, tuple):
@@ -73,7 +78,6 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
                 _read_member(i, one, arrays, budget) for i, one in enumerate(header["members"])
             ),
             final=_read_final(header.get("final"), arrays, budget),
-            provenance=provenance,
             **values,
         )
         ensemble.validate()

@@ -167,6 +167,8 @@ def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a model without its trees: a header for JSON, and the arrays that it refers to."""
     header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
     arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
+    if model.metadata:
+        header["metadata"] = model.metadata
     header["schema"] = describe_schema(model.schema, arrays)
     header["classes"] = describe_classes(model.classes, arrays)
     if model.combine == "median" or model.tree_weights.size:
@@ -190,12 +192,12 @@ def assemble(
     """
     values = {name: header[name] for name in ("kind", "link", "trees_per_round", "params")}
     values["combine"] = header.get("combine", "sum")
-    values["provenance"] = header.get("provenance", {})
+    values |= {name: header.get(name, {}) for name in ("provenance", "metadata")}
     scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
     for name in scores:
         if arrays[name].dtype != np.float64:
             raise ValueError(f"{name} of type {arrays[name].dtype}")
-    for name, expected in (*_TYPES.items(), ("provenance", dict)):
+    for name, expected in (*_TYPES.items(), ("provenance", dict), ("metadata", dict)):
         if type(values[name]) is not expected:
             raise TypeError(f"{name}={values[name]!r}")
     values |= {name: arrays[name] for name in scores}

@@ -23,6 +23,7 @@ from arboost.data.schema import Schema
 from arboost.formats.onnx_graph import FLOAT64, INT32, INT64, STRING, Graph
 from arboost.model.forest import N_CODES, Forest, distinct_rows
 from arboost.model.links import LARGEST_EXPONENT
+from arboost.model.metadata import metadata_text
 from arboost.model.model import Model
 from arboost.model.outputs import ALL_CLASS_LINKS, Labels, TargetPart, target_parts
 
@@ -46,7 +47,10 @@ def onnx_model(model: Model) -> Any:
     raw = _raw_scores(graph, model, X)
     _write_outputs(graph, model, raw if offset is None else graph.one("Add", raw, offset))
     names = model.schema.names
-    return graph.finish({} if names is None else {"feature_names": json.dumps(names)})
+    properties = {} if names is None else {"feature_names": json.dumps(names)}
+    if model.metadata:
+        properties["metadata"] = metadata_text(model.metadata)
+    return graph.finish(properties)
 
 
 def _check_depth(forest: Forest) -> None:

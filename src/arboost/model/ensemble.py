@@ -21,6 +21,7 @@ from arboost.data.raw_columns import RawTable
 from arboost.data.schema import Schema
 from arboost.data.table import apply_raw, read_raw
 from arboost.model.links import LINKS
+from arboost.model.metadata import check_metadata
 from arboost.model.model import Model
 from arboost.model.outputs import Labels, require, validate_names
 from arboost.model.predict import predictions, probabilities, table_scores
@@ -128,6 +129,8 @@ class Ensemble:
         Whether the final model also reads the features, after the columns.
     provenance : dict
         Metadata of the fit, for JSON.
+    metadata : dict
+        JSON values of the user, by name.
     """
 
     kind: str
@@ -139,6 +142,10 @@ class Ensemble:
     final: Model | LinearModel | None = None
     passthrough: bool = False
     provenance: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", dict(self.metadata))
 
     def columns(self, raw: RawTable, n_threads: int) -> Floats:
         """Return the outputs of the members, placed, added in their order, and divided."""
@@ -227,6 +234,7 @@ class Ensemble:
         require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
         require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
         require(self.members, "no members")
+        check_metadata(self.metadata)
         validate_names(self.schema)
         require(self.n_columns >= 1 and self.divisor > 0, "columns and divisor")
         for member in self.members:

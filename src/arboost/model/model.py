@@ -19,6 +19,7 @@ from arboost.model.forest import Forest, frozen_array
 from arboost.model.history.check import check_history
 from arboost.model.history.record import with_history
 from arboost.model.leaf_distributions import LeafDistributions
+from arboost.model.metadata import check_metadata
 from arboost.model.outputs import require, validate_names, validate_outputs
 from arboost.params.check import check
 from arboost.params.kinds import is_number
@@ -67,6 +68,8 @@ class Model:
         round "metric" and "best_score", and "history" (`arboost.model.history.record`): learning
         curves, AdaBoost's training error with its bounds, the out-of-bag curve of a forest. Empty
         if unknown.
+    metadata : dict
+        JSON values of the user, by name; each model has a dict that no other model shares.
     device : str
         Device of the predictions: "cpu", "cuda" or "cuda:1". It is no part of model files.
     """
@@ -84,9 +87,11 @@ class Model:
     targets: tuple[int, ...] = ()
     distributions: LeafDistributions | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", dict(self.metadata))
         for name in ("base_score", "tree_weights"):
             object.__setattr__(self, name, frozen_array(getattr(self, name), np.float64))
         if isinstance(self.classes, tuple):
@@ -215,6 +220,7 @@ class Model:
         validate_outputs(self)
         self._validate_combination()
         check_history(self.provenance.get("history"))
+        check_metadata(self.metadata)
         if self.distributions is not None:
             require(self.kind == "regressor" and not self.targets, "distributions of no numbers")
             self.distributions.validate(self.forest.tree_start, self.forest.is_split)

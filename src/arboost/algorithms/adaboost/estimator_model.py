@@ -121,6 +121,8 @@ class EstimatorModel:
         predictions.
     provenance : dict
         Metadata of the fit, as `arboost.model.model.Model` has it.
+    metadata : dict
+        Values of the user, by name; pickle keeps them.
     """
 
     members: Sequence[Any]
@@ -132,6 +134,7 @@ class EstimatorModel:
     params: dict[str, Any]
     combine: str = "sum"
     provenance: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     targets: tuple[int, ...] = ()  # AdaBoost has one target
 
     @property

@@ -256,6 +256,7 @@ class Bagging(EnsembleMethods):
             origins = [*old._origins, *origins]
         self.estimator_ = self._template()
         self.estimators_ = estimators
+        self._metadata = {}
         self.estimators_features_ = features
         self._origins = origins
         self._outputs = outputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _metadata: dict[str, Any]  # set by each fit
 
     report = report
 
@@ -44,6 +46,12 @@ class EnsembleMethods(BaseEstimator):
     def to_predictor(self) -> EnsemblePredictor:
         """Return the fitted ensemble without its estimators, as `save` writes it."""
         return self._predictor("save")
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Values of the user, by name, which files keep as JSON; empty after each fit."""
+        check_is_fitted(self)
+        return self._metadata
 
     @classmethod
     def load(cls, path: ModelSource) -> EnsemblePredictor:
@@ -93,7 +101,7 @@ class EnsembleMethods(BaseEstimator):
 
     def _predictor(self, asked: str) -> EnsemblePredictor:
         check_is_fitted(self)
-        return EnsemblePredictor(self._ensemble(asked))
+        return EnsemblePredictor(replace(self._ensemble(asked), metadata=self.metadata))
 
     def _ensemble(self, asked: str) -> Ensemble:
         """Return the fitted ensemble; raise TypeError for other members."""

@@ -185,6 +185,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     ) -> None:
         """Set the fitted attributes of every ensemble of named members."""
         self.estimators_ = fitted
+        self._metadata = {}
         remaining = iter(fitted)
         self.named_estimators_ = Bunch(
             **{name: "drop" if is_drop(member) else next(remaining) for name, member in pairs}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,12 +13,14 @@ from arboost.cli.errors import UsageFailure, reading_data, using_parameters
 from arboost.cli.model_files import load_model
 from arboost.cli.row_record import SPLIT
 from arboost.cli.tables import read_table
+from arboost.pictures.tree_words import printable, shortened
 from arboost.sources.file_source import BY_NAME, FileFormat
 
 __all__ = ["inspect"]
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"
+_LONGEST_VALUE = 200  # characters
 
 
 def inspect(
@@ -84,6 +87,8 @@ def _show_model(
         for name, member in model.members.items():
             lines = [f"  {key} = {value!r}" for key, value in sorted(member.params.items())]
             console.show("\n".join(["", f"parameters of the member {name}", *lines]))
+    if model.metadata:
+        console.show("\n".join(["", "metadata", *_metadata_lines(model.metadata)]))
     console.emit(_model_json(path, model))
 
 
@@ -93,6 +98,12 @@ def _ensemble_text(model: Any) -> str:
         lines.append(f"  target    {model.schema.target}")
     lines += [f"  {name}  {member!r}" for name, member in model.members.items()]
     return "\n".join(lines)
+
+
+def _metadata_lines(metadata: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in sorted(metadata.items()):
+        text = json.dumps(value, ensure_ascii=False)
+        yield f"  {printable(name)} = {shortened(printable(text), _LONGEST_VALUE)}"
 
 
 def _model_json(path: str, model: Any) -> dict[str, Any]:
@@ -105,6 +116,7 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
         "offset": None if model.schema.offset is None else list(model.schema.offset),
         "features": list(model.feature_names),
         "classes": None if classes is None else classes,
+        "metadata": model.metadata,
     }
     if hasattr(model, "n_trees"):
         found |= {
