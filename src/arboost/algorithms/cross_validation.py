@@ -50,6 +50,7 @@ from arboost.training.rounds import FitResult, Fitted, Rounds
 from arboost.training.sets import bin_rows, fold_sets, recorded_bins
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
+from arboost.training.streams import group_values
 
 __all__ = ["CrossValidation", "cv"]
 
@@ -129,12 +130,14 @@ def cv(
         A number of folds, drawn by ``random_state``: stratified for classifiers, of whole groups
         where there are groups. Or a splitter, or pairs (training rows, held-out rows).
     sample_weight : array of shape (n_rows,), optional
-        Weights in training and in the metrics; rows of weight 0 are left out.
+        Weights in training and in the metrics; rows of weight 0 are left out. Or the name of a
+        column of X, which is then no feature.
     offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
         Start of the raw scores in training and in the metrics, for gradient boosting; or names of
         columns of X, which are then no features.
     groups : array of shape (n_rows,), optional
-        Group of each row; a group is never divided.
+        Group of each row; a group is never divided. Or the name of a column of X, which is then no
+        feature.
     metrics : name, callable, Metric or list, optional
         Metrics; by default the estimator's ``eval_metric``. The first one chooses the best round.
     callbacks : iterable of callables
@@ -166,11 +169,11 @@ def cv(
     given = estimator._checked_params()
     _check_metrics(metrics, given, estimator)  # before the table is read
     check_pairing(X, None, groups=groups)
-    plan = _plan(estimator, given, _rows(estimator, X, y, sample_weight, offset, given))
+    plan = _plan(estimator, given, _rows(estimator, (X, y, sample_weight), offset, groups, given))
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named = stopping.eval_metric if metrics is None else metrics
     found = find_metrics(named, plan.loss, n_threads)
-    splits = _split(plan, folds, groups)
+    splits = _split(plan, folds, group_values(X, groups))
     binned = bin_rows(_weighted(plan, plan.task, plan.rows.weight), plan.bins, n_threads)
     workspace = core.Workspace()
     trainings = [_training(plan, binned, split, n_threads, workspace) for split in splits]
@@ -238,10 +241,9 @@ def _check_metrics(
 
 def _rows(
     estimator: GradientBoosting | AdaBoost,
-    X: object,
-    y: object,
-    weight: object,
+    rows: tuple[object, object, object],
     offset: object,
+    groups: object,
     params: dict[str, Any],
 ) -> EngineRows:
     if not isinstance(estimator, GradientBoosting):
@@ -252,7 +254,7 @@ def _rows(
             )
         offset = NO_OFFSET
     options, device = column_options(params), params["device"]
-    return training_rows(X, y, weight, None, options, device=device, offset=offset)
+    return training_rows(*rows, None, options, device=device, offset=offset, groups=groups)
 
 
 def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: EngineRows) -> _Plan:

@@ -24,6 +24,7 @@ from arboost.data.feature_names import (
     offset_names,
     offset_values,
     split_offset,
+    split_row_columns,
     split_target,
 )
 from arboost.data.schema import Schema
@@ -70,8 +71,8 @@ class Dataset:
     y : array of shape (n_rows,), optional
         Target: numbers or labels, or the name of a column of X, which is then no feature. Required
         if a category has more than 100 levels.
-    sample_weight : array of shape (n_rows,), or float, optional
-        Weights of at least 0.
+    sample_weight : array of shape (n_rows,), float or str, optional
+        Weights of at least 0; or the name of a column of X, which is then no feature.
     offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
         Start of the raw scores in gradient boosting; or names of columns of X, which are then no
         features.
@@ -175,9 +176,11 @@ class Dataset:
         check_pairing(X, y, sample_weight=sample_weight, offset=offset)
         X, y, name = split_target(X, y)
         X, offset_given = split_offset(X, offset)
+        X, sample_weight, row_columns = split_row_columns(X, sample_weight)
         table = ingest(X, options=self.column_options, device=None)
         names = offset_names(offset)
-        table = replace(table, schema=replace(table.schema, target=name, offset=names))
+        schema = replace(table.schema, target=name, offset=names, row_columns=row_columns)
+        table = replace(table, schema=schema)
         start = None if names is None else offset_values(offset_given, table.n_rows, names)
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)

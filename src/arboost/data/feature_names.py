@@ -28,6 +28,7 @@ __all__ = [
     "offset_names",
     "offset_values",
     "split_offset",
+    "split_row_columns",
     "split_target",
 ]
 
@@ -251,6 +252,20 @@ def split_offset(X: Any, offset: object, argument: str = "offset") -> tuple[Any,
             )
         columns.append(column)
     return X, columns[0] if len(columns) == 1 else [vector(column) for column in columns]
+
+
+def split_row_columns(
+    X: Any, sample_weight: object, groups: object = None
+) -> tuple[Any, object, tuple[str, ...]]:
+    """Return X without the columns that weights and groups name, the weights, and these names."""
+    weight = sample_weight
+    names: dict[str, None] = {}
+    for argument, given in (("sample_weight", sample_weight), ("groups", groups)):
+        if isinstance(given, str) and given not in names:
+            X, column = split_offset(X, given, argument)
+            weight = column if argument == "sample_weight" else weight
+            names[given] = None
+    return X, weight, tuple(names)
 
 
 def offset_values(

@@ -41,6 +41,8 @@ class Schema:
     offset : tuple of str, or None
         Columns of the training table that were the offset, one for each raw score or one for all;
         empty where the offset was an array. None: the fit had no offset.
+    row_columns : tuple of str
+        Columns of the training table in memory that were the weights or the groups of the rows.
     """
 
     names: tuple[str, ...] | None
@@ -52,6 +54,7 @@ class Schema:
     offset: tuple[str, ...] | None = None
     formats: tuple[str, ...] = ()
     parts: tuple[tuple[int, str], ...] = ()
+    row_columns: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -87,7 +90,7 @@ class Schema:
     def other_columns(self) -> frozenset[str]:
         """Columns that are no features, which tables to predict may have."""
         target = () if self.target is None else (self.target,)
-        return frozenset((*target, *(self.offset or ())))
+        return frozenset((*target, *(self.offset or ()), *self.row_columns))
 
     @property
     def categorical(self) -> tuple[bool, ...]:

@@ -70,6 +70,8 @@ def to_json(model: Model) -> str:
         document["target"] = model.schema.target
     if model.schema.offset is not None:
         document["offset"] = model.schema.offset
+    if model.schema.row_columns:
+        document["row_columns"] = model.schema.row_columns
     document["base_score"] = numbers(model.base_score)
     if model.combine == "median" or model.tree_weights.size:
         document["tree_weights"] = numbers(model.tree_weights)
@@ -301,6 +303,7 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
         parts=read_parts([feature["part"] for feature in features if "part" in feature]),
         target=as_string(document["target"]) if "target" in document else None,
         offset=tuple(map(as_string, as_list(document["offset"]))) if "offset" in document else None,
+        row_columns=tuple(map(as_string, as_list(document.get("row_columns", [])))),
     )
     schema.validate()
     arrays = {"base_score": read_numbers(document["base_score"])}

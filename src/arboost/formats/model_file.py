@@ -277,6 +277,8 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
         described["target"] = schema.target
     if schema.offset is not None:
         described["offset"] = schema.offset
+    if schema.row_columns:
+        described["row_columns"] = schema.row_columns
     if schema.levels:
         described["levels"] = [
             None if levels is None else levels.describe(f"levels {feature}", arrays)
@@ -311,6 +313,9 @@ def read_schema(
         not isinstance(offset, list) or not all(type(name) is str for name in offset)
     ):
         raise TypeError(f"an offset named {offset!r}")
+    row_columns = described.get("row_columns", [])
+    if not isinstance(row_columns, list) or not all(type(one) is str for one in row_columns):
+        raise TypeError(f"row_columns={row_columns!r}")
     levels = [
         None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
         for feature, kind in enumerate(described.get("levels", []))
@@ -325,6 +330,7 @@ def read_schema(
         parts=read_parts(described.get("parts", [])),
         target=target,
         offset=None if offset is None else tuple(offset),
+        row_columns=tuple(row_columns),
     )
     schema.validate()
     return schema

@@ -15,6 +15,7 @@ from arboost.data.feature_names import (
     offset_names,
     offset_values,
     split_offset,
+    split_row_columns,
     split_target,
 )
 from arboost.data.unusual import check_pairing
@@ -83,6 +84,7 @@ class GivenSet:
             check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
             X, y, _ = split_target(self.X, self.y)
             X, offset = split_offset(X, self.offset)
+            X, weight, _ = split_row_columns(X, self.weight)
         with named_arguments(self.X_name):
             table = read(X)
         if table.n_rows == 0:
@@ -93,7 +95,7 @@ class GivenSet:
         if names is not None:
             with named_arguments(self.all_names):
                 of_rows = offset_values(offset, table.n_rows, names)
-        rows = table_rows(table, y, self.weight, self.all_names, offset=of_rows)
+        rows = table_rows(table, y, weight, self.all_names, offset=of_rows)
         return replace(rows, name=self.name)
 
     def with_offset(self, offset: object) -> GivenSet:

@@ -19,6 +19,7 @@ from arboost.data.feature_names import (
     offset_names,
     offset_values,
     split_offset,
+    split_row_columns,
     split_target,
 )
 from arboost.data.schema import Schema
@@ -138,7 +139,7 @@ class Rows(Generic[SourceT_co]):
 EngineRows = Rows[Table | Dataset]
 
 
-def training_rows(
+def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     X: object,
     y: object,
     sample_weight: object,
@@ -148,6 +149,7 @@ def training_rows(
     several: bool = False,
     device: str = "cpu",
     offset: object = NO_OFFSET,
+    groups: object = None,
 ) -> EngineRows:
     """Return the training rows, checked.
 
@@ -165,6 +167,8 @@ def training_rows(
         Device of the fit, which may hold X.
     offset
         As `fit` takes it; `NO_OFFSET` for an algorithm that takes none.
+    groups
+        As `fit` takes it: a column that it names is no feature.
     """
     options = ColumnOptions() if options is None else options
     given = None if offset is NO_OFFSET else offset
@@ -174,22 +178,21 @@ def training_rows(
         check_pairing(X, y, sample_weight=sample_weight, offset=given)
         X, y, name = split_target(X, y)
         X, values = split_offset(X, given)
+        X, sample_weight, row_columns = split_row_columns(X, sample_weight, groups)
         # At prediction, levels become their stored encodings; training rows are encoded anew.
         known = None if schema is None else without_target_encoding(schema)
         table = ingest(X, known, options=options, device=device)
         if name is not None:
             table = replace(table, schema=replace(table.schema, target=name))
-        names = offset_names(given)
-        if schema is not None and schema.offset is not None and names is None:
-            raise ValueError(
-                "offset is None, but the model whose training is continued was fitted with an "
-                "offset. Pass the offset of these rows, or offset=0."
-            )
-        table = replace(table, schema=replace(table.schema, offset=names))
+        names = _offset_columns(given, schema)
+        row_columns = row_columns or table.schema.row_columns
+        schema = replace(table.schema, offset=names, row_columns=row_columns)
+        table = replace(table, schema=schema)
         if table.n_rows == 0:  # without a schema, ingest says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         of_rows = None if names is None else offset_values(values, table.n_rows, names)
         return table_rows(table, y, sample_weight, several=several, offset=of_rows)
+    _refuse_names(sample_weight=sample_weight, groups=groups)
     if schema is not None:
         raise ValueError(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
@@ -214,6 +217,27 @@ def training_rows(
             "Dataset are binned already and cannot be left out. Pass these weights to Dataset."
         )
     return Rows(X, None, labels, weight, offset=X._offset_of(given))
+
+
+def _offset_columns(offset: object, schema: Schema | None) -> tuple[str, ...] | None:
+    """Return the columns of the offset, which the model whose training is continued may need."""
+    names = offset_names(offset)
+    if schema is not None and schema.offset is not None and names is None:
+        raise ValueError(
+            "offset is None, but the model whose training is continued was fitted with an "
+            "offset. Pass the offset of these rows, or offset=0."
+        )
+    return names
+
+
+def _refuse_names(**values: object) -> None:
+    """Raise ValueError for values of the rows of a Dataset that are the name of a column."""
+    for argument, value in values.items():
+        if isinstance(value, str):
+            raise ValueError(
+                f"{argument}={value!r} names a column, but X is a Dataset, which holds bins. Pass "
+                "an array, or name the column of weights in Dataset(X, y, sample_weight=...)."
+            )
 
 
 def target_encode_rows(

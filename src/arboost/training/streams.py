@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from arboost.backend import threads
 from arboost.data.bins import APPROX_BYTES, STREAMED_METHODS
 from arboost.data.dataset import Dataset
+from arboost.data.feature_names import split_offset
 from arboost.data.schema import Schema
 from arboost.data.stream.memory import RowState
 from arboost.data.stream.rows import EdgeRows
@@ -25,7 +26,7 @@ from arboost.sources.opening import is_source
 from arboost.training.inputs import Floats, Rows
 from arboost.training.splits import split
 
-__all__ = ["StreamOptions", "TableReader", "opened"]
+__all__ = ["StreamOptions", "TableReader", "group_values", "opened"]
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,18 @@ class StreamOptions:
             given["memory_limit"] = self.memory_limit
         if self.cache is not None:
             given["cache"] = self.cache
-        if isinstance(self.groups, str):
-            given["groups"] = self.groups
         for name, value in given.items():
             raise ValueError(
                 f"{name}={value!r} is for files and other sources of batches, but X is a table in "
                 "memory. Leave it out, or pass the path of the files."
             )
+
+
+def group_values(X: object, groups: object) -> object:
+    """Return the groups of the rows of a table, which may name a column; of a source as given."""
+    if not isinstance(groups, str) or is_source(X):
+        return groups
+    return split_offset(X, groups, "groups")[1]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from arboost.training.held_out import check_validation, given_sets
 from arboost.training.inputs import Floats, Rows, loss_rows, warn_one_class
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import FitResult, Rounds
-from arboost.training.streams import StreamOptions
+from arboost.training.streams import StreamOptions, group_values
 
 __all__ = ["AdaBoost"]
 
@@ -81,7 +81,8 @@ class AdaBoost(EngineEstimator):
             Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
             which is then no feature.
         sample_weight : array of shape (n_rows,), optional
-            Distribution of the rows for the first learner. Rows of weight 0 are left out.
+            Distribution of the rows for the first learner. Rows of weight 0 are left out. Or
+            the name of a column of X, which is then no feature.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Validation set, scored after every round and used by early stopping.
         eval_set : list of pairs (X, y) or triples (X, y, weight), optional
@@ -92,7 +93,7 @@ class AdaBoost(EngineEstimator):
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
-            Group of each row, for ``validation_split="group"``; or the name of a column of files,
+            Group of each row, for ``validation_split="group"``; or the name of a column of X,
             which is then no feature.
         init_model : estimator of the same class, optional
             Fitted estimator whose training is continued: n_estimators learners are added to its
@@ -148,7 +149,7 @@ class AdaBoost(EngineEstimator):
                     train=train,
                     validation=validation,
                     splits=splits,
-                    groups=groups,
+                    groups=group_values(X, groups),
                     stratify=task.kind == "classifier",
                     callbacks=checked_callbacks(callbacks),
                     checkpoint=checkpoint,
@@ -195,12 +196,14 @@ class AdaBoost(EngineEstimator):
         stream: StreamOptions,
     ) -> tuple[Rows[Any], Task]:
         """Return the training rows, checked, and their task; estimators read tables of theirs."""
+        X = given[0]
         if self.estimator is not None:
             stream.check_unused()
         else:
             needs_values = "" if previous is None else "init_model or warm_start"
             given = self._opened(given, params, stream, needs_values)
-        return learners.read(self._KIND, *given)
+        groups = stream.groups if given[0] is X else None  # of a source, its Dataset has them
+        return learners.read(self._KIND, *given, groups)
 
     def _previous(self, init_model: object) -> AdaBoost | None:
         """Return the fitted estimator whose training is continued, or None."""

@@ -26,6 +26,7 @@ from arboost.algorithms.adaboost.schemes import make_scheme
 from arboost.algorithms.adaboost.sources import LearnerSource, make_rounds
 from arboost.algorithms.members.answers import member_name
 from arboost.algorithms.members.tables import MemberTable, member_table, training_table
+from arboost.data.feature_names import split_row_columns
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.losses.metrics import Metric
@@ -63,10 +64,15 @@ class EstimatorSource(LearnerSource[MemberTable]):
         self._estimator = estimator
         self._old = None if previous is None else _estimator_model(previous.model_)
 
-    def read(self, kind: str, X: object, y: object, weight: object) -> tuple[EstimatorRows, Task]:
+    def read(
+        self, kind: str, X: object, y: object, weight: object, groups: object
+    ) -> tuple[EstimatorRows, Task]:
         """Return the training rows, checked, and their task."""
         old = self._old
+        X, weight, row_columns = split_row_columns(X, weight, groups)
         table, y = training_table(X, y, None if old is None else old.schema)
+        if row_columns:
+            table = replace(table, schema=replace(table.schema, row_columns=row_columns))
         if table.n_rows == 0:  # without a schema, member_table says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
         rows = table_rows(table, y, weight)

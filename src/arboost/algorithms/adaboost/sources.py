@@ -57,7 +57,9 @@ class LearnerSource(ABC, Generic[SourceT]):
     """Learners of one kind: the steps of a fit that depend on it."""
 
     @abstractmethod
-    def read(self, kind: str, X: object, y: object, weight: object) -> tuple[Rows[SourceT], Task]:
+    def read(
+        self, kind: str, X: object, y: object, weight: object, groups: object
+    ) -> tuple[Rows[SourceT], Task]:
         """Return the training rows, checked, and their task of the kind."""
 
     @abstractmethod
@@ -97,10 +99,18 @@ class TreeSource(LearnerSource[Table | Dataset]):
         self._old = None if previous is None else previous_model(previous)
         self._known = None if self._old is None else self._old.schema
 
-    def read(self, kind: str, X: object, y: object, weight: object) -> tuple[EngineRows, Task]:
+    def read(
+        self, kind: str, X: object, y: object, weight: object, groups: object
+    ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
         rows = training_rows(
-            X, y, weight, self._known, column_options(self._params), device=self._params["device"]
+            X,
+            y,
+            weight,
+            self._known,
+            column_options(self._params),
+            device=self._params["device"],
+            groups=groups,
         )
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         encoding = category_encoding(self._params, "mean")

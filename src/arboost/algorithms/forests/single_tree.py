@@ -78,7 +78,7 @@ class DecisionTree(EngineEstimator):
         y : array of shape (n_rows,) or (n_rows, n_targets)
             Or the name of a column of X, which is then no feature.
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 are left out.
+            Rows of weight 0 are left out. Or the name of a column of X, which is then no feature.
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
             "auto": a share of the memory that the process may use. The model is the same.

@@ -38,7 +38,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.rounds import FitResult, Rounds
-from arboost.training.streams import StreamOptions, TableReader
+from arboost.training.streams import StreamOptions, TableReader, group_values
 from arboost.training.warm_start import (
     check_continues,
     continued_rows,
@@ -97,7 +97,7 @@ class GradientBoosting(EngineEstimator):
             Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
             which is then no feature.
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 are left out.
+            Rows of weight 0 are left out. Or the name of a column of X, which is then no feature.
         offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
             Start of the raw scores of each row, such as log(exposure) with loss="poisson": trees
             are added to it. K classes have an array of shape (n_rows, K). Or the name of a column
@@ -114,7 +114,7 @@ class GradientBoosting(EngineEstimator):
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
-            Group of each row, for ``validation_split="group"``; or the name of a column of files,
+            Group of each row, for ``validation_split="group"``; or the name of a column of X,
             which is then no feature.
         init_model : estimator, Predictor or path of a model file, optional
             Model whose training is continued: n_estimators more rounds are added to its own.
@@ -166,7 +166,7 @@ class GradientBoosting(EngineEstimator):
                 train=train,
                 validation=validation,
                 splits=splits,
-                groups=groups,
+                groups=group_values(X, groups),
                 stratify=task.kind == "classifier",
                 search=self._search(given, rows, task, splits=splits, groups=groups),
                 old=old,
@@ -218,6 +218,7 @@ class GradientBoosting(EngineEstimator):
             column_options(params),
             device=params["device"],
             offset=stream.offset if X is given[0] else None,  # of a source, its Dataset has it
+            groups=stream.groups if X is given[0] else None,
         )
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
