@@ -31,6 +31,7 @@ from arboost import (
 
 
 @pytest.mark.filterwarnings("ignore:y has one class only")
+@pytest.mark.filterwarnings("ignore:alpha=0.01 has no effect")
 @parametrize_with_checks(
     [
         GradientBoostingRegressor(n_estimators=20),

@@ -12,6 +12,7 @@ import arboost.compat.sklearn
 from arboost import (
     CustomLoss,
     Dataset,
+    DataWarning,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     SchemaError,
@@ -297,9 +298,10 @@ def test_custom_loss_of_init_model(X, tmp_path):
 
 def test_alpha_of_a_loss_without_it(X):
     y = X[:, 0]
-    words = ("alpha=0.5", "reg_alpha for the L1 penalty, which XGBoost calls alpha")
-    refused(GradientBoostingRegressor(alpha=0.5), X, y, *words)
-    refused(GradientBoostingRegressor(alpha=0.5, loss="poisson"), X, abs(y), *words)
+    words = r"alpha=0\.5 has no effect: .*reg_alpha for the L1 penalty, which XGBoost calls alpha"
+    for loss in ("squared_error", "poisson"):
+        with pytest.warns(DataWarning, match=words):
+            GradientBoostingRegressor(alpha=0.5, loss=loss, n_estimators=1).fit(X, abs(y))
     for allowed in ({"alpha": 0.9}, {"alpha": 0.5, "loss": "quantile"}, {"loss": "huber"}):
         GradientBoostingRegressor(n_estimators=1, **allowed).fit(X, y)
     compat = arboost.compat.sklearn.GradientBoostingRegressor(n_estimators=1, alpha=0.5)

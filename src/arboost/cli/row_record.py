@@ -118,7 +118,7 @@ class RowSet:
 
     @classmethod
     def of(cls, sample: RowSample, most: int) -> RowSet:
-        """Return the set of the rows of a sample, of which it keeps so many."""
+        """Return the set of the rows of a sample, of a given largest size."""
         kept = sample.hashes[:most]
         is_whole = len(kept) == len(sample.hashes)
         below = sample.below if is_whole else int(kept[-1])

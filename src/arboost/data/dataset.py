@@ -269,7 +269,7 @@ class Dataset:
             Column of X with the group of each row, which is no feature; or the groups. They are
             the attribute `groups`, for ``fit(..., groups=data.groups)``.
         offset : str or list of str, or array of shape (n_rows,) or (n_rows, n_outputs), optional
-            Columns of X with the start of the raw scores, which are no features; or its values.
+            Columns of X with the start of the raw scores, which are not features; or its values.
         columns : list of str, optional
             Features to read; None: all other columns.
         memory_limit : int or str, default="auto"

@@ -303,7 +303,7 @@ class Levels:
         if ranks is not None and (
             self.is_encoded or not np.array_equal(np.sort(ranks), np.arange(len(self)))
         ):
-            raise ValueError("ranks that are no order of their levels")
+            raise ValueError("ranks that do not order their levels")
 
     def _validate_groups(self) -> None:
         groups, means, shared = self.groups, self.group_means, self.shared_groups

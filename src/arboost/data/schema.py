@@ -88,7 +88,7 @@ class Schema:
 
     @property
     def other_columns(self) -> frozenset[str]:
-        """Columns that are no features, which tables to predict may have."""
+        """Columns that are not features, which tables to predict may have."""
         target = () if self.target is None else (self.target,)
         return frozenset((*target, *(self.offset or ()), *self.row_columns))
 
@@ -182,7 +182,7 @@ class Schema:
         if not all(unit == "" or unit in UNITS for unit in self.units):
             raise ValueError(f"units {self.units!r}")
         if any(one and self.unit_of(i) != "datetime" for i, one in enumerate(self.formats)):
-            raise ValueError(f"formats {self.formats!r} of columns that are no dates")
+            raise ValueError(f"formats {self.formats!r} of columns that are not dates")
         n_columns = self.n_columns
         for column, part in self.parts:
             if part not in PARTS or not 0 <= column < n_columns:

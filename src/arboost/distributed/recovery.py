@@ -110,7 +110,7 @@ class WorkerCheckpoint(Checkpoint):
         return self.has_file
 
     def is_due(self, rounds: int, pace: WritePace) -> bool:
-        """Return whether to write after so many rounds, by the clock of the first worker."""
+        """Return whether to write after these rounds, by the clock of the first worker."""
         return self.has_file and self.workers.broadcast(super().is_due(rounds, pace))
 
     def rounds_at_once(self, rounds: int) -> int:

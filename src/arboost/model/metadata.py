@@ -72,8 +72,8 @@ def _check_text(where: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise ValueError(
-            f"{where} is not allowed: {reprlib.repr(text)} has a surrogate, which is no character "
-            "of its own. Decode the text before."
+            f"{where} is not allowed: {reprlib.repr(text)} has a surrogate, half a character. "
+            "Decode the text before."
         ) from None
 
 

@@ -36,7 +36,7 @@ def write_batches(
     kind : str, optional
         Kind of the file; that of its name by default.
     escape_formulas : bool
-        Whether texts and names of CSV and TSV files are no formulas of spreadsheets.
+        Whether texts and names of CSV and TSV files are kept from being formulas of spreadsheets.
     """
     if escape_formulas:
         batches = map(_without_formulas, batches)

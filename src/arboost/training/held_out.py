@@ -216,7 +216,7 @@ def _validation_set(
 
 
 def _pairs(eval_set: object, most: int) -> list[tuple[Any, Any, Any, Any]]:
-    """Return X, y, weight and offset of each set, which has at most so many of them."""
+    """Return X, y, weight and offset of each set, which has at most `most` of them."""
     several = eval_set
     if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
         several = [eval_set]  # one pair, not in a list

@@ -49,7 +49,7 @@ class TrainingSet:
     start : float64 array of shape (n_training, n_outputs), or None
         Raw scores of the model whose training is continued, with the offset.
     offset : float64 array of shape (n_training, 1) or (n_training, n_outputs), or None
-        Added to the base score where there is no such model.
+        Added to the base score where no model is continued.
     first_round : int
         Number of rounds of that model.
     """

@@ -39,7 +39,7 @@ Reweigh = Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats]
 
 _TWO_CLASSES = 2
 _MIDDLE_BITS = 8
-# Weights are evened where their sum is so many times a typical weight, and their mean so many.
+# Weights are evened where their sum and their mean are these multiples of a typical weight.
 _COARSE_TOTAL, _UNEVEN = 2.0**24, 16.0
 _OUTWEIGHED = 64.0  # of the weight of all lighter rows
 

@@ -137,12 +137,12 @@ def check_together(params: dict[str, Any]) -> None:
         _refuse("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
     usual = BOOSTED_REGRESSOR["alpha"].default
     if alpha not in (None, usual) and loss not in _LOSSES_OF_ALPHA:
-        reason = 'it is the quantile of loss="quantile" and the share of loss="huber"'
-        advice = (
-            "Use reg_alpha for the L1 penalty, which XGBoost calls alpha, or leave alpha at its "
-            f"default {usual!r}."
+        # No error: scikit-learn's checks of regressors set an alpha wherever there is one.
+        warn_caller(
+            f'alpha={alpha!r} has no effect: it is the quantile of loss="quantile" and the share '
+            'of loss="huber". Use reg_alpha for the L1 penalty, which XGBoost calls alpha, or '
+            f"leave alpha at its default {usual!r}."
         )
-        _refuse("alpha", alpha, reason, advice)
     stops_early = params["n_iter_no_change"] is not None or params["n_estimators"] == AUTO
     if params["tol"] > 0.0 and not stops_early:
         reason = "it is for early stopping, which n_iter_no_change=None leaves out"

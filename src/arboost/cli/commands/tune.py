@@ -72,7 +72,7 @@ searched. Ctrl-C ends the search and keeps the best parameters so far.
 @click.option(
     "--time-column",
     metavar="COLUMN",
-    help="Score on rows later than those trained on by this column, which is no feature.",
+    help="Score on rows later than those trained on by this column, which is not a feature.",
     shell_complete=complete_columns,
 )
 @row_options("Hold out whole groups of this column, which is no feature.")

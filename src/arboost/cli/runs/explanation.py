@@ -197,7 +197,7 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
         added = read_offset(model, row, 1, offset or None)
     names = list(model.feature_names)
     shown = [row.column(name)[0].as_py() if name in row.column_names else None for name in names]
-    if model.schema.parts:  # derived features are no columns of the row
+    if model.schema.parts:  # derived features are not columns of the row
         from arboost.explain.shap import shown_columns
 
         n_columns = model.schema.n_columns

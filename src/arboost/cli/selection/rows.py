@@ -29,7 +29,7 @@ class RowOptions:
     weight, groups, time_column : str or None
         Columns that are no features.
     offset : tuple of str
-        Columns of the offset, which are no features.
+        Columns of the offset, which are not features.
     ignore : tuple of str
     drop_missing_target : bool
     """

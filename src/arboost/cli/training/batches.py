@@ -317,7 +317,7 @@ def _record(
 
 
 def _every(batch: Any, step: int) -> Any:
-    """Return every so many rows of a batch."""
+    """Return every n-th row of a batch."""
     return batch if step == 1 else batch.take(np.arange(0, batch.num_rows, step))
 
 

@@ -34,7 +34,7 @@ class FitPlan:
     weight, groups : str or None
         Columns of weights and groups, which are no features.
     offset : tuple of str
-        Columns of the offset, which are no features.
+        Columns of the offset, which are not features.
     dropped : frozenset of str
         Other columns that are no features.
     by_time : bool

@@ -18,7 +18,7 @@ __all__ = ["PARTS", "CalendarStats", "calendar_part", "chosen_parts", "part_edge
 Floats = NDArray[np.float64]
 
 _DAY = 24 * 3600
-_LATEST = 1e14  # seconds; far beyond, days are no int64 arithmetic
+_LATEST = 1e14  # seconds; far beyond, days overflow int64
 _DAYS_OF_400_YEARS = 146_097
 _TO_MARCH = 719_468  # days from 1 March of the year 0 to 1970
 _JANUARY = 306  # days from 1 March to 1 January

@@ -57,7 +57,7 @@ def is_date_format(text: str) -> bool:
 
 
 def recognised(levels: Levels, wanted: str | None) -> ReadDates | str:
-    """Return the dates of distinct strings; `AMBIGUOUS`, or "" where they are no dates.
+    """Return the dates of distinct strings; `AMBIGUOUS`, or "" where they are not dates.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def recognised(levels: Levels, wanted: str | None) -> ReadDates | str:
 
 
 def read_dates(raw: RawTable, i: int, date_format: str) -> None:
-    """Make times of a column of strings; raise SchemaError for one that is no such date."""
+    """Make times of a column of strings; raise SchemaError for any other string."""
     levels, codes = Levels.of_text(raw.texts.pop(i))
     seconds = _seconds(levels, date_format)
     if seconds is None:
@@ -129,7 +129,7 @@ def _ticks(text: bytes, date_format: str) -> int | None:
             return (moment - _EPOCH) // _MICROSECOND
         parts = _parts(text, _YEAR_FIRST if date_format == "iso" else _YEAR_LAST)
         return None if parts is None else _ticks_of_parts(parts, date_format)
-    except (OverflowError, ValueError):  # a month of 13, bytes that are no text
+    except (OverflowError, ValueError):  # a month of 13, bytes that are not text
         return None
 
 
