@@ -156,7 +156,9 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:
-        message = f"module {__name__!r} has no attribute {name!r}"
+        from arboost.names.answers import module_answer
+
+        message = module_answer(name) or f"module {__name__!r} has no attribute {name!r}"
         # From the two arguments, Python's tracebacks suggest the closest name.
         raise AttributeError(message, name=name, obj=sys.modules[__name__])
     globals()[name] = value

@@ -325,3 +325,50 @@ def test_every_name_is_answered(name):
         (f"{name} is called ", f"{name} is an argument of fit", "Booster has no")
     )
     assert "Did you mean" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("save_model", r"has no save_model\. Use save\(path\)"),
+        ("load_model", r"Use arboost\.load\(path\)"),
+        ("get_booster", "Use model_ of a fitted estimator"),
+        ("booster_", "Use model_ of a fitted estimator"),
+        ("get_score", r"Use importances\(kind\)"),
+    ],
+)
+def test_attributes_of_other_libraries_are_answered(name, answer):
+    model = Booster(n_estimators=1).fit(X, Y)
+    forest = arboost.RandomForestRegressor(2).fit(X, Y)
+    for one in (Booster(), model, model.model_, forest, pickle.loads(pickle.dumps(forest))):
+        assert not hasattr(one, name)
+        with pytest.raises(AttributeError, match=f"{type(one).__name__} .*{answer}"):
+            getattr(one, name)
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+            one.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match="classifiers only"):  # a property says why
+        forest.model_.classes_  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("DMatrix", r"arboost\.Dataset\(X, y\)"),
+        ("Pool", r"arboost\.Dataset\(X, y\)"),
+        ("train", r"arboost\.GradientBoostingClassifier\(\.\.\.\)\.fit\(X, y\)"),
+        ("XGBRegressor", r"Use arboost\.GradientBoostingRegressor"),
+        ("XGBRFClassifier", r"Use arboost\.RandomForestClassifier"),
+        ("load_model", r"Use arboost\.load\(path\)"),
+    ],
+)
+def test_names_of_other_modules_are_answered(name, answer):
+    with pytest.raises(AttributeError, match=f"arboost has no {name}.*{answer}"):
+        getattr(arboost, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        arboost.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(("value", "ours"), [("SAMME", "discrete"), ("SAMME.R", "real")])
+def test_algorithms_of_adaboost_are_answered(value, ours):
+    with pytest.raises(ValueError, match=f'"{value}" is called "{ours}" here'):
+        arboost.AdaBoostClassifier(algorithm=value).fit(X, Y)

@@ -27,7 +27,13 @@ from arboost.explain.importances import by_column, importances, tree_importances
 from arboost.model.leaves import decision_path
 from arboost.model.outputs import Probabilities
 from arboost.model.predict import decision, read_table
-from arboost.names.arguments import check_params, known_arguments, new_estimator, public_name
+from arboost.names.arguments import (
+    check_params,
+    known_arguments,
+    missing_attribute,
+    new_estimator,
+    public_name,
+)
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
 from arboost.predictor import ModelSource, Predictor
@@ -123,6 +129,7 @@ class EngineEstimator(BaseEstimator):
 
     if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
         __new__ = new_estimator
+        __getattr__ = missing_attribute
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; raise ValueError for an unknown name, with the name here."""

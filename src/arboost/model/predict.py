@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from arboost.model.outputs import (
     read_offset,
     target_parts,
 )
+from arboost.names.arguments import missing_attribute
 
 __all__ = [
     "AsEstimator",
@@ -165,6 +166,9 @@ class AsEstimator:
 
     They need ``kind``, ``classes``, ``schema`` and ``predict``.
     """
+
+    if not TYPE_CHECKING:  # for type checkers, unknown names are errors
+        __getattr__ = missing_attribute
 
     @property
     def classes_(self: Any) -> Any:

@@ -7,18 +7,56 @@ from difflib import get_close_matches
 from functools import cache
 
 from arboost.names.losses_and_metrics import LOSSES, METRICS
-from arboost.names.parameters import PARAMETERS, VALUES
+from arboost.names.parameters import PARAMETERS, SKLEARN_VALUES, VALUES
 from arboost.names.row import Row, by_name
 
 __all__ = [
     "argument_answer",
+    "attribute_answer",
     "is_metric",
     "loss_answer",
     "metric_answer",
     "metric_name",
+    "module_answer",
     "value_answer",
 ]
 
+_TABLE = "Pass the table itself to fit, or arboost.Dataset(X, y), whose bins several fits share."
+_CLASSIFIER = "Use arboost.GradientBoostingClassifier."
+_REGRESSOR = "Use arboost.GradientBoostingRegressor."
+_MODULE = {
+    **dict.fromkeys(["DMatrix", "QuantileDMatrix", "ExtMemQuantileDMatrix", "Pool"], _TABLE),
+    **dict.fromkeys(
+        ["XGBClassifier", "LGBMClassifier", "CatBoostClassifier", "HistGradientBoostingClassifier"],
+        _CLASSIFIER,
+    ),
+    **dict.fromkeys(
+        ["XGBRegressor", "LGBMRegressor", "CatBoostRegressor", "HistGradientBoostingRegressor"],
+        _REGRESSOR,
+    ),
+    "XGBRFClassifier": "Use arboost.RandomForestClassifier.",
+    "XGBRFRegressor": "Use arboost.RandomForestRegressor.",
+    "Booster": "Use arboost.load(path), or the attribute model_ of a fitted estimator.",
+    "load_model": "Use arboost.load(path).",
+    "train": "Use arboost.GradientBoostingClassifier(...).fit(X, y), or GradientBoostingRegressor.",
+}
+_IMPORTANCES = "Use importances(kind)."
+_TREES = "Use tree_table() for a table of all nodes, or to_json()."
+_CURVES = "Estimators have evals_result_ after fit."
+_OF_ENGINE = "Use model_ of a fitted estimator: its model, which arboost.load returns as well."
+_ATTRIBUTES = {
+    **dict.fromkeys(["get_booster", "booster_"], _OF_ENGINE),
+    **dict.fromkeys(
+        ["feature_importance", "get_score", "get_fscore", "get_feature_importance"], _IMPORTANCES
+    ),
+    **dict.fromkeys(["dump_model", "get_dump", "trees_to_dataframe"], _TREES),
+    **dict.fromkeys(["evals_result", "get_evals_result"], _CURVES),
+    "best_iteration": "Estimators have best_iteration_ after fit.",
+    "best_ntree_limit": "Use n_iter_, the number of rounds; predict(X, rounds=...) takes fewer.",
+    "calc_leaf_indexes": "Use apply(X).",
+    "load_model": "Use arboost.load(path), or load(path) of the class of the estimator.",
+    "save_model": "Use save(path).",
+}
 _SIMILARITY = 0.75  # least ratio of difflib between a name and a suggestion
 
 
@@ -74,6 +112,24 @@ def _row_answer(name: str, row: Row, without: str, *places: tuple[Collection[str
     if row.ours:
         return f"{without} {name}: leave it out."
     return f"{without} {name}. {row.note}"
+
+
+def attribute_answer(name: str, owner: str) -> str | None:
+    """Return the answer to an attribute of other libraries' models; None for other names.
+
+    Examples
+    --------
+    >>> attribute_answer("save_model", "Predictor")
+    'Predictor has no save_model. Use save(path).'
+    """
+    answer = _ATTRIBUTES.get(name)
+    return None if answer is None else f"{owner} has no {name}. {answer}"
+
+
+def module_answer(name: str) -> str | None:
+    """Return the answer to a name of other libraries' modules; None for other names."""
+    answer = _MODULE.get(name)
+    return None if answer is None else f"arboost has no {name}. {answer}"
 
 
 def metric_name(name: str) -> str | None:
@@ -140,7 +196,7 @@ def loss_answer(name: str, allowed: Sequence[str]) -> str:
 
 def value_answer(parameter: str, value: str, options: Sequence[str]) -> str:
     """Return the answer to an unknown value of a parameter, "" where there is none."""
-    ours = VALUES.get((parameter, value))
+    ours = (VALUES | SKLEARN_VALUES).get((parameter, value))
     if ours is not None and ours in options:
         return f'"{value}" is called "{ours}" here.'
     found = _closest(value, options)

@@ -7,7 +7,13 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["check_params", "known_arguments", "new_estimator", "public_name"]
+__all__ = [
+    "check_params",
+    "known_arguments",
+    "missing_attribute",
+    "new_estimator",
+    "public_name",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +59,19 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **arguments)
 
     return checked
+
+
+def missing_attribute(model: object, name: str) -> Any:
+    """Answer an attribute of other libraries; it is the ``__getattr__`` of models.
+
+    For all other names the error is that of the attribute itself, of a property for example.
+    """
+    from arboost.names.answers import attribute_answer
+
+    answer = attribute_answer(name, type(model).__name__)
+    if answer is not None:
+        raise AttributeError(answer)
+    return object.__getattribute__(model, name)
 
 
 def public_name(method: Callable[P, R]) -> Callable[P, R]:

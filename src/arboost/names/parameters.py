@@ -9,7 +9,7 @@ from __future__ import annotations
 from arboost.names.row import Row
 from arboost.names.run_parameters import RUN_PARAMETERS
 
-__all__ = ["PARAMETERS", "VALUES"]
+__all__ = ["PARAMETERS", "SKLEARN_VALUES", "VALUES"]
 
 _BY_TYPE = "Strings and categorical types are categories without it."
 _CUSTOM_BINS = "Leave it out, or change the number of bins, max_bins."
@@ -338,3 +338,6 @@ VALUES = {
     ("criterion", "mae"): "absolute_error",
     ("multi_strategy", "multi_output"): "multi_output_tree",
 }
+
+# The same of scikit-learn, which the pages of the other libraries leave out.
+SKLEARN_VALUES = {("algorithm", "SAMME"): "discrete", ("algorithm", "SAMME.R"): "real"}
