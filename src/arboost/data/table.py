@@ -60,6 +60,7 @@ __all__ = [
     "read_columns",
     "read_raw",
     "row_of_series",
+    "with_columns",
 ]
 
 
@@ -235,6 +236,7 @@ def read_columns(X: object, schema: Schema | None = None, device: str | None = "
 
 def _read(X: object, schema: Schema | None) -> RawTable:
     """Return the columns of any table; a series with the names of a schema is one row."""
+    X = with_columns(X, schema)
     if isinstance(X, np.ndarray):
         return from_numpy(X)
     if is_sparse(X):
@@ -251,6 +253,15 @@ def _read(X: object, schema: Schema | None) -> RawTable:
     if hasattr(X, "__arrow_c_stream__"):
         return from_arrow(X)
     return from_numpy(as_array(X))
+
+
+def with_columns(X: Any, schema: Schema | None) -> Any:
+    """Return an empty list as a table of the columns of a schema, all others unchanged."""
+    if schema is None or not isinstance(X, list | tuple) or X:
+        return X
+    if schema.columns is None:
+        return np.empty((0, schema.n_columns))
+    return {name: [] for name in schema.columns}
 
 
 def _check_keys(rows: Sequence[Mapping[Any, Any]], schema: Schema) -> None:

@@ -22,7 +22,7 @@ from arboost.data.features.column_names import other_places, unique_names
 from arboost.data.raw_columns import is_column
 from arboost.data.schema import Schema
 from arboost.data.scipy_sparse import checked_matrix, is_sparse
-from arboost.data.table import as_array, is_records, row_of_series
+from arboost.data.table import as_array, is_records, row_of_series, with_columns
 from arboost.data.unusual import check_pairing
 
 __all__ = [
@@ -72,6 +72,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
             "X is a Dataset, which holds bins instead of values, but estimators need the values. "
             "Pass the table it was made from, or train with estimator=None."
         )
+    X = with_columns(X, schema)
     X = checked_matrix(X) if is_sparse(X) else framed(X, schema)  # a format of scipy is a dict
     if not hasattr(X, "shape"):
         X = as_array(X)
