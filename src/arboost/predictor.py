@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Never, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from arboost.model.predict import (
     read_table,
     staged_raw_scores,
 )
+from arboost.names.arguments import public_name, refuse_arguments
 from arboost.params.check import check
 from arboost.pictures.methods import PictureMethods
 from arboost.report.methods import report
@@ -80,6 +81,7 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
 
     report = report
 
+    @public_name
     def predict(
         self,
         X: object,
@@ -87,6 +89,7 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
         rounds: int | None = None,
         offset: object = None,
         n_jobs: int | None = None,
+        **unknown: Never,
     ) -> NDArray[Any]:
         """Return the predicted values or class labels of the rows of X.
 
@@ -100,6 +103,8 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
         >>> model.predict([[1]], rounds=0), model.predict([[1]]).round(3)
         (array([0.5]), array([1.]))
         """
+        if unknown:
+            refuse_arguments(self.predict, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
         of_row = predictions_of_row(self, X) if self._takes_row(n_jobs, offset) else None
@@ -109,6 +114,7 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
             return predictions_of_array(self, X, offset)
         return predictions(self, self._raw(X, n_jobs, offset))
 
+    @public_name
     def predict_proba(
         self,
         X: object,
@@ -116,11 +122,14 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
         rounds: int | None = None,
         offset: object = None,
         n_jobs: int | None = None,
+        **unknown: Never,
     ) -> Probabilities:
         """Return the class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
         """
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
         of_row = probabilities_of_row(self, X) if self._takes_row(n_jobs, offset) else None

@@ -372,3 +372,26 @@ def test_names_of_other_modules_are_answered(name, answer):
 def test_algorithms_of_adaboost_are_answered(value, ours):
     with pytest.raises(ValueError, match=f'"{value}" is called "{ours}" here'):
         arboost.AdaBoostClassifier(algorithm=value).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("output_margin", "The raw scores come from predict_raw"),
+        ("raw_score", "The raw scores come from predict_raw"),
+        ("pred_contrib", r"shap_values\(X\) returns the contributions"),
+        ("pred_leaf", r"apply\(X\) returns the leaves"),
+        ("num_iteration", r"is called rounds here: use predict\w*\(X, rounds=\.\.\.\)"),
+        ("iteration_range", "is called rounds here"),
+        ("ntree_limit", "is called rounds here"),
+        ("round", r"Did you mean rounds\?"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [Booster(n_estimators=1), arboost.RandomForestClassifier(2)])
+def test_predictions_answer(estimator, name, answer):
+    estimator.fit(X, Y)
+    for model in (estimator, estimator.model_):
+        for method in (model.predict, model.predict_proba):
+            with pytest.raises(TypeError, match=f"{name}.*{answer}"):
+                method(X, **{name: 1})
+            assert "unknown" not in inspect.signature(method).parameters

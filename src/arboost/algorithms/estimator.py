@@ -10,7 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Never, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from arboost.names.arguments import (
     missing_attribute,
     new_estimator,
     public_name,
+    refuse_arguments,
 )
 from arboost.params.check import check, record
 from arboost.params.kinds import Param
@@ -138,12 +139,14 @@ class EngineEstimator(BaseEstimator):
         return self
 
     @public_name
-    def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
+    def predict(self, X: object, *, rounds: int | None = None, **unknown: Never) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
         Several targets, and several quantiles, have a column each. `rounds` takes the first rounds
         of the model only, trees in forests.
         """
+        if unknown:
+            refuse_arguments(self.predict, unknown)
         predicted: NDArray[Any] = self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
         return predicted
 
@@ -338,11 +341,15 @@ class ClassifierMethods(ClassifierMixin):
     score = classifier_score
 
     @public_name
-    def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats | list[Floats]:
+    def predict_proba(
+        self, X: object, *, rounds: int | None = None, **unknown: Never
+    ) -> Floats | list[Floats]:
         """Return the class probabilities in the order of ``classes_``, shape (n_rows, n_classes).
 
         For several targets there is a list of them. `rounds` takes the first trees only.
         """
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
         found: Probabilities = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
         return found
 
@@ -363,11 +370,13 @@ class BoostedClassifierMethods(ClassifierMixin):
     score = classifier_score
 
     @public_name
-    def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
+    def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
 
         The probabilities of a row sum to 1. `rounds` takes the first rounds of the model only.
         """
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
         found: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
         return found
 
@@ -377,8 +386,12 @@ class BoostedClassifierMethods(ClassifierMixin):
         return core.log(self.predict_proba(X))
 
     @public_name
-    def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
+    def decision_function(
+        self, X: object, *, rounds: int | None = None, **unknown: Never
+    ) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        if unknown:
+            refuse_arguments(self.decision_function, unknown)
         return decision(self._first_rounds(rounds).predict_raw(X, n_jobs=self.n_jobs))
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:

@@ -9,6 +9,7 @@ from functools import cache
 from arboost.names.losses_and_metrics import LOSSES, METRICS
 from arboost.names.parameters import PARAMETERS, SKLEARN_VALUES, VALUES
 from arboost.names.row import Row, by_name
+from arboost.names.run_parameters import PREDICTION
 
 __all__ = [
     "argument_answer",
@@ -18,6 +19,7 @@ __all__ = [
     "metric_answer",
     "metric_name",
     "module_answer",
+    "prediction_answer",
     "value_answer",
 ]
 
@@ -98,6 +100,22 @@ def argument_answer(
     if found in own:
         return start
     return f"{start} {argument_answer(found, owner, own, other, in_fit=in_fit)}"
+
+
+def prediction_answer(name: str, method: str, own: Collection[str]) -> str:
+    """Return the answer to an unknown argument of a method of prediction.
+
+    Examples
+    --------
+    >>> prediction_answer("ntree_limit", "predict", ["X", "rounds"])
+    'ntree_limit is called rounds here: use predict(X, rounds=...).'
+    """
+    row = _rows(PREDICTION).get(name)
+    if row is None:
+        return argument_answer(name, method, own, ())
+    if row.ours:
+        return f"{name} is called {row.ours} here: use {method}(X, {row.ours}=...)."
+    return f"{method} has no argument {name}. {row.note}"
 
 
 def _row_answer(name: str, row: Row, without: str, *places: tuple[Collection[str], str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arboost.names.row import Row
 
-__all__ = ["RUN_PARAMETERS"]
+__all__ = ["PREDICTION", "RUN_PARAMETERS"]
 
 _FILES = "Leave it out: a fit writes no file but its checkpoint, fit(checkpoint=path)."
 _ONE_SEED = "Leave it out: random_state is the seed of every random choice."
@@ -209,7 +209,7 @@ _RUN = (
     ),
 )
 
-_PREDICTION = (
+PREDICTION = (
     Row(
         "rounds",
         "predict(X, rounds=100) uses the first 100 rounds.",
@@ -227,4 +227,4 @@ _PREDICTION = (
     ),
 )
 
-RUN_PARAMETERS = (*_STOPPING, *_RUN, *_PREDICTION)
+RUN_PARAMETERS = (*_STOPPING, *_RUN, *PREDICTION)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from arboost.data.unusual import check_pairing, warn_weight_scale
 from arboost.errors import warn_caller
 from arboost.losses import Loss
 from arboost.model.model import Model
-from arboost.names.arguments import known_arguments, public_name
+from arboost.names.arguments import known_arguments, public_name, refuse_arguments
 from arboost.params import auto
 from arboost.params.auto import AUTO, TableSize
 from arboost.predictor import Predictor
@@ -253,7 +253,7 @@ class GradientBoosting(EngineEstimator):
 
     @public_name
     def predict(
-        self, X: object, *, rounds: int | None = None, offset: object = None
+        self, X: object, *, rounds: int | None = None, offset: object = None, **unknown: Never
     ) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
@@ -261,6 +261,8 @@ class GradientBoosting(EngineEstimator):
         `offset` is that of the rows, for a model that was fitted with one: an array, a number for
         all rows, or names of columns; None takes the columns that the fit named.
         """
+        if unknown:
+            refuse_arguments(self.predict, unknown)
         model = self._first_rounds(rounds)
         predicted: NDArray[Any] = model.predict(X, offset=offset, n_jobs=self.n_jobs)
         return predicted

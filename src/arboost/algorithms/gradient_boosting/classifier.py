@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Never
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
@@ -17,7 +17,7 @@ from arboost.losses import CustomLoss
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
 from arboost.model.predict import decision
-from arboost.names.arguments import public_name
+from arboost.names.arguments import public_name, refuse_arguments
 from arboost.params.boosting import BOOSTED_CLASSIFIER
 
 __all__ = ["GradientBoostingClassifier"]
@@ -335,12 +335,14 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     @public_name
     def predict_proba(
-        self, X: object, *, rounds: int | None = None, offset: object = None
+        self, X: object, *, rounds: int | None = None, offset: object = None, **unknown: Never
     ) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
 
         The probabilities of a row sum to 1. `rounds` and `offset` are those of `predict`.
         """
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
         model = self._first_rounds(rounds)
         found: Floats = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
         return found
@@ -352,9 +354,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     @public_name
     def decision_function(
-        self, X: object, *, rounds: int | None = None, offset: object = None
+        self, X: object, *, rounds: int | None = None, offset: object = None, **unknown: Never
     ) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        if unknown:
+            refuse_arguments(self.decision_function, unknown)
         model = self._first_rounds(rounds)
         return decision(model.predict_raw(X, offset=offset, n_jobs=self.n_jobs))
 

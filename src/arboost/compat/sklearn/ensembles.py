@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NoReturn, Self
+from typing import Any, Never, NoReturn, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -15,7 +15,7 @@ from arboost.algorithms.adaboost import classifier, regressor
 from arboost.algorithms.bagging import bagging
 from arboost.compat.sklearn.arguments import arguments, refuse_load
 from arboost.model.links import logistic, softmax
-from arboost.names.arguments import known_arguments, public_name
+from arboost.names.arguments import known_arguments, public_name, refuse_arguments
 from arboost.predictor import ModelSource, Predictor
 
 __all__ = [
@@ -57,8 +57,12 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
         return self
 
     @public_name
-    def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
+    def decision_function(
+        self, X: object, *, rounds: int | None = None, **unknown: Never
+    ) -> Floats:
         """Return the scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        if unknown:
+            refuse_arguments(self.decision_function, unknown)
         return self._scaled(super().decision_function(X, rounds=rounds), rounds)
 
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
@@ -67,8 +71,10 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
         return (self._scaled(raw, rounds) for rounds, raw in enumerate(staged, 1))
 
     @public_name
-    def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
+    def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), of the scaled scores."""
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
         return self._probabilities(self.decision_function(X, rounds=rounds))
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.random import RandomState
@@ -14,7 +14,7 @@ from arboost.algorithms.estimator import BoostedClassifierMethods, store
 from arboost.compat.sklearn.boosting.gradient_base import SklearnGradientBoosting
 from arboost.compat.sklearn.boosting.params import GRADIENT_CLASSIFIER, GRADIENT_REGRESSOR
 from arboost.model.predict import decision, probabilities
-from arboost.names.arguments import public_name
+from arboost.names.arguments import public_name, refuse_arguments
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
@@ -70,15 +70,21 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
         store(self, locals())
 
     @public_name
-    def predict_proba(self, X: object, *, rounds: int | None = None) -> Floats:
+    def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes); `rounds` as in `predict`."""
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
         if not self._corrects_model():
             return super().predict_proba(X, rounds=rounds)
         return _of_one(probabilities(self.model_, self._raw_predict(X, rounds)))
 
     @public_name
-    def decision_function(self, X: object, *, rounds: int | None = None) -> Floats:
+    def decision_function(
+        self, X: object, *, rounds: int | None = None, **unknown: Never
+    ) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        if unknown:
+            refuse_arguments(self.decision_function, unknown)
         return decision(self._raw_predict(X, rounds))
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from arboost.compat.sklearn.trees import DecisionTreeRegressor
 from arboost.data.schema import Schema
 from arboost.errors import warn_caller
 from arboost.model.predict import predictions
-from arboost.names.arguments import known_arguments, public_name
+from arboost.names.arguments import known_arguments, public_name, refuse_arguments
 from arboost.params.check import check
 from arboost.predictor import Predictor
 
@@ -107,11 +107,13 @@ class SklearnGradientBoosting(TranslatedBooster):
         return self
 
     @public_name
-    def predict(self, X: object, *, rounds: int | None = None) -> NDArray[Any]:
+    def predict(self, X: object, *, rounds: int | None = None, **unknown: Never) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
         `rounds` takes the first stages only.
         """
+        if unknown:
+            refuse_arguments(self.predict, unknown)
         if not self._corrects_model():
             return super().predict(X, rounds=rounds)
         return predictions(self.model_, self._raw_predict(X, rounds))
