@@ -56,7 +56,7 @@ class Visit:
             **{"viewport": {"width": 1280, "height": 800}} | options
         )
         self.page = self._context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(30_000)
         self.page.on("console", lambda message: self.messages.append(message.text))
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("dialog", self._dismiss)
