@@ -107,7 +107,7 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
             refuse_arguments(self.predict, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
-        of_row = predictions_of_row(self, X) if self._takes_row(n_jobs, offset) else None
+        of_row = predictions_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
         if of_row is not None:
             return of_row
         if is_device_array(X):
@@ -132,7 +132,9 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
             refuse_arguments(self.predict_proba, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
-        of_row = probabilities_of_row(self, X) if self._takes_row(n_jobs, offset) else None
+        of_row = (
+            probabilities_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
+        )
         if of_row is not None:
             return of_row
         if is_device_array(X):
@@ -150,7 +152,7 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
         """Return the raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
-        of_row = raw_scores_of_row(self, X) if self._takes_row(n_jobs, offset) else None
+        of_row = raw_scores_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
         if of_row is not None:
             return of_row
         if is_device_array(X):
@@ -270,10 +272,9 @@ class Predictor(AsEstimator, PictureMethods, ExplainMethods, ExportMethods):
 
         return cls(**from_json(text).fields())
 
-    def _takes_row(self, n_jobs: object, offset: object) -> bool:
+    def _takes_row(self, n_jobs: object) -> bool:
         """Whether single rows are predicted without `ingest`, on the processor."""
-        is_plain = offset is None and self.schema.offset is None
-        return is_plain and self.device == "cpu" and _is_valid(n_jobs)
+        return self.device == "cpu" and _is_valid(n_jobs)
 
     def _raw(self, X: object, n_jobs: int | None, offset: object) -> NDArray[np.float64]:
         return raw_scores(self, X, offset, n_threads=_threads(n_jobs))

@@ -142,7 +142,7 @@ class Model:
         return self._row_model(math.nan)
 
     def _row_model(self, missing: float) -> core.RowModel | None:
-        if self.combine == "median" or self.link == "ordered":
+        if self.combine == "median" or self.link == "ordered" or self.schema.offset is not None:
             return None
         mean_of = max(self.n_rounds, 1) if self.combine == "mean" else 0
         return core.RowModel(self.packed, self.base_score, self.link, mean_of, missing)
