@@ -101,7 +101,7 @@ def test_unknown_arguments_are_answered_without_private_names():
             call(X, y, sample_weigth=None)
     for name in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(
-            TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'round'"
+            TypeError, match=rf"^{name} has no argument 'round'\. Did you mean rounds"
         ):
             getattr(model, name)(X, round=1)
 

@@ -175,7 +175,7 @@ def test_damaged_ranks_are_refused():
     levels = Levels.ordered((b"b", b"a"))
     levels.validate()
     broken = Levels("string", levels.values, levels.offsets, ranks=np.array([1, 1], np.int32))
-    with pytest.raises(ValueError, match="no order of their levels"):
+    with pytest.raises(ValueError, match="do not order their levels"):
         broken.validate()
 
 
