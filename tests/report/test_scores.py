@@ -195,14 +195,14 @@ def test_baselines():
     loss = metrics.log_loss(y[test] == "yes", np.full(test.sum(), share))
     assert scores["log loss"]["baseline"] == pytest.approx(loss, rel=1e-4)
     model = report(task="regression").payload["models"][0]
-    assert model["baseline_text"] == "always the mean of the training rows"
+    assert model["baseline_text"] == "always predicts the mean of the training rows"
 
 
 def test_baseline_without_training_rows_is_of_the_rows_themselves(rng):
     X = rng.normal(size=(60, 1))
     model = arboost.DecisionTreeRegressor().fit(X, X[:, 0])
     found = model.report(X, X[:, 0]).payload["models"][0]
-    assert found["baseline_text"] == "always the mean"
+    assert found["baseline_text"] == "always predicts the mean"
     scores = {one["name"]: one for one in found["scores"]}
     assert scores["RMSE"]["baseline"] == pytest.approx(X.std(), rel=1e-4)
     assert scores["R²"]["baseline"] == pytest.approx(0.0, abs=1e-9)

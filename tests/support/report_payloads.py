@@ -280,7 +280,7 @@ def regression():
             ("RMSE", 25.13, 23.9, 26.4, 98.42, False, "Root of the mean squared error."),
             ("MAE", 19.81, 18.9, 20.8, 76.2, False, "Mean absolute error."),
         ),
-        "baseline_text": "always the mean",
+        "baseline_text": "always predicts the mean",
         "regression": {
             "points": {"truth": rounded(truth), "predicted": rounded(predicted)},
             "residuals": {

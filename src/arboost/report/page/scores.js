@@ -131,7 +131,7 @@
     applies: () => report.models.some((model) => model.scores && model.scores.length),
     lede: () => {
       const text = report.models[0].baseline_text;
-      return `Dot and bar: score and 95% confidence interval.${text ? ` Vertical line: the baseline, ${text}.` : ""}`;
+      return `Dot and bar: score and 95% confidence interval.${text ? ` Vertical line: the baseline, which ${text}.` : ""}`;
     },
     build: (body) =>
       body.append(

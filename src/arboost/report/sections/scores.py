@@ -220,7 +220,7 @@ def baseline(inputs: ReportInput) -> tuple[Predicted, str]:
     n_rows = inputs.n_rows
     if inputs.classes is None:
         middle = float(np.average(own, weights=weight))
-        return Predicted(values=np.full(n_rows, middle)), f"always the mean{of}"
+        return Predicted(values=np.full(n_rows, middle)), f"always predicts the mean{of}"
     counts = np.bincount(own, weight, minlength=len(inputs.classes))
     shares = counts / counts.sum()
     codes = np.full(n_rows, int(shares.argmax()), np.intp)
