@@ -126,7 +126,10 @@ class Calls:
     async def _asked(self, question: Awaitable[Any]) -> Any:
         """Return an answer of the scheduler; raise WorkerError if it is gone."""
         try:
-            return await asyncio.wait_for(question, _SCHEDULER)
+            # asyncio.wait_for of Python 3.11 loses a cancellation that comes with the answer: the
+            # fit would go on without its client.
+            async with asyncio.timeout(_SCHEDULER):
+                return await question
         except (OSError, RuntimeError) as error:
             raise WorkerError(
                 f"The scheduler at {self.client.scheduler.addr} is gone: {cause_of(error)}."
