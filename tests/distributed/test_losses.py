@@ -202,6 +202,7 @@ def test_scattered_data_cannot_be_computed_again(fresh):
 
 
 def test_lost_parts_are_computed_again(fresh):
+    stay_lost(fresh)
     program, table = Rounds(), parts(fresh, 6)
     assert run(fresh, program, tables={"train": table}, listener=kill(2))["size"] == 2
     assert run(fresh, program, tables={"train": table})["total"] == program.expected(6)
