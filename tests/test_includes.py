@@ -62,6 +62,12 @@ def test_an_include_that_is_no_path_from_the_root_fails(tmp_path):
     assert text.startswith('loss/apply.cpp:1: #include "losses.h": not the path')
 
 
+@pytest.mark.parametrize("suffix", [".h", ".cpp", ".cu", ".cuh"])
+def test_every_kind_of_file_is_checked(tmp_path, suffix):
+    write(tmp_path, {f"base/types{suffix}": '#include "loss/losses.h"\n', "loss/losses.h": ""})
+    assert check(tmp_path)[0] == 1
+
+
 def test_two_headers_of_one_name_fail(tmp_path):
     write(tmp_path, {"table/levels.h": "", "grow/levels.h": ""})
     status, text = check(tmp_path)

@@ -15,6 +15,7 @@ from pathlib import Path
 FOLDERS = (
     "base",  # types, memory, threads, random bits
     "cuda",  # devices, their memory, run-time compilation of kernels
+    "cuda/kernels",  # what all kernels share
     "table",  # columns of the user's table, and the binned table
     "tree",  # split rules, rows of a tree, views of a forest
     "tree/bits",  # leaves of 512 rows at once, by bit masks
@@ -22,6 +23,7 @@ FOLDERS = (
     "bin/codes",  # values and edges to codes
     "bin/stream",  # the same for tables that come in batches
     "bin/device",  # the same for tables in the memory of a CUDA device
+    "bin/device/kernels",
     "bin",  # ranks, proposals for a round, target statistics
     "loss",
     "grow/search",  # kernels: sums of a node to its best split
@@ -37,28 +39,34 @@ FOLDERS = (
     "grow/device/records",  # records that the host and kernels exchange
     "grow/device/table",  # codes and trees in the memory of a CUDA device
     "grow/device/rounds",  # scores, gradients and evaluation sets there
+    "grow/device/kernels",
+    "grow/device/kernels/search",
+    "grow/device/kernels/forests",
     "grow/device",  # rows of the nodes there
     "grow",
     "reweight",
     "predict/bits",  # prediction of small trees by bit masks
     "predict",
     "predict/device",  # prediction on a CUDA device
+    "predict/device/kernels",
     "predict/quantiles",  # medians of trees, quantiles of leaves
     "explain/shap",
     "explain/device",  # SHAP values on a CUDA device
+    "explain/device/kernels",
     "explain",
     "save",
+    "cuda/programs",  # kernels that are compiled together
     "isa",  # kernels of all stages for each instruction set
     "bindings",
 )
+HEADERS = {".h", ".cuh"}
+SOURCES = {*HEADERS, ".cpp", ".cu"}
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 
 
 def sources(root: Path) -> list[Path]:
     """Return the C++ files under a folder, as paths from there."""
-    return sorted(
-        path.relative_to(root) for path in root.rglob("*") if path.suffix in {".h", ".cpp"}
-    )
+    return sorted(path.relative_to(root) for path in root.rglob("*") if path.suffix in SOURCES)
 
 
 def wrong_includes(root: Path, path: Path) -> Iterator[str]:
@@ -83,7 +91,7 @@ def shared_names(paths: list[Path]) -> Iterator[str]:
     """Yield one message for each file name of several headers."""
     headers = defaultdict(list)
     for path in paths:
-        if path.suffix == ".h":
+        if path.suffix in HEADERS:
             headers[path.name].append(path.as_posix())
     for same in headers.values():
         if len(same) > 1:

@@ -42,6 +42,23 @@ Owned<T> to_numpy(std::vector<T> values) {
   return to_numpy<1>(std::move(values), {size});
 }
 
+// Makes fields of a record attributes of its class, under their names:
+//   ARBOOST_BIND_FIELDS(class_of_it, Record, first, second);
+#define ARBOOST_BIND_FIELDS(cls, Record, ...) \
+  ARBOOST_EXPAND(ARBOOST_BIND_FIELD(cls, Record, __VA_ARGS__))
+#define ARBOOST_BIND_FIELD(cls, Record, field, ...) \
+  (cls).def_rw(#field, &Record::field);             \
+  __VA_OPT__(ARBOOST_BIND_MORE ARBOOST_PARENS(cls, Record, __VA_ARGS__))
+#define ARBOOST_BIND_MORE() ARBOOST_BIND_FIELD
+#define ARBOOST_PARENS ()
+// A macro of itself is expanded once a scan; these are 64 scans.
+#define ARBOOST_EXPAND(...) \
+  ARBOOST_SCAN_16(ARBOOST_SCAN_16(ARBOOST_SCAN_16(ARBOOST_SCAN_16(__VA_ARGS__))))
+#define ARBOOST_SCAN_16(...) \
+  ARBOOST_SCAN_4(ARBOOST_SCAN_4(ARBOOST_SCAN_4(ARBOOST_SCAN_4(__VA_ARGS__))))
+#define ARBOOST_SCAN_4(...) ARBOOST_SCAN(ARBOOST_SCAN(ARBOOST_SCAN(ARBOOST_SCAN(__VA_ARGS__))))
+#define ARBOOST_SCAN(...) __VA_ARGS__
+
 inline void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }

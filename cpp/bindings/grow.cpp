@@ -148,8 +148,14 @@ void bind_params(nb::module_& m) {
       .value("values", Candidates::values)
       .value("per_round", Candidates::per_round)
       .value("per_node", Candidates::per_node);
-  nb::class_<TreeParams>(m, "TreeParams", "Parameters of tree growth; as in params.py.")
-      .def(nb::init<>())
+  nb::class_<TreeParams> params(m, "TreeParams", "Parameters of tree growth; as in params.py.");
+  ARBOOST_BIND_FIELDS(params, TreeParams, best_first, min_child_weight, min_samples_leaf,
+                      min_samples_split, gamma, min_gain_share, allow_zero_gain, target_ends,
+                      random_cuts, reg_lambda, reg_alpha, max_delta_step, colsample_bytree,
+                      colsample_bylevel, colsample_bynode, max_cat_to_onehot, max_cat_threshold,
+                      min_cat_weight, cat_smooth, cat_l2, monotone, interactions, subtree_rows,
+                      device, count_rows, candidates, sketch_eps, histogram_bytes, sample_bytes);
+  params.def(nb::init<>())
       .def_prop_rw(
           "max_depth", [](const TreeParams& p) { return p.max_depth; },
           [](TreeParams& p, std::optional<std::int64_t> depth) {
@@ -162,42 +168,13 @@ void bind_params(nb::module_& m) {
             p.max_leaves = leaves.value_or(TreeParams::unlimited);
           },
           nb::arg().none())
-      .def_rw("best_first", &TreeParams::best_first)
-      .def_rw("min_child_weight", &TreeParams::min_child_weight)
-      .def_rw("min_samples_leaf", &TreeParams::min_samples_leaf)
-      .def_rw("min_samples_split", &TreeParams::min_samples_split)
-      .def_rw("gamma", &TreeParams::gamma)
-      .def_rw("min_gain_share", &TreeParams::min_gain_share)
-      .def_rw("allow_zero_gain", &TreeParams::allow_zero_gain)
       .def_prop_rw(
           "criterion", [](const TreeParams& p) { return name_of(p.criterion); },
           [](TreeParams& p, const std::string& name) { p.criterion = criterion_of(name); })
-      .def_rw("target_ends", &TreeParams::target_ends)
-      .def_rw("random_cuts", &TreeParams::random_cuts)
-      .def_rw("reg_lambda", &TreeParams::reg_lambda)
-      .def_rw("reg_alpha", &TreeParams::reg_alpha)
-      .def_rw("max_delta_step", &TreeParams::max_delta_step)
-      .def_rw("colsample_bytree", &TreeParams::colsample_bytree)
-      .def_rw("colsample_bylevel", &TreeParams::colsample_bylevel)
-      .def_rw("colsample_bynode", &TreeParams::colsample_bynode)
-      .def_rw("max_cat_to_onehot", &TreeParams::max_cat_to_onehot)
-      .def_rw("max_cat_threshold", &TreeParams::max_cat_threshold)
-      .def_rw("min_cat_weight", &TreeParams::min_cat_weight)
-      .def_rw("cat_smooth", &TreeParams::cat_smooth)
-      .def_rw("cat_l2", &TreeParams::cat_l2)
       .def_prop_rw(
           "grouped", [](const TreeParams& p) { return p.grouped.size(); }, &set_groups,
           "By grouped category: its codes in the order of their mean targets, and those of several "
           "levels. Reads as the number of such categories.")
-      .def_rw("monotone", &TreeParams::monotone)
-      .def_rw("interactions", &TreeParams::interactions)
-      .def_rw("subtree_rows", &TreeParams::subtree_rows)
-      .def_rw("device", &TreeParams::device)
-      .def_rw("count_rows", &TreeParams::count_rows)
-      .def_rw("candidates", &TreeParams::candidates)
-      .def_rw("sketch_eps", &TreeParams::sketch_eps)
-      .def_rw("histogram_bytes", &TreeParams::histogram_bytes)
-      .def_rw("sample_bytes", &TreeParams::sample_bytes)
       .def_prop_rw(
           "sum_bits", [](const TreeParams& p) { return p.sum_bits; },
           [](TreeParams& p, int bits) {

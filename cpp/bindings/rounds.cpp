@@ -110,15 +110,11 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
       .value("uniform", RowSampling::Method::uniform)
       .value("gradient_based", RowSampling::Method::gradient_based)
       .value("goss", RowSampling::Method::goss);
-  nb::class_<RowSampling>(m, "RowSampling", "Row sampling scheme; as in row_sampling.py.")
-      .def(nb::init<>())
-      .def_rw("method", &RowSampling::method)
-      .def_rw("rate", &RowSampling::rate)
-      .def_rw("reg_lambda", &RowSampling::reg_lambda)
-      .def_rw("top_rate", &RowSampling::top_rate)
-      .def_rw("other_rate", &RowSampling::other_rate)
-      .def_rw("full_rounds", &RowSampling::full_rounds)
-      .def_rw("leaves_from_all_rows", &RowSampling::leaves_from_all_rows);
+  nb::class_<RowSampling> row_sampling(m, "RowSampling",
+                                       "Row sampling scheme; as in row_sampling.py.");
+  row_sampling.def(nb::init<>());
+  ARBOOST_BIND_FIELDS(row_sampling, RowSampling, method, rate, reg_lambda, top_rate, other_rate,
+                      full_rounds, leaves_from_all_rows);
   nb::class_<RoundParams>(m, "RoundParams", "Parameters of `Grower.run_rounds`.")
       .def(
           "__init__",
