@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from distributed import Client, LocalCluster
 
-from arboost.distributed.on_client.cluster import run_program
-from arboost.distributed.program import Desk
+from arboost.distributed.dask_driver import run_program
+from arboost.distributed.protocol import WorkerContext
 from arboost.workers import Share
 from support import harness
 
@@ -32,7 +32,7 @@ class Silent:
         """Return nothing."""
 
 
-def messages(tables: Mapping[str, Share], desk: Desk) -> dict[int, tuple[float, float]]:
+def messages(tables: Mapping[str, Share], desk: WorkerContext) -> dict[int, tuple[float, float]]:
     """Return the seconds of a message one way, and of an exchange, by size."""
     transport = tables["train"].workers._transport
     other, found = 1 - desk.rank, {}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ray
 
-from arboost.distributed.on_ray.cluster import Room, run_program
-from arboost.distributed.on_ray.orders import TableBlocks
+from arboost.distributed.ray_driver import FitResources, run_program
+from arboost.distributed.ray_worker import TableBlocks
 from bench_messages import Silent, messages, report
 from support import harness
 
@@ -20,7 +20,7 @@ def main() -> None:
     ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
     parts = (ray.put(0), ray.put(1))
     tables = {"train": TableBlocks(parts, (1, 1), are_paths=False)}
-    runs = [run_program(messages, tables, Silent(), Room(2)) for _ in range(args.repeats)]
+    runs = [run_program(messages, tables, Silent(), FitResources(2)) for _ in range(args.repeats)]
     ray.shutdown()
     report(args, runs)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import arboost
-from arboost.formats.model_file import format_version
+from arboost.models.files.model_file import format_version
 
 QUANTILES = [0.1, 0.5, 0.9]
 CITIES = [f"city {number:03d}" for number in range(150)]

@@ -1,4 +1,4 @@
-"""Write tests/house/recorded_answers.json: digests of the models of about a hundred fits.
+"""Write tests/system/recorded_answers.json: digests of the models of about a hundred fits.
 
 Run the tool only after an intended change of models, and state the change in CHANGELOG.md.
 """
@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.recorded_fits import all_fits, digests_of  # noqa: E402
 
-RECORD = ROOT / "tests" / "house" / "recorded_answers.json"
+RECORD = ROOT / "tests" / "system" / "recorded_answers.json"
 
 
 def main() -> None:

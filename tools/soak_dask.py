@@ -33,8 +33,8 @@ from distributed import Client, LocalCluster
 
 import arboost as ab
 from arboost.dask import DistributedFit
-from arboost.distributed.on_client import cluster as fits_on_cluster
-from arboost.formats.model_file import to_bytes
+from arboost.distributed import dask_driver as fits_on_cluster
+from arboost.models.files.model_file import to_bytes
 
 N_WORKERS = 3
 N_PARTITIONS = 7

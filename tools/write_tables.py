@@ -24,9 +24,7 @@ from arboost.losses.metric_functions import (  # noqa: E402  (of the checkout, n
     VALUE_METRICS,
     BuiltIn,
 )
-from arboost.names.losses_and_metrics import LOSSES, METRICS  # noqa: E402
-from arboost.names.parameters import PARAMETERS, VALUES  # noqa: E402
-from arboost.names.row import LIBRARIES, Row  # noqa: E402
+from arboost.params.library_names import LIBRARIES, LOSSES, METRICS, PARAMETERS, VALUES, Row  # noqa: E402  # noqa: E402  # noqa: E402
 from docs_site.benchmarks import TABLES as BENCHMARKS  # noqa: E402
 
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -20,7 +20,7 @@ SMALL = 1 << 16  # slots that go to all others at once: few_numbers in the same 
 
 def watch(dask_worker: Any) -> None:
     """Keep the transports of all fits of a worker from now on, with their exchanges."""
-    from arboost.distributed.on_worker import dask_attempt
+    from arboost.distributed import dask_worker as dask_attempt
 
     kept = dask_worker.watched_transports = []
 

@@ -86,7 +86,7 @@ def fitted(job: Job, client: Client, data: Any, target: Any, **options: Any) -> 
 
 def digest(model: Any) -> str:
     """Return a digest of the bytes of the model's file."""
-    from arboost.formats.model_file import to_bytes
+    from arboost.models.files.model_file import to_bytes
 
     return blake2b(to_bytes(model.model_), digest_size=16).hexdigest()
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from arboost.formats import packed_trees
-from arboost.formats.container import errors_named, pack, read_file, unpack, write_file
-from arboost.formats.model_file import FORMAT
-from arboost.model.forest import ALL_DTYPES, Forest
-from arboost.model.model import Model
+from arboost.models.files import packed_trees
+from arboost.models.files.container import naming_errors, pack, read_file, unpack, write_file
+from arboost.models.files.model_file import FORMAT
+from arboost.models.model import Model
+from arboost.trees.forest import ALL_DTYPES, Forest
 
 Encode = Callable[[Forest], tuple[dict[str, Any], dict[str, np.ndarray]]]
 Decode = Callable[[dict[str, Any], dict[str, np.ndarray]], Forest]
@@ -46,7 +46,7 @@ class Form:
 
     def load(self, model: Model, path: Path) -> Forest:
         """Return the forest in a file, checked against the model's features and outputs."""
-        with errors_named(FORMAT, path.name):
+        with naming_errors(FORMAT, path.name):
             forest = self.decode(*unpack(FORMAT, read_file(FORMAT, path)))
             schema = model.schema
             categorical = np.array(schema.categorical, np.bool_) if schema.levels else None

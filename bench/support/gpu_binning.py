@@ -17,7 +17,7 @@ BAR_ROWS, BAR_SECONDS = 10_000_000, 0.09
 def time_binning(X: NDArray[np.float32], y: NDArray[Any], repeats: int) -> dict[str, float]:
     """Return the seconds of `Dataset` by the place of X, and check that the codes are the same."""
     from arboost import Dataset
-    from arboost.cuda.arrays import CudaArray
+    from arboost.data.cuda import CudaArray
 
     there = CudaArray.of(X), CudaArray.of(y)
     found, codes = {}, []

@@ -29,7 +29,7 @@ def predictions(rows: int, rounds: int, repeats: int) -> dict[str, Any]:
 
 
 def _time(model: Any, X: Any, repeats: int, some: Any) -> dict[str, float]:
-    from arboost.cuda.arrays import CudaArray
+    from arboost.data.cuda import CudaArray
 
     there = model.to("cuda")
     on_device, few = CudaArray.of(X), CudaArray.of(some)
@@ -68,7 +68,7 @@ def _booster(X: Any, rounds: int) -> Any:
 
 def compare(rows: int) -> list[str]:
     """Return the results of models of many kinds that are not the same bytes on both devices."""
-    from arboost.cuda.arrays import CudaArray
+    from arboost.data.cuda import CudaArray
 
     rng = np.random.default_rng(0)
     X = rng.integers(-500, 500, (rows, 8)) / 4

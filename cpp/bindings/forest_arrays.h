@@ -1,4 +1,4 @@
-// arboost.model.Forest -> views of its arrays for the core. No copy.
+// arboost.models.Forest -> views of its arrays for the core. No copy.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace arboost::bindings {
 
-// Arrays of an arboost.model.Forest, and their views.
+// Arrays of an arboost.models.Forest, and their views.
 struct ForestArrays {
   explicit ForestArrays(nb::handle forest)
       : tree_start(array_attribute<Vector<std::int64_t>>(forest, "tree_start")),

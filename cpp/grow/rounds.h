@@ -15,7 +15,7 @@
 
 namespace arboost {
 
-// Sampling of rows; for the meaning of the fields see grow/row_sampling.py.
+// Sampling of rows; for the meaning of the fields see trees/samples.py.
 struct RowSampling {
   enum class Method { uniform, gradient_based, goss };
   Method method = Method::uniform;

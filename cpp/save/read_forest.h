@@ -38,7 +38,7 @@ struct ForestSections {
   std::size_t width;
 };
 
-// The arrays of arboost.model.Forest.
+// The arrays of arboost.models.Forest.
 struct ForestVectors {
   std::vector<std::int64_t> tree_start;
   std::vector<std::int32_t> feature, left, level_set;

@@ -7,7 +7,7 @@
 
 namespace arboost {
 
-// Views of the arrays of arboost.model.Forest: nodes of tree t at tree_start[t] to
+// Views of the arrays of arboost.models.Forest: nodes of tree t at tree_start[t] to
 // tree_start[t + 1], left = index of the left child in its tree (right = left + 1), 0 for a leaf.
 struct Forest {
   std::span<const std::int64_t> tree_start;  // [n_trees + 1]

@@ -12,25 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from arboost import plots
-    from arboost.algorithms.adaboost.classifier import AdaBoostClassifier
-    from arboost.algorithms.adaboost.regressor import AdaBoostRegressor
-    from arboost.algorithms.bagging.bagging import BaggingClassifier, BaggingRegressor
-    from arboost.algorithms.cross_validation import cv
-    from arboost.algorithms.forests.decision_tree import (
-        DecisionTreeClassifier,
-        DecisionTreeRegressor,
-    )
-    from arboost.algorithms.forests.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
-    from arboost.algorithms.forests.random_forest import (
-        RandomForestClassifier,
-        RandomForestRegressor,
-    )
-    from arboost.algorithms.gradient_boosting.classifier import GradientBoostingClassifier
-    from arboost.algorithms.gradient_boosting.regressor import GradientBoostingRegressor
-    from arboost.algorithms.stacking.stacking import StackingClassifier, StackingRegressor
-    from arboost.algorithms.stacking.voting import VotingClassifier, VotingRegressor
     from arboost.data.dataset import Dataset
-    from arboost.ensemble_predictor import EnsemblePredictor
     from arboost.errors import (
         DataWarning,
         DeviceError,
@@ -39,19 +21,34 @@ if TYPE_CHECKING:
         SchemaError,
         WorkerError,
     )
-    from arboost.explain.grids import Grid
-    from arboost.explain.monotone import CounterExample, MonotoneProof
-    from arboost.explain.partial_dependence import PartialDependence
-    from arboost.explain.permutation import permutation_importances
-    from arboost.losses import CustomLoss
+    from arboost.estimators.adaboost.adaboost import AdaBoostClassifier, AdaBoostRegressor
+    from arboost.estimators.bagging import BaggingClassifier, BaggingRegressor
+    from arboost.estimators.cross_validation import cv
+    from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from arboost.estimators.forests import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from arboost.estimators.gradient_boosting import (
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+    )
+    from arboost.estimators.stacking import StackingClassifier, StackingRegressor
+    from arboost.estimators.voting import VotingClassifier, VotingRegressor
+    from arboost.losses.losses import CustomLoss
     from arboost.losses.metrics import Metric
-    from arboost.model_selection.compare import compare
-    from arboost.model_selection.comparison import Comparison
-    from arboost.model_selection.tune import tune
-    from arboost.model_selection.tuning import Tuning
-    from arboost.pictures.description import describe
-    from arboost.predictor import Predictor, load
+    from arboost.models.ensemble import EnsemblePredictor
+    from arboost.models.importances import permutation_importances
+    from arboost.models.monotone import CounterExample, MonotoneProof
+    from arboost.models.partial_dependence import Grid, PartialDependence
+    from arboost.models.predictor import Predictor, load
+    from arboost.plots.description import describe
     from arboost.report.report import Report
+    from arboost.selection.compare import compare
+    from arboost.selection.comparison import Comparison
+    from arboost.selection.tune import Tuning, tune
     from arboost.training.checkpoint import Checkpoint
     from arboost.training.monitor import Round
 
@@ -103,48 +100,48 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AdaBoostClassifier": "arboost.algorithms.adaboost.classifier",
-    "AdaBoostRegressor": "arboost.algorithms.adaboost.regressor",
-    "BaggingClassifier": "arboost.algorithms.bagging.bagging",
-    "BaggingRegressor": "arboost.algorithms.bagging.bagging",
+    "AdaBoostClassifier": "arboost.estimators.adaboost.adaboost",
+    "AdaBoostRegressor": "arboost.estimators.adaboost.adaboost",
+    "BaggingClassifier": "arboost.estimators.bagging",
+    "BaggingRegressor": "arboost.estimators.bagging",
     "Checkpoint": "arboost.training.checkpoint",
-    "Comparison": "arboost.model_selection.comparison",
-    "CounterExample": "arboost.explain.monotone",
+    "Comparison": "arboost.selection.comparison",
+    "CounterExample": "arboost.models.monotone",
     "CustomLoss": "arboost.losses",
     "DataWarning": "arboost.errors",
     "Dataset": "arboost.data.dataset",
-    "DecisionTreeClassifier": "arboost.algorithms.forests.decision_tree",
-    "DecisionTreeRegressor": "arboost.algorithms.forests.decision_tree",
+    "DecisionTreeClassifier": "arboost.estimators.decision_tree",
+    "DecisionTreeRegressor": "arboost.estimators.decision_tree",
     "DeviceError": "arboost.errors",
-    "EnsemblePredictor": "arboost.ensemble_predictor",
-    "ExtraTreesClassifier": "arboost.algorithms.forests.extra_trees",
-    "ExtraTreesRegressor": "arboost.algorithms.forests.extra_trees",
-    "GradientBoostingClassifier": "arboost.algorithms.gradient_boosting.classifier",
-    "GradientBoostingRegressor": "arboost.algorithms.gradient_boosting.regressor",
-    "Grid": "arboost.explain.grids",
+    "EnsemblePredictor": "arboost.models.ensemble",
+    "ExtraTreesClassifier": "arboost.estimators.forests",
+    "ExtraTreesRegressor": "arboost.estimators.forests",
+    "GradientBoostingClassifier": "arboost.estimators.gradient_boosting",
+    "GradientBoostingRegressor": "arboost.estimators.gradient_boosting",
+    "Grid": "arboost.models.partial_dependence",
     "Metric": "arboost.losses.metrics",
     "MissingPackageError": "arboost.errors",
     "ModelFormatError": "arboost.errors",
-    "MonotoneProof": "arboost.explain.monotone",
-    "PartialDependence": "arboost.explain.partial_dependence",
-    "Predictor": "arboost.predictor",
-    "RandomForestClassifier": "arboost.algorithms.forests.random_forest",
-    "RandomForestRegressor": "arboost.algorithms.forests.random_forest",
+    "MonotoneProof": "arboost.models.monotone",
+    "PartialDependence": "arboost.models.partial_dependence",
+    "Predictor": "arboost.models.predictor",
+    "RandomForestClassifier": "arboost.estimators.forests",
+    "RandomForestRegressor": "arboost.estimators.forests",
     "Report": "arboost.report.report",
     "Round": "arboost.training.monitor",
     "SchemaError": "arboost.errors",
-    "StackingClassifier": "arboost.algorithms.stacking.stacking",
-    "StackingRegressor": "arboost.algorithms.stacking.stacking",
-    "Tuning": "arboost.model_selection.tuning",
-    "VotingClassifier": "arboost.algorithms.stacking.voting",
-    "VotingRegressor": "arboost.algorithms.stacking.voting",
+    "StackingClassifier": "arboost.estimators.stacking",
+    "StackingRegressor": "arboost.estimators.stacking",
+    "Tuning": "arboost.selection.tune",
+    "VotingClassifier": "arboost.estimators.voting",
+    "VotingRegressor": "arboost.estimators.voting",
     "WorkerError": "arboost.errors",
-    "compare": "arboost.model_selection.compare",
-    "cv": "arboost.algorithms.cross_validation",
-    "describe": "arboost.pictures.description",
-    "load": "arboost.predictor",
-    "permutation_importances": "arboost.explain.permutation",
-    "tune": "arboost.model_selection.tune",
+    "compare": "arboost.selection.compare",
+    "cv": "arboost.estimators.cross_validation",
+    "describe": "arboost.plots.description",
+    "load": "arboost.models.predictor",
+    "permutation_importances": "arboost.models.importances",
+    "tune": "arboost.selection.tune",
 }
 
 
@@ -156,9 +153,9 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:
-        from arboost.names.answers import module_answer
+        from arboost.params.suggestions import module_suggestion
 
-        message = module_answer(name) or f"module {__name__!r} has no attribute {name!r}"
+        message = module_suggestion(name) or f"module {__name__!r} has no attribute {name!r}"
         # From the two arguments, Python's tracebacks suggest the closest name.
         raise AttributeError(message, name=name, obj=sys.modules[__name__])
     globals()[name] = value

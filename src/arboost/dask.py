@@ -18,11 +18,10 @@ with needs_packages("dask", "arboost.dask"):
     import dask  # noqa: F401
     import distributed
 
-from arboost.distributed.fit import fit_on_cluster
-from arboost.distributed.on_client.cluster import Limits, run_program
-from arboost.distributed.on_client.dask_data import TableInput, table_input
-from arboost.distributed.on_client.dask_predict import lazy_results
-from arboost.distributed.program import Listener, Program
+from arboost.distributed.dask_data import TableInput, lazy_results, table_input
+from arboost.distributed.dask_driver import Limits, run_program
+from arboost.distributed.protocol import Listener, Program
+from arboost.distributed.training import fit_on_cluster
 
 __all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]
 

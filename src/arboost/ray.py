@@ -16,13 +16,10 @@ from arboost.errors import needs_packages
 with needs_packages("ray", "arboost.ray"):
     import ray.data  # noqa: F401 - it may be installed without its extra "data"
 
-from arboost.distributed.fit import fit_on_cluster
-from arboost.distributed.on_ray.cluster import Room, run_program
-from arboost.distributed.on_ray.crew import n_that_fit
-from arboost.distributed.on_ray.dataset import TableInput, table_input
-from arboost.distributed.on_ray.predict import with_results
-from arboost.distributed.program import Listener, Program
-from arboost.distributed.training import TRAIN
+from arboost.distributed.protocol import Listener, Program
+from arboost.distributed.ray_data import TableInput, table_input, with_results
+from arboost.distributed.ray_driver import FitResources, n_available_actors, run_program
+from arboost.distributed.training import TRAIN, fit_on_cluster
 
 __all__ = ["DistributedFit", "predict", "predict_proba"]
 
@@ -140,8 +137,8 @@ class DistributedFit:
             tables = {name: one.blocks for name, one in inputs.items()}
             n_workers = self._n_workers
             if n_workers is None:
-                n_workers = min(n_that_fit(self._cpus_per_worker), len(tables[TRAIN].parts))
-            room = Room(n_workers, self._cpus_per_worker, self._timeout, self._retries)
+                n_workers = min(n_available_actors(self._cpus_per_worker), len(tables[TRAIN].parts))
+            room = FitResources(n_workers, self._cpus_per_worker, self._timeout, self._retries)
             return run_program(program, tables, listener, room)
 
         read = partial(table_input, self._timeout)

@@ -33,19 +33,22 @@ from pyspark.ml.util import (
 )
 from sklearn.base import clone
 
-from arboost.distributed.on_spark.features import check_columns, training_columns
-from arboost.distributed.on_spark.predict import predictor_of, with_predictions
-from arboost.distributed.on_spark.rows import check_frame, collected
-from arboost.distributed.on_spark.stage import run_stage
+from arboost.distributed.spark_data import (
+    check_columns,
+    predictor_of,
+    training_columns,
+    with_predictions,
+)
+from arboost.distributed.spark_driver import check_frame, collect_batches, run_stage
 from arboost.distributed.training import (
     TRAIN,
     TrainingProgram,
     check_estimator,
     eval_sets,
-    finish,
+    finish_fit,
     offset_columns,
 )
-from arboost.predictor import load
+from arboost.models.predictor import load
 
 __all__ = ["DistributedFit", "Estimator", "Model", "predict"]
 
@@ -173,13 +176,13 @@ class DistributedFit:
                 options={name: used[name] for name in _FORWARDED if name in used},
                 eval_tables=tuple(names),
             ),
-            {name: collected(one) for name, one in frames.items() if name != TRAIN},
+            {name: collect_batches(one) for name, one in frames.items() if name != TRAIN},
             n_workers=self._n_workers,
             timeout=self._timeout,
             retries=self._retries,
         )
         self.traffic_ = result.traffic
-        return finish(self._estimator, result)
+        return finish_fit(self._estimator, result)
 
 
 def predict(model: Any, frame: Any) -> Any:

@@ -18,20 +18,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
+from arboost.backend import core, lazy_property
 from arboost.errors import WorkerError, warnings_collected
-from arboost.lazy import lazy_property
-
-__all__ = [
-    "Buffer",
-    "Share",
-    "Traffic",
-    "Transport",
-    "Workers",
-    "first_warns",
-    "spread",
-    "together",
-]
 
 T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
@@ -178,7 +166,7 @@ class Share:
     Attributes
     ----------
     X : source
-        The rows of this worker, as `arboost.sources.opening.open_source` takes them: paths, or an
+        The rows of this worker, as `arboost.data.opening.open_source` takes them: paths, or an
         iterable of tables or of tuples (X, y) or (X, y, weight) that starts again. They follow
         those of lower ranks. There may be none.
     workers : Workers

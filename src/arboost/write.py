@@ -26,7 +26,6 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["remove_orphans", "replaced_file", "write_errors", "write_file"]
 
 _TOKEN_BYTES = 6
 _RENAME_SECONDS = 3600.0  # on Windows, where a file is closed before it is renamed

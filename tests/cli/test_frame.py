@@ -76,7 +76,7 @@ class TestProcess:
         def broken(*args, **options):
             raise AttributeError("nothing\nhere")
 
-        monkeypatch.setattr("arboost.cli.runs.inspection.load_model", broken)
+        monkeypatch.setattr("arboost.cli.model_files.load_model", broken)
         result = run("inspect", "labels.arb")
         assert result.code == 1
         assert result.err.count("\n") == 1
@@ -142,7 +142,7 @@ class TestProcess:
         def interrupted(*args, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("arboost.cli.training.run.fit_rows", interrupted)
+        monkeypatch.setattr("arboost.cli.fit.fit_rows", interrupted)
         result = run("train", "rows.csv", "-t", "label", "-q")
         assert (result.code, result.err.count("\n")) == (130, 1)
 

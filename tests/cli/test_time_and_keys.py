@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import arboost
-from arboost.formats.model_file import to_bytes
+from arboost.models.files.model_file import to_bytes
 from support.command_line import run, run_quietly
 
 N_ROWS = 3000
@@ -88,9 +88,9 @@ def test_without_held_out_rows(here):
 
 
 def test_few_rows_are_scored_where_memory_is_short(here, monkeypatch):
-    from arboost.cli.training import batches
+    from arboost.cli import fit
 
-    monkeypatch.setattr(batches, "_SHARE_OF_LIMIT", 200e6 / 8_000)
+    monkeypatch.setattr(fit, "_SHARE_OF_LIMIT", 200e6 / 8_000)
     result = run(
         *("train", "t.parquet", *TIME, "--n-estimators", "5", "--memory-limit", "200MB", "--json")
     )
@@ -117,13 +117,13 @@ def test_refusals(here, options, code, text):
 
 
 def test_tune_scores_later_rows(here, monkeypatch):
-    from arboost.model_selection import tune as module
+    from arboost.selection import tune as module
 
     seen = []
-    trials_of = module.trials_of
+    trials_of = module.make_trials
     monkeypatch.setattr(
         module,
-        "trials_of",
+        "make_trials",
         lambda estimator, rows, splits, *more: (
             seen.append((rows, splits)) or trials_of(estimator, rows, splits, *more)
         ),

@@ -366,9 +366,9 @@ def _write(table, path):
 
 class TestMemory:
     def test_large_table_is_read_in_batches(self, here, monkeypatch):
-        monkeypatch.setattr("arboost.cli.training.batches._SMALL", 0)
-        monkeypatch.setattr("arboost.data.stream.memory.available_bytes", lambda: 30_000)
-        monkeypatch.setattr("arboost.data.stream.memory._SHARE", 1e5)
+        monkeypatch.setattr("arboost.cli.fit._SMALL", 0)
+        monkeypatch.setattr("arboost.data.memory.available_bytes", lambda: 30_000)
+        monkeypatch.setattr("arboost.data.memory._SHARE", 1e5)
         result = run("train", "rows.csv", "-t", "label", "--n-estimators", "5", "-o", "m.arb")
         assert result.code == 0, result.err
         assert "the table is read in batches" in result.err

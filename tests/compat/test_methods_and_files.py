@@ -167,6 +167,6 @@ def test_errors_of_constraints_name_the_parameter_of_the_user(estimator):
     for given, message in (([1, 0], "has 2 entries, but X has"), ({"a": 1}, "names features that")):
         with pytest.raises(ValueError, match=f"^monotonic_cst {message}"):
             estimator(monotonic_cst=given).fit(*DIABETES)
-    if estimator.__module__.startswith("arboost.algorithms"):
+    if estimator.__module__.startswith("arboost.estimators"):
         with pytest.raises(ValueError, match=r"^monotone_constraints has 2 entries"):
             estimator(monotone_constraints=[1, 0]).fit(*DIABETES)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from arboost.backend import core
-from arboost.cuda.arrays import CudaArray, as_kind_of, device_array, is_device_array
-from arboost.cuda.arrays import refuse_device_array as refuse
+from arboost.data.cuda import CudaArray, as_kind_of, device_array, is_device_array
+from arboost.data.cuda import refuse_device_array as refuse
 from support.cuda import has_device
 
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -7,8 +7,8 @@ from sklearn.base import clone
 import arboost
 from arboost import Dataset
 from arboost.backend import core
-from arboost.cuda.arrays import CudaArray
 from arboost.data.bins import storage_plan
+from arboost.data.cuda import CudaArray
 from support.cuda import emulated, has_device
 
 if not has_device():

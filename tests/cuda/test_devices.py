@@ -8,7 +8,7 @@ import pytest
 
 import arboost
 from arboost.backend import core
-from arboost.cuda import devices
+from arboost.data import cuda
 from support.cuda import compiler_report, emulated, has_compiler, has_device
 from support.paths import ROOT
 from support.processes import run
@@ -68,15 +68,15 @@ def test_compilers_of_packages_newest_first(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     monkeypatch.setattr(sys, "path", [str(tmp_path), ""])
-    found = [path.relative_to(tmp_path / "nvidia").as_posix() for path in devices._compilers()]
+    found = [path.relative_to(tmp_path / "nvidia").as_posix() for path in cuda._compilers()]
     assert found == [names[1], names[0]]
 
 
 def test_cache_folder_can_be_set(tmp_path, monkeypatch):
     monkeypatch.setenv("ARBOOST_CACHE", str(tmp_path))
-    assert devices._cache_folder() == tmp_path
+    assert cuda._cache_folder() == tmp_path
     monkeypatch.delenv("ARBOOST_CACHE")
-    assert devices._cache_folder().name in {"arboost", "cache"}
+    assert cuda._cache_folder().name in {"arboost", "cache"}
 
 
 KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.cuda.arrays import CudaArray
-from arboost.formats.model_file import to_bytes
+from arboost.data.cuda import CudaArray
+from arboost.models.files.model_file import to_bytes
 from support.cuda import has_device
 
 if not has_device():

@@ -11,7 +11,7 @@ import pytest
 
 import arboost
 from arboost.backend import core
-from arboost.cuda.arrays import CudaArray
+from arboost.data.cuda import CudaArray
 from support.cuda import emulated, has_device
 
 if not has_device():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.cuda.arrays import CudaArray
+from arboost.data.cuda import CudaArray
 from support.cuda import has_device
 
 if not has_device():

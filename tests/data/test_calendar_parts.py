@@ -12,10 +12,9 @@ import pytest
 
 import arboost
 from arboost import Dataset, GradientBoostingRegressor, RandomForestRegressor, SchemaError
-from arboost.data.features.calendar import PARTS, calendar_part, part_edges, part_number
-from arboost.data.schema import Schema
+from arboost.data.schema import PARTS, Schema, calendar_part, part_edges, part_number
 from arboost.data.table import ColumnOptions, ingest
-from arboost.formats.model_file import to_bytes
+from arboost.models.files.model_file import to_bytes
 from support.command_line import run
 
 N_ROWS = 1200

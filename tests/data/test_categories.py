@@ -13,7 +13,7 @@ from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
 from arboost.errors import DataWarning, ModelFormatError, SchemaError
-from arboost.formats.model_file import from_bytes, to_bytes
+from arboost.models.files.model_file import from_bytes, to_bytes
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

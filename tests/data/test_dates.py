@@ -11,7 +11,7 @@ import pytest
 import arboost
 from arboost import Dataset, DataWarning, GradientBoostingRegressor, SchemaError
 from arboost.data.table import ColumnOptions, ingest
-from arboost.formats.model_file import to_bytes
+from arboost.models.files.model_file import to_bytes
 from support.command_line import run
 
 N_ROWS = 300

@@ -13,7 +13,7 @@ import arboost
 from arboost import GradientBoostingRegressor, SchemaError
 from arboost.data.levels import Levels, merged_order
 from arboost.data.table import ingest
-from arboost.formats.model_file import from_bytes, to_bytes
+from arboost.models.files.model_file import from_bytes, to_bytes
 
 SIZES = ["small", "medium", "large", "huge"]  # not in the order of their bytes
 DTYPE = pd.CategoricalDtype([*SIZES, "vast"], ordered=True)  # no row is vast

@@ -9,7 +9,7 @@ import pytest
 import arboost
 from arboost.backend import core
 from arboost.data.table import ColumnOptions, ingest
-from arboost.formats.model_file import to_bytes
+from arboost.models.files.model_file import to_bytes
 
 sparse = pytest.importorskip("scipy.sparse")
 pd = pytest.importorskip("pandas")

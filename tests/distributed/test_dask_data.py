@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from arboost.distributed.on_client.dask_data import table_input
+from arboost.distributed.dask_data import table_input
 from support.cluster_programs import items
 from support.clusters import run
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import arboost
 from arboost.dask import predict, predict_proba, shap_values
-from arboost.distributed import packed_model
+from arboost.distributed import predict as packed_model
 
 FRAME = pd.DataFrame(
     {"a": np.arange(60.0), "b": np.tile([1.5, np.nan, -3.0], 20), "c": list("xyzx") * 15},
@@ -119,9 +119,9 @@ def test_several_outputs(frame):
 
 
 def test_a_process_loads_the_model_once(client, model, frame):
-    client.run(packed_model.loaded.cache_clear)
+    client.run(packed_model.load_packed.cache_clear)
     client.compute([predict(model, frame), predict_proba(model, frame)], sync=True)
-    for info in client.run(packed_model.loaded.cache_info).values():
+    for info in client.run(packed_model.load_packed.cache_info).values():
         assert info.misses <= 1
     graph = predict(model, frame).optimize().__dask_graph__()
     assert sum("arboost-model-" in str(key) for key in graph) == 1

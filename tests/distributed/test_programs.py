@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from distributed import wait
 
-from arboost.distributed.on_client.cluster import Limits
+from arboost.distributed.dask_driver import Limits
 from arboost.errors import WorkerError
 from support.cluster_programs import (
     FailsOn,

@@ -14,9 +14,8 @@ import pytest
 ray = pytest.importorskip("ray", reason="ray is not installed")
 
 import arboost  # noqa: E402
-from arboost.distributed.on_ray import cluster, crew, dataset, driver_attempt  # noqa: E402
-from arboost.distributed.on_ray.orders import TableBlocks  # noqa: E402
-from arboost.distributed.on_ray.transport import RayTransport  # noqa: E402
+from arboost.distributed import ray_data, ray_driver  # noqa: E402
+from arboost.distributed.ray_worker import RayTransport, TableBlocks  # noqa: E402
 from arboost.errors import WorkerError  # noqa: E402
 from arboost.ray import DistributedFit, predict, predict_proba  # noqa: E402
 from support.cluster_programs import Rounds, all_messages  # noqa: E402
@@ -60,14 +59,14 @@ def _cluster():
 def crews(_cluster, monkeypatch):
     """Return the actors of each start, which a test may kill; none may be left."""
     found = []
-    start = crew.Crew.start
+    start = ray_driver.ActorGroup.start
 
     def noted(self, ranks):
         lost = start(self, ranks)
         found.append((self, list(self.names), list(self.actors)))
         return lost
 
-    monkeypatch.setattr(crew.Crew, "start", noted)
+    monkeypatch.setattr(ray_driver.ActorGroup, "start", noted)
     yield found
     for _, _, actors in found:
         for actor in actors:
@@ -145,8 +144,8 @@ def test_killed_actor(crews, tmp_path):
 def run(program, n_parts=2, listener=None, **options):
     sizes, references = (1,) * n_parts, tuple(ray.put(part(i)) for i in range(n_parts))
     tables = {"train": TableBlocks(references, sizes, are_paths=False)}
-    room = cluster.Room(options.pop("n_workers", 2), timeout=20, **options)
-    return cluster.run_program(program, tables, listener or Listener(), room)
+    room = ray_driver.FitResources(options.pop("n_workers", 2), timeout=20, **options)
+    return ray_driver.run_program(program, tables, listener or Listener(), room)
 
 
 def test_messages(crews):
@@ -183,12 +182,12 @@ def test_too_many_losses(crews):
 
 def test_hanging_actor(crews, monkeypatch):
     """An actor that stops is replaced after the time limit."""
-    monkeypatch.setattr(driver_attempt, "_ANSWER", 1)
+    monkeypatch.setattr(ray_driver, "_ANSWER_LIMIT_S", 1)
     stop = Once(lambda message: os.kill(message["pids"][1], signal.SIGSTOP))
     references = tuple(ray.put(part(i)) for i in range(2))
     tables = {"train": TableBlocks(references, (1, 1), are_paths=False)}
-    room = cluster.Room(2, timeout=3)
-    result = cluster.run_program(Rounds(), tables, Listener(stop), room)
+    room = ray_driver.FitResources(2, timeout=3)
+    result = ray_driver.run_program(Rounds(), tables, Listener(stop), room)
     assert result["total"] == Rounds().expected(2)
     assert result["attempts"] == [2, 1]
     with pytest.raises(ProcessLookupError):  # which Ray cannot end where it does not run
@@ -230,9 +229,9 @@ def test_no_room(crews):
 
 @pytest.mark.usefixtures("_cluster")
 def test_number_of_workers():
-    assert crew.n_that_fit(1) == 3
-    assert crew.n_that_fit(2) == 1
-    assert crew.n_that_fit(64) == 1
+    assert ray_driver.n_available_actors(1) == 3
+    assert ray_driver.n_available_actors(2) == 1
+    assert ray_driver.n_available_actors(64) == 1
 
 
 @pytest.mark.usefixtures("_cluster")
@@ -245,7 +244,7 @@ def test_order_of_blocks():
 
     data = ray.data.from_pandas([pd.DataFrame({"i": [i]}) for i in range(6)])
     data = data.map_batches(slow_first, batch_format="pandas", batch_size=None)
-    found = dataset.table_input(30, data, "i", None)
+    found = ray_data.table_input(30, data, "i", None)
     rows = [int(value) for one in found.blocks.parts for value in ray.get(one)["i"]]
     assert rows == [0, 1, 2, 4, 5]
     assert not data.context.execution_options.preserve_order

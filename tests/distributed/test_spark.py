@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name of all users of Spark
 
 import arboost.spark
-from arboost.distributed.on_spark.rows import regrouped
+from arboost.distributed.spark_driver import regroup
 from arboost.spark import DistributedFit
 from support.spark_programs import DyingClassifier, FailingClassifier
 
@@ -150,7 +150,7 @@ def test_partitions(spark, kind):
 
 
 def test_rows_keep_their_order(spark):
-    rows = regrouped(spark.range(0, 1000, 1, 7).cache(), 7, 3)
+    rows = regroup(spark.range(0, 1000, 1, 7).cache(), 7, 3)
     parts = rows.groupBy(F.spark_partition_id()).agg(F.collect_list("id")).collect()
     assert len(parts) == 3
     assert [i for row in sorted(parts) for i in row[1]] == list(range(1000))

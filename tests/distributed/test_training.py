@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.distributed.training import TrainingListener, TrainingProgram, finish
+from arboost.distributed.training import TrainingListener, TrainingProgram, finish_fit
 from arboost.params import auto
 from support.cluster_fits import FITS, estimator_of, expected_bytes, table_of
 from support.local_programs import Parts, run_program
@@ -46,7 +46,7 @@ def fitted(name, partition, losses=(), callbacks=(), checkpoint=None):
         checkpoint=checkpoint,
     )
     results = run_program(program, tables, TrainingListener(callbacks, 0), losses)
-    return finish(estimator, results[0])
+    return finish_fit(estimator, results[0])
 
 
 @pytest.mark.parametrize("partition", PARTITIONS.values(), ids=PARTITIONS.keys())
@@ -148,7 +148,7 @@ def test_warnings_reach_the_client():
     parts = parts_of(table, PARTITIONS["two"])
     results = run_program(program, {"train": parts}, TrainingListener((), 0))
     with pytest.warns(arboost.DataWarning, match="key"):
-        finish(estimator, results[0])
+        finish_fit(estimator, results[0])
 
 
 def test_out_of_bag_scores(tmp_path):
@@ -158,7 +158,7 @@ def test_out_of_bag_scores(tmp_path):
     program = TrainingProgram(forest, {"train": ("two", None)}, {})
     parts = parts_of(table, PARTITIONS["three"])
     results = run_program(program, {"train": parts}, TrainingListener((), 0))
-    found = finish(forest, results[0])
+    found = finish_fit(forest, results[0])
     assert found.oob_score_ == expected.oob_score_
     np.testing.assert_array_equal(found.oob_decision_function_, expected.oob_decision_function_)
     assert found.model_.provenance == expected.model_.provenance
@@ -179,7 +179,7 @@ def test_voting():
         forests = [result.attributes["model_"].forest for result in results]
         np.testing.assert_array_equal(forests[0].value, forests[1].value)
         sent.append(results[0].traffic[0].n_bytes)
-        models.append(finish(estimator, results[0]))
+        models.append(finish_fit(estimator, results[0]))
     assert sent[1] < sent[0] / 3
     errors = [np.mean((model.predict(X) - y) ** 2) for model in models]
     assert errors[1] < 1.2 * errors[0]
@@ -210,7 +210,7 @@ def test_threads_make_no_difference(params, n_votes, tmp_path):
         estimator = arboost.GradientBoostingClassifier(n_jobs=n_jobs, **options)
         program = TrainingProgram(estimator, {"train": (None, None)}, {}, n_votes=n_votes)
         results = run_program(program, {"train": parts}, TrainingListener((), 0))
-        return model_bytes(finish(estimator, results[0]), tmp_path)
+        return model_bytes(finish_fit(estimator, results[0]), tmp_path)
 
     models = {by_workers(n_jobs) for n_jobs in (1, 2, 4)}
     assert len(models) == 1

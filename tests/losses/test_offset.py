@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arboost.losses import CustomLoss, Target, make
-from arboost.losses.offset import start_from
+from arboost.losses.losses import start_from
 
 N = 400
 RNG = np.random.default_rng(3)

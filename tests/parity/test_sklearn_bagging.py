@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from arboost import BaggingClassifier, BaggingRegressor
-from arboost.algorithms.members.arguments import set_random_states
+from arboost.estimators.member_fits import set_random_states
 
 SETTINGS = [
     {},

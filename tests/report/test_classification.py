@@ -6,8 +6,8 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 import arboost
-from arboost.report.bootstrap import wilson
-from arboost.report.sections.classification import calibration
+from arboost.losses.intervals import wilson
+from arboost.report.performance import calibration_bins
 from support.reported import fitted, halves, section, table
 
 
@@ -63,7 +63,7 @@ def test_calibration_is_that_of_scikit_learn():
 
 
 def test_calibration_of_equal_scores_is_one_bin():
-    found = calibration(np.array([True, False, True, True] * 10), np.full(40, 0.7), None)
+    found = calibration_bins(np.array([True, False, True, True] * 10), np.full(40, 0.7), None)
     assert [(one["n"], one["predicted"], one["observed"]) for one in found] == [(40, 0.7, 0.75)]
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.report.rounding import counts, one, rounded
-from arboost.report.sections.data import drift
-from arboost.report.table import Column
+from arboost.report.data import drift
+from arboost.report.table import Column, rounded, rounded_counts, rounded_number
 from support.reported import N_ROWS, halves, report, table
 
 
@@ -125,10 +124,10 @@ def test_rounding():
         "[0, 0.16667, 0.33333, 0.5, 0.66667, 0.83333, 1]"
     )
     assert rounded(np.empty((2, 0))) == [[], []]
-    assert one(None) is None
-    assert one(float("nan")) is None
-    assert one(1234567.0, 7) == 1234567
-    assert counts(np.array([1, 2])) == [1, 2]
+    assert rounded_number(None) is None
+    assert rounded_number(float("nan")) is None
+    assert rounded_number(1234567.0, 7) == 1234567
+    assert rounded_counts(np.array([1, 2])) == [1, 2]
 
 
 def test_rounding_is_that_of_python():

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import log_loss, root_mean_squared_error
 
 import arboost
-from arboost.model.history.record import without_history
+from arboost.models.metadata import without_history
 from support.reported import fitted, halves, numbers, section, table
 
 

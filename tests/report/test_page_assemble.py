@@ -6,8 +6,7 @@ from importlib import resources
 
 import pytest
 
-from arboost.report.page import SECTIONS, assemble, frame
-from arboost.report.page.assemble import LIBRARIES, MODULES, STYLES
+from arboost.report.page.assemble import LIBRARIES, MODULES, SECTIONS, STYLES, assemble, frame
 from support.report_payloads import HOSTILE_LEVEL, binary, multiclass, regression
 
 FOLDER = resources.files("arboost.report.page")

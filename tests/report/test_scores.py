@@ -5,10 +5,9 @@ import pytest
 from sklearn import metrics
 
 import arboost
-from arboost.report.bootstrap import Replicates, interval
-from arboost.report.hashing import poisson_counts, sample_rows
+from arboost.losses.intervals import Replicates, interval, poisson_counts, sample_rows
 from arboost.report.inputs import ReportOptions, read_input
-from arboost.report.sections.scores import score_rows
+from arboost.report.scores import score_rows
 from support.reported import fitted, halves, report, table
 
 

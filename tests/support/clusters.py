@@ -10,8 +10,8 @@ import time
 import numpy as np
 from distributed import Client, LocalCluster
 
-from arboost.distributed.on_client.cluster import Limits, run_program
-from arboost.distributed.records import CALL
+from arboost.distributed.dask_driver import Limits, run_program
+from arboost.distributed.dask_transport import CALL
 
 QUICK = Limits(timeout=30, patience=0)
 

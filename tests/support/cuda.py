@@ -6,7 +6,7 @@ from functools import cache
 
 import arboost
 from arboost.backend import core
-from arboost.cuda.devices import device_number
+from arboost.data.cuda import device_number
 from support import emulator
 
 
@@ -52,7 +52,7 @@ def compiler_report(program, architecture):
     In a process of its own: the compiler looks for a driver, and must not find the emulator.
     """
     program = (
-        "from arboost.backend import core\nfrom arboost.cuda.devices import device_number\n"
+        "from arboost.backend import core\nfrom arboost.data.cuda import device_number\n"
         "device_number('cuda')\n"
         f"assert core.compile_cuda_program('{program}', {architecture})[:4] == b'\\x7fELF'"
     )

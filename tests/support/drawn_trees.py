@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from arboost.data.schema import Schema
-from arboost.model.forest import Forest
-from arboost.model.model import Model
-from arboost.pictures.tree_pictures import tree_text
+from arboost.models.model import Model
+from arboost.plots.trees import tree_text
+from arboost.trees.forest import Forest
 
 
 def model_of(forest, schema, *, classes=None, targets=(), link=None):

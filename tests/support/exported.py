@@ -11,7 +11,7 @@ import pandas as pd
 
 import arboost
 from arboost.data.levels import Levels
-from arboost.predictor import Predictor
+from arboost.models.predictor import Predictor
 from support.random_models import make_model, random_forest
 
 WORDS = ["Köln", "Oslo", 'a "quoted"\n*/ ??/ \\ %s', "", "nan", "é" * 3000, "b\0c", "b"]

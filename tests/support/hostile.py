@@ -10,11 +10,9 @@ import numpy as np
 
 from arboost import ModelFormatError
 from arboost.data.table import ingest
-from arboost.formats import model_file
-from arboost.model.leaves import leaf_ids
-from arboost.model.predict import predictions, table_scores
-from arboost.model.quantiles import table_quantiles
-from arboost.predictor import Predictor
+from arboost.models.files import model_file
+from arboost.models.prediction import leaf_ids, predictions, table_quantiles, table_scores
+from arboost.models.predictor import Predictor
 from support.paths import MODELS
 
 FILES = sorted(MODELS.glob("*.arb"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from arboost.data.schema import Schema
-from arboost.model.forest import Forest
-from arboost.predictor import Predictor
+from arboost.models.predictor import Predictor
+from arboost.trees.forest import Forest
 
 
 def mean_of(model, **changes):

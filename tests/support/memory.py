@@ -14,7 +14,7 @@ _MEASURED = """
 import sys
 import numpy as np
 import arboost
-from arboost.formats import model_file
+from arboost.models.files import model_file
 
 def peak():
     with open("/proc/self/status") as status:

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from arboost.data.schema import Schema
-from arboost.formats import model_file
-from arboost.formats.container import pack
-from arboost.model.forest import ALL_DTYPES, Forest
-from arboost.model.model import Model
-from arboost.predictor import Predictor
+from arboost.models.files import model_file
+from arboost.models.files.container import pack
+from arboost.models.model import Model
+from arboost.models.predictor import Predictor
+from arboost.trees.forest import ALL_DTYPES, Forest
 from support.leveled import schema_of
 
 DIGEST = 32

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arboost.model.forest import Forest
-from arboost.model.model import Model
-from arboost.predictor import Predictor
+from arboost.models.model import Model
+from arboost.models.predictor import Predictor
+from arboost.trees.forest import Forest
 from support.leveled import schema_of
 
 THRESHOLDS = np.array([-np.inf, -1.0, -0.5, 0.0, 0.25, 1.0, np.inf])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arboost.model.forest import ALL_DTYPES
+from arboost.trees.forest import ALL_DTYPES
 from support.mean_models import mean_of, votes_model
 from support.model_files import small_model
 from support.random_models import make_model, random_forest

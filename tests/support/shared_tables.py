@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from arboost.data.stream.rows import RowColumns
-from arboost.data.stream.source_table import read_table
+from arboost.data.batch_rows import RowColumns
+from arboost.data.binned_source import bin_source
 from arboost.data.table import ColumnOptions
 from arboost.workers import Share
 from support.local_workers import run_workers
 
 
 def read(X, *, y=None, weight=None, groups=None, encoding="groups", **given):
-    return read_table(
+    return bin_source(
         X,
         RowColumns(y, weight, groups),
         options=given.pop("options", ColumnOptions(category_encoding=encoding)),

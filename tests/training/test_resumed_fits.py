@@ -19,7 +19,7 @@ from arboost import (
     GradientBoostingRegressor,
     ModelFormatError,
 )
-from arboost.formats import model_file
+from arboost.models.files import model_file
 from arboost.training.checkpoint import read_state, write_state
 
 N_ROWS = 300
@@ -252,7 +252,7 @@ def test_hostile_trees(tmp_path, data, change):
 )
 def test_wrong_arguments_are_refused_before_any_work(data, monkeypatch, options, error, message):
     X, y = data
-    monkeypatch.setattr("arboost.training.fit.bin_rows", None)
+    monkeypatch.setattr("arboost.training.sets.bin_rows", None)
     with pytest.raises(error, match=message):
         GradientBoostingRegressor().fit(X, y, **options)
 

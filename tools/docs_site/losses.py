@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from arboost import losses
 from arboost.losses import base
-from arboost.names.losses_and_metrics import LOSSES
+from arboost.params.library_names import LOSSES
 from docs_site import docstrings
 from docs_site.markdown import escaped, literal, table
 

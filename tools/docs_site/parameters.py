@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from arboost.params import adaboost, boosting, forest, shared
+from arboost.params import adaboost, boosting, forest
+from arboost.params import boosting as shared
 from arboost.params.kinds import Param
 from docs_site.markdown import escaped, literal, sentence, table
 

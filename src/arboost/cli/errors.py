@@ -12,23 +12,6 @@ import click
 from arboost.cli.console import plain_text
 from arboost.errors import MissingPackageError
 
-__all__ = [
-    "EXIT_CODES",
-    "DataFailure",
-    "ExitCode",
-    "Failure",
-    "ModelFailure",
-    "OutputFailure",
-    "Terminated",
-    "UsageFailure",
-    "exit_code",
-    "one_line",
-    "reading_data",
-    "reading_model",
-    "using_parameters",
-    "writing_output",
-]
-
 
 class ExitCode(enum.IntEnum):
     """Exit codes of the process."""

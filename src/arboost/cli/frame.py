@@ -16,8 +16,6 @@ import click
 
 from arboost.cli.errors import EXIT_CODES, ExitCode, Terminated, exit_code, one_line
 
-__all__ = ["COMMANDS", "cli", "run"]
-
 # Name -> one line of help. The command is the function `command` of commands/<name>.py, which is
 # imported when it runs: the list of commands costs nothing.
 COMMANDS = {

@@ -1,19 +1,25 @@
-"""Models of files, the name of their target, and the rows that they need."""
+"""Model files of a command: loading, the rows that a model needs, and checked outputs."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from arboost.cli.console import Console
-from arboost.cli.errors import DataFailure, UsageFailure, reading_model, using_parameters
-from arboost.cli.input.text_types import column_kinds
-from arboost.cli.tables import Loaded, input_label, read_table, require_columns
-from arboost.sources.file_source import FileFormat
-from arboost.sources.schemas import near_names
-
-__all__ = ["find_offset", "find_target", "load_model", "needed_columns", "read_rows"]
+from arboost.cli.errors import (
+    DataFailure,
+    OutputFailure,
+    UsageFailure,
+    reading_model,
+    using_parameters,
+    writing_output,
+)
+from arboost.cli.row_record import SPLIT, RowRecord
+from arboost.cli.tables import Loaded, column_kinds, input_label, read_table, require_columns
+from arboost.data.files import near_names
+from arboost.data.opening import FileFormat
 
 _MOST_NAMES = 3  # in a message
 
@@ -135,3 +141,93 @@ def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
 def _has_labels(model: Any) -> bool:
     """Whether the classes of a model are strings."""
     return model.classes is not None and all(isinstance(one, str) for one in model.classes)
+
+
+ENSEMBLES = ("bagging", "stacking", "voting")  # of whole models
+
+
+def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
+    """Raise OutputFailure where a file cannot be written, before any work is done for it.
+
+    Parameters
+    ----------
+    path : str
+    suffixes : sequence of str
+        Allowed ends of the name; any where it is empty.
+    """
+    if suffixes and not path.lower().endswith(tuple(suffixes)):
+        raise UsageFailure(
+            f"the output {path!r} must end in {' or '.join(suffixes)}, which tells its kind."
+        )
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise OutputFailure(f"cannot write {path!r}: it is a folder. Give the path of a file.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        # A finished file takes the name of the old one, which must not be a device or a pipe.
+        raise OutputFailure(
+            f"cannot write {path!r}: it is no file but a device or pipe. Use - for the standard "
+            "output of arboost predict."
+        )
+    if not os.path.isdir(folder):
+        raise OutputFailure(
+            f"cannot write {path!r}: the folder {folder!r} does not exist. Make it first."
+        )
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputFailure(
+            f"cannot write {path!r}: the folder {folder!r} takes no file ({error.strerror}). "
+            "Choose another folder."
+        ) from error
+
+
+def check_table_output(path: str, kind: str | None = None, *, safe_csv: bool = False) -> None:
+    """Raise OutputFailure or UsageFailure where a table cannot be written; see `check_output`.
+
+    Without a kind, the name must tell it.
+    """
+    if kind is None:
+        from arboost.data.files import file_kind
+
+        try:
+            kind = file_kind(path)[0]
+        except ValueError as error:
+            text = str(error).partition(" Rename the file")[0]
+            raise UsageFailure(f"{text} Use another name.") from error
+    if safe_csv and kind not in ("csv", "tsv"):
+        raise UsageFailure(
+            f"--safe-csv is for CSV and TSV output, but {path!r} is of kind {kind}. Leave it out."
+        )
+    check_output(path)
+
+
+def check_model_output(path: str, model: str) -> None:
+    """Raise OutputFailure or UsageFailure where a model of this name cannot be written."""
+    check_output(path, (".arb", ".json"))
+    if model in ENSEMBLES and not path.lower().endswith(".arb"):
+        raise UsageFailure(
+            f"the output {path!r} must end in .arb: {model} is an ensemble of models, which has no "
+            "JSON form."
+        )
+
+
+def default_model_path(data: Sequence[str]) -> str:
+    """Return the name of the model of some files: that of the first, with .arb.
+
+    Examples
+    --------
+    >>> default_model_path(["data/prices.csv.gz"]), default_model_path(["-"])
+    ('prices.arb', 'model.arb')
+    """
+    name = os.path.basename(os.path.normpath(data[0])).partition(".")[0]
+    usable = "".join(one for one in name if one.isalnum() or one in "-_ ").strip("-_ ")
+    return f"{usable or 'model'}.arb"
+
+
+def save_model(estimator: Any, path: str, record: RowRecord) -> int:
+    """Write the model of an estimator with the record of its rows; return the size of its file."""
+    model = estimator.to_predictor() if hasattr(estimator, "to_predictor") else estimator.model_
+    with writing_output(path):
+        model.with_provenance({SPLIT: record.to_json()}).save(path)
+        return os.path.getsize(path)

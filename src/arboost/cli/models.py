@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from arboost.params.kinds import Param
 
-__all__ = ["MODELS", "TASKS", "ModelKind", "all_declarations", "declarations", "new_estimator"]
-
 TASKS = ("classification", "regression")
 
 

@@ -1,11 +1,8 @@
-"""Parameters of estimators on the command line, read by their declarations.
-
-``--learning-rate 0.05``, ``--learning_rate 0.05``, ``--set learning_rate=0.05`` and a line of a
-TOML file are one parameter. Its kind, range, text and messages are those of ``arboost.params``.
-"""
+"""Parameters of estimators on the command line, read and listed by their declarations."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tomllib
@@ -16,18 +13,8 @@ from typing import Any
 import click
 
 from arboost.cli.errors import UsageFailure
-from arboost.cli.models import MODELS, all_declarations, declarations
+from arboost.cli.models import MODELS, TASKS, all_declarations, declarations
 from arboost.cli.options import SectionedCommand
-
-__all__ = [
-    "ParameterCommand",
-    "check_parameters",
-    "given_parameters",
-    "help_params_option",
-    "read_settings",
-    "settings_files",
-    "settings_option",
-]
 
 _META = "arboost.parameters"
 _SETTINGS = "arboost.settings"
@@ -129,9 +116,9 @@ def _unknown_option(
 
 def _answer(name: str, known: list[str]) -> str:
     """Return the library's answer to an unknown parameter, with names of options."""
-    from arboost.names.answers import argument_answer
+    from arboost.params.suggestions import argument_suggestion
 
-    text = argument_answer(name, "arboost", known, ())
+    text = argument_suggestion(name, "arboost", known, ())
     if ". There are " in text:
         return "--help-params lists the parameters of the model."
     text = re.sub(r"^arboost has no argument '[^']*'\. ", "", text)
@@ -218,8 +205,6 @@ settings_option = click.option(
 
 def _show_params(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        from arboost.cli.parameter_help import show_parameters
-
         show_parameters(_model_in(ctx.meta[_ARGS], ctx))
         ctx.exit()
 
@@ -380,3 +365,45 @@ def _literal(text: str) -> Any:
         except tomllib.TOMLDecodeError:
             pass
     return text
+
+
+_WIDTH = 100
+
+
+def show_parameters(model: str) -> None:
+    """Print the parameters of a model, from their declarations."""
+    import shutil
+    import textwrap
+
+    width = min(shutil.get_terminal_size().columns, _WIDTH)
+    tables = {task: declarations(model, task) for task in TASKS}
+    names = list(dict.fromkeys(name for table in tables.values() for name in table))
+    lines = [f"Parameters of --model {model} ({MODELS[model].text}):", ""]
+    for name in names:
+        found = [(task, table[name]) for task, table in tables.items() if name in table]
+        lines += _of_parameter(name, found, width, textwrap)
+    click.echo_via_pager("\n".join(lines)) if _is_terminal() else click.echo("\n".join(lines))
+
+
+def _is_terminal() -> bool:
+    import sys
+
+    return sys.stdout.isatty()
+
+
+def _of_parameter(name: str, found: list[tuple[str, Any]], width: int, textwrap: Any) -> list[str]:
+    param = found[0][1]
+    default = "" if param.default is inspect.Parameter.empty else f", default {param.default!r}"
+    only = f" ({found[0][0]} only)" if len(found) == 1 else ""
+    option = "--" + name.replace("_", "-")
+    lines = [f"  {option} ({param.type_name}{default}){only}"]
+    texts = [param.text, f"Allowed: {param.allowed}."]
+    if len(found) > 1 and found[1][1] != param:
+        other = found[1][1]
+        if other.default != param.default:
+            texts.append(f"For {found[1][0]} the default is {other.default!r}.")
+        if other.text != param.text:
+            texts.append(f"For {found[1][0]}: {other.text}")
+    for text in texts:
+        lines += textwrap.wrap(text, width - 6, initial_indent="      ", subsequent_indent="      ")
+    return [*lines, ""]

@@ -32,8 +32,6 @@ from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure
 from arboost.cli.tables import Loaded
 
-__all__ = ["SPLIT", "ChosenRows", "RowRecord", "RowSample", "choose_rows", "row_hashes"]
-
 Hashes = NDArray[np.uint64]
 
 SPLIT = "split"  # key of the record in the provenance of a model

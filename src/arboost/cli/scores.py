@@ -8,17 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Evaluation",
-    "Scored",
-    "evaluate_rows",
-    "fold_scores",
-    "metric_scores",
-    "number_text",
-    "score_json",
-    "score_tables",
-]
-
 _REPLICATES = 100
 _MOST_ROWS = 50_000  # of a replicate
 _INTERVAL = "95 % interval"
@@ -87,7 +76,7 @@ def evaluate_rows(
     n_jobs : int or None
     """
     from arboost.report.inputs import ReportOptions, read_input
-    from arboost.report.sections.scores import baseline, score_rows
+    from arboost.report.scores import baseline, score_rows
 
     options = ReportOptions(sample_weight=weight, offset=list(offset) or None, n_jobs=n_jobs)
     inputs = read_input(model, table, target, options)
@@ -121,8 +110,8 @@ def metric_scores(inputs: Any, metrics: Sequence[str]) -> list[Scored]:
     """
     from arboost.cli.errors import using_parameters
     from arboost.losses.metrics import of_predictions
-    from arboost.names.answers import metric_name
-    from arboost.report.sections.scores import baseline
+    from arboost.params.suggestions import metric_name
+    from arboost.report.scores import baseline
 
     of_classes = inputs.classes is not None
     constant, _ = baseline(inputs)

@@ -1,34 +1,30 @@
-"""Input of a command -> a table of PyArrow in memory, or a source that is read in batches."""
+"""Input of a command -> a table of PyArrow in memory, or a stream of record batches."""
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
+import sys
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import click
+
 from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.csv_faults import check_text, csv_fault, not_utf8
 from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, reading_data
-from arboost.cli.input.standard_input import STANDARD_INPUT, stored_input
 from arboost.errors import needs_packages
 
 if TYPE_CHECKING:
-    from arboost.sources.file_source import FileFormat, FileSource
-
-__all__ = [
-    "MOST_ROWS",
-    "STANDARD_INPUT",
-    "Loaded",
-    "format_options",
-    "open_rows",
-    "read_table",
-    "refuse_input",
-    "require_columns",
-    "resolve_names",
-]
+    from arboost.data.opening import FileFormat, FileSource
+    from arboost.data.schema import Schema
+    from arboost.data.text_files import CsvFile
 
 MOST_ROWS = 1 << 20  # of a batch: row groups of most Parquet files are then read whole
 _FEWEST_ROWS = 1 << 14
@@ -111,7 +107,7 @@ def open_rows(
     """Return a stream of record batches of the input, read when it is asked for, and its paths.
 
     `progress` is called with the bytes
-    read so far and the size of all files. Other arguments are those of `read_table`.
+    read so far and the size of all files. Other arguments are those of `bin_source`.
     """
     with needs_packages("cli", "The command line"):
         import pyarrow
@@ -152,8 +148,7 @@ def _stored(data: Sequence[str], form: FileFormat, names: list[str]) -> Sequence
 
 def _say_delimiter(console: Console, source: FileSource, form: FileFormat, label: str) -> None:
     """Name a delimiter that was found, where it is not that of the kind of file."""
-    from arboost.sources.text.csv_dialect import DELIMITERS, delimiter_text
-    from arboost.sources.text.csv_files import CsvFile
+    from arboost.data.text_files import DELIMITERS, CsvFile, delimiter_text
 
     if form.delimiter is not None:
         return
@@ -170,7 +165,6 @@ def _say_delimiter(console: Console, source: FileSource, form: FileFormat, label
 @contextmanager
 def _explained(paths: Sequence[str], form: FileFormat) -> Iterator[None]:
     """Find line and column of the fault of a text file."""
-    from arboost.cli.input.text_files import explain_fault
     from arboost.errors import SchemaError
 
     try:
@@ -214,10 +208,8 @@ def input_label(data: Sequence[str]) -> str:
 def _open(data: Sequence[str], form: FileFormat, columns: Columns, like: Any) -> FileSource:
     with needs_packages("cli", "The command line"):
         import pyarrow  # noqa: F401
-    from arboost.cli.input.text_files import check_file
-    from arboost.cli.input.text_types import source_like
-    from arboost.sources.file_source import open_files
-    from arboost.sources.paths import TEXT_KINDS, find_files
+    from arboost.data.files import TEXT_KINDS, find_files
+    from arboost.data.opening import open_files
 
     paths = [file.path for file in find_files(list(data), form.kind)]
     for path in paths:
@@ -233,7 +225,7 @@ def _open(data: Sequence[str], form: FileFormat, columns: Columns, like: Any) ->
 
 def _check_form(form: FileFormat, path: str) -> None:
     """Raise UsageFailure for a dialect of a file that has none."""
-    from arboost.sources.text.csv_dialect import DELIMITERS
+    from arboost.data.text_files import DELIMITERS
 
     kind = form.kind_of(path)
     for option, value in (("--delimiter", form.delimiter), ("--decimal", form.decimal)):
@@ -248,8 +240,7 @@ def _read_files(
 ) -> Any:
     import pyarrow
 
-    from arboost.cli.input.text_files import read_text_files
-    from arboost.sources.paths import TEXT_KINDS
+    from arboost.data.files import TEXT_KINDS
 
     if form.kind_of(source.paths[0]) in TEXT_KINDS:
         return read_text_files(source, like, progress)
@@ -286,7 +277,7 @@ def resolve_names(given: Sequence[str], names: Sequence[str], option: str) -> li
 
 def require_columns(given: Sequence[str], names: Sequence[str], option: str) -> None:
     """Raise DataFailure for a column that is not there, with the nearest name."""
-    from arboost.sources.schemas import near_names
+    from arboost.data.files import near_names
 
     for name in given:
         if name not in names:
@@ -316,3 +307,238 @@ def refuse_input(output: str, paths: Sequence[str]) -> None:
         raise OutputFailure(
             f"{output!r} is one of the files to read, so it is not overwritten. Give another path."
         )
+
+
+_BLOCK_BYTES = 1 << 22
+
+
+def read_text_files(source: FileSource, like: Any, progress: Callable[[int, int], None]) -> Any:
+    """Return the rows of CSV, TSV or JSON lines files as one table."""
+    import pyarrow
+
+    from arboost.data.files import as_schema, common_schema
+    from arboost.data.text_files import CsvFile
+
+    tables, before = [], 0
+    columns = [name for name in source.arrow_schema.names if name not in source.keys[0]]
+    types = {} if like is None else {field.name: field.type for field in source.arrow_schema}
+    for file, keys in zip(source.files, source.keys, strict=True):
+        if isinstance(file, CsvFile):
+            with _Counted(file.path, before, source.n_bytes or 0, progress) as counted:
+                table = _read_csv(counted, file, columns, types)
+        else:
+            table = _read_json(file.path, columns)
+        for name, key in keys.items():
+            table = table.append_column(name, pyarrow.repeat(key, table.num_rows))
+        tables.append(table)
+        before += file.n_bytes
+    if len(tables) == 1:
+        return tables[0]
+    found = [(file.path, table.schema) for file, table in zip(source.files, tables, strict=True)]
+    schema = common_schema(found, source.arrow_schema.names, promotes=True)
+    batches = [as_schema(batch, schema) for table in tables for batch in table.to_batches()]
+    return pyarrow.Table.from_batches(batches, schema)
+
+
+def _read_json(path: str, columns: list[str]) -> Any:
+    from arboost.data.files import DAMAGED, naming_file, open_bytes
+    from arboost.data.text_files import json_table
+
+    with naming_file(path, DAMAGED), open_bytes(path) as file:
+        data = file.read()
+    table = json_table(data, None, path)
+    return table.select([name for name in columns if name in table.column_names])
+
+
+def check_file(path: str) -> None:
+    """Raise ValueError for a file that is no text."""
+    from arboost.data.files import DAMAGED, file_stamp, naming_file, open_bytes
+
+    with naming_file(path, DAMAGED):
+        file_stamp(path)
+        with open_bytes(path) as text:
+            check_text(text, path)
+
+
+def explain_fault(paths: Sequence[str], form: FileFormat, cause: str) -> None:
+    """Raise DataFailure with line and column of the fault of the file that `cause` names."""
+    from arboost.data.files import open_bytes
+    from arboost.data.text_files import DELIMITERS, find_dialect
+
+    for path in paths:
+        kind = form.kind_of(path)
+        if kind in DELIMITERS and repr(path) in cause:
+            reason = cause.partition("cannot be read: ")[2] or cause
+            dialect = find_dialect(path, kind, form.delimiter, form.decimal)
+            fault = csv_fault(partial(open_bytes, path), path, dialect, reason, {})
+            if fault is not None:
+                raise DataFailure(fault)
+
+
+def _read_csv(stream: Any, file: CsvFile, columns: Sequence[str], types: dict[str, Any]) -> Any:
+    """Return the table of an open CSV or TSV file, which is read again after an error."""
+    import pyarrow
+    from pyarrow import csv
+
+    from arboost.data.files import compression_of, open_bytes
+    from arboost.data.text_files import check_decimals, conversion
+
+    path, dialect, again = file.path, file.dialect, partial(open_bytes, file.path)
+    raw = pyarrow.PythonFile(stream, "r")
+    if compression_of(path) is not None:
+        raw = pyarrow.CompressedInputStream(raw, compression_of(path))
+
+    def read(source: Any, *, newlines: bool) -> Any:
+        return csv.read_csv(
+            source,
+            csv.ReadOptions(block_size=_BLOCK_BYTES),
+            csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=newlines),
+            conversion(dialect, types, columns),
+        )
+
+    try:
+        table = read(raw, newlines=False)
+    except (pyarrow.ArrowException, OSError, EOFError, ValueError) as error:
+        fault = csv_fault(again, path, dialect, str(error), types)
+        if fault is not None:
+            raise DataFailure(fault) from error
+        with again() as source:  # quoted values with line breaks, which are rare and slower
+            table = read(source, newlines=True)
+    for column in table.columns:
+        if pyarrow.types.is_binary(column.type) or pyarrow.types.is_large_binary(column.type):
+            raise DataFailure(not_utf8(again, path, dialect))
+    check_decimals(table, dialect, path)
+    return table
+
+
+class _Counted(io.RawIOBase):
+    """A file that tells how far it has been read."""
+
+    def __init__(
+        self, path: str, before: int, total: int, progress: Callable[[int, int], None]
+    ) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by `close`
+        self._done = before
+        self._total = total
+        self._progress = progress
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n_bytes = self._file.readinto(buffer) or 0
+        self._done += n_bytes
+        self._progress(self._done, self._total)
+        return n_bytes
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def source_like(source: FileSource, like: Any) -> FileSource:
+    """Return the source with the types of a model's columns; other kinds than text unchanged.
+
+    `like` is a model, a schema, or a dict of kinds as `column_kinds` returns it.
+    """
+    from arboost.data.files import ArrowFile, ParquetFile
+    from arboost.data.opening import FileSource
+    from arboost.data.text_files import JsonLinesFile
+
+    if isinstance(source.files[0], ParquetFile | ArrowFile):
+        return source
+    kinds = column_kinds(like)
+    if isinstance(source.files[0], JsonLinesFile):  # it tells strings from numbers itself
+        texts = [one.name for one in source.arrow_schema if one.type == "string"]
+        kinds = {
+            name: kind for name, kind in kinds.items() if kind == "number" and name not in texts
+        }
+    return FileSource(
+        source.label, source.files, typed_like(source.arrow_schema, kinds), source.keys
+    )
+
+
+def typed_like(found: Any, like: Any) -> Any:
+    """Return the types of text columns that were found, corrected by those of a model.
+
+    A column that the model knows as numbers holds decimals, even if its first rows are integers;
+    a category of strings holds strings, even if all of them look like numbers.
+    """
+    import pyarrow
+
+    kinds = column_kinds(like)
+    return pyarrow.schema([(one.name, _type(one.type, kinds.get(one.name, ""))) for one in found])
+
+
+def _type(found: Any, wanted: str) -> Any:
+    import pyarrow
+
+    # A string among numbers is then an error with its line, and no other kind of column.
+    if wanted == "number" and found in (pyarrow.int64(), pyarrow.null(), pyarrow.string()):
+        return pyarrow.float64()
+    return pyarrow.string() if wanted == "string" else found
+
+
+def column_kinds(like: Any) -> dict[str, str]:
+    """Return "number" or "string" for the columns of a model or schema; "" for times.
+
+    An ensemble keeps the names of its columns, and its members the rest.
+    """
+    if isinstance(like, Mapping):
+        return dict(like)
+    members: Mapping[str, Any] = getattr(like, "members", {})
+    if members:
+        return {name: kind for one in members.values() for name, kind in column_kinds(one).items()}
+    schema: Schema = getattr(like, "schema", like)
+    found = {}
+    for feature, name in enumerate(schema.names or ()):
+        levels = schema.levels_of(feature)
+        kind = "number" if levels is None else levels.kind
+        found[name] = "" if schema.unit_of(feature) else kind
+    return found | dict.fromkeys(schema.offset or (), "number")
+
+
+STANDARD_INPUT = "-"
+_META = "arboost.input"
+_INPUT_BLOCK_BYTES = 1 << 20
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+
+
+def stored_input(kind: str | None, progress: Callable[[int, int], None] | None) -> str:
+    """Return the path of a file with the bytes of the standard input.
+
+    A file can be read again: a fault is searched, and batches are read twice. A second call in the
+    same command returns the same file; the end of the command deletes it.
+    """
+    ctx = click.get_current_context()
+    if _META in ctx.meta:
+        known: str = ctx.meta[_META]
+        return known
+    if kind is None:
+        raise UsageFailure(
+            "the kind of the standard input is unknown: add --format csv, or another kind."
+        )
+    stream = None if sys.stdin is None else sys.stdin.buffer
+    if stream is None or sys.stdin.isatty():
+        raise UsageFailure("- is the standard input, but nothing is piped into it.")
+    first = stream.read(_INPUT_BLOCK_BYTES)
+    if not first:
+        raise DataFailure("the standard input is empty. Pipe a table into it.")
+    suffix = next((end for magic, end in _COMPRESSED.items() if first.startswith(magic)), "")
+    handle, path = tempfile.mkstemp(suffix=f".{kind}{suffix}", prefix="arboost-input-")
+    ctx.call_on_close(lambda: _remove(path))
+    done = 0
+    with open(handle, "wb") as file:
+        while first:
+            file.write(first)
+            done += len(first)
+            if progress is not None:
+                progress(done, 0)
+            first = stream.read(_INPUT_BLOCK_BYTES)
+    ctx.meta[_META] = path
+    return path
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)

@@ -16,26 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.cuda.devices import device_number
-from arboost.data.features.calendar import part_edges
-from arboost.data.schema import Schema
+from arboost.data.cuda import device_number
+from arboost.data.level_columns import warn_constant_columns
+from arboost.data.schema import Schema, part_edges
 from arboost.data.table import Table
 from arboost.data.target import encode_labels
-from arboost.data.unusual import warn_constant_columns
 from arboost.params.records import USUAL_BINS
-
-__all__ = [
-    "APPROX_BYTES",
-    "MOST_BINS",
-    "STREAMED_METHODS",
-    "TREE_METHODS",
-    "AnyCodes",
-    "Binned",
-    "GrowMemory",
-    "bin_for_purity",
-    "bin_table",
-    "storage_plan",
-]
 
 AnyCodes = core.Codes | core.SharedCodes
 

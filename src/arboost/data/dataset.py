@@ -27,6 +27,7 @@ from arboost.data.feature_names import (
     split_row_columns,
     split_target,
 )
+from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import target
@@ -38,15 +39,12 @@ from arboost.data.target_encoding import (
     label_target,
     target_encode,
 )
-from arboost.data.unusual import check_pairing
-from arboost.names.arguments import known_arguments
 from arboost.params.boosting import PARAMS
 from arboost.params.forest import AUTO_BINS
+from arboost.params.suggestions import known_arguments
 
 if TYPE_CHECKING:
-    from arboost.data.stream.records import SketchedTable
-
-__all__ = ["Dataset"]
+    from arboost.data.batch_rows import SketchedTable
 
 
 def _checked_encoding(given: str) -> str:
@@ -286,8 +284,8 @@ calendar_parts, n_jobs
         verbose : int, default=1
             Whether reading for more than about a second draws a progress bar.
         """
-        from arboost.data.stream.rows import RowColumns
-        from arboost.data.stream.source_table import read_table
+        from arboost.data.batch_rows import RowColumns
+        from arboost.data.binned_source import bin_source
 
         most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
@@ -304,7 +302,7 @@ calendar_parts, n_jobs
             PARAMS["date_format"].check(date_format),
             PARAMS["calendar_parts"].check(calendar_parts),
         )
-        table, binned = read_table(
+        table, binned = bin_source(
             X,
             RowColumns(target, weight, groups, offset),
             columns=columns,

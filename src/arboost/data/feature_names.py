@@ -15,22 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.messages import listing, no_column_message
+from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
-from arboost.data.scipy_sparse import is_sparse
 from arboost.data.target import vector
-
-__all__ = [
-    "feature_indices",
-    "feature_label",
-    "interaction_groups",
-    "monotone_directions",
-    "names_of",
-    "offset_names",
-    "offset_values",
-    "split_offset",
-    "split_row_columns",
-    "split_target",
-]
 
 _LARGEST_OFFSET = 1e100  # sums with scores and their squares stay finite
 

@@ -17,18 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
-from arboost.lazy import lazy_property
-
-__all__ = [
-    "KINDS",
-    "MAX_SET_LEVELS",
-    "NO_GROUP",
-    "Levels",
-    "Order",
-    "encoded_values",
-    "merged_order",
-]
+from arboost.backend import core, lazy_property
 
 Order = tuple[Any, ...]  # all levels of an ordered category, ascending: bytes, or numbers
 

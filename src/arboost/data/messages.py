@@ -6,27 +6,6 @@ import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-__all__ = [
-    "column_name_message",
-    "column_type_message",
-    "dimensions_message",
-    "lazy_message",
-    "listing",
-    "mixed_message",
-    "name_types_message",
-    "names_message",
-    "no_column_message",
-    "object_message",
-    "order_message",
-    "other_type_message",
-    "path_message",
-    "row_count_message",
-    "series_message",
-    "twice_message",
-    "unnamed_message",
-    "unseen_message",
-]
-
 
 def listing(items: Iterable[object], limit: int = 10) -> str:
     """Return the items with commas between them, and the number of items beyond ``limit``.

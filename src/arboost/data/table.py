@@ -24,44 +24,33 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
-from arboost.cuda.arrays import is_device_array
-from arboost.cuda.tables import host_columns
+from arboost.backend import core, lazy_property
 from arboost.data import messages
+from arboost.data.cuda import host_columns, is_device_array
 from arboost.data.feature_names import feature_indices
-from arboost.data.features.calendar import CalendarStats, calendar_part, chosen_parts
-from arboost.data.features.column_names import other_places, unique_names
-from arboost.data.features.dates import read_dates
-from arboost.data.features.level_columns import apply_levels, learn_levels
+from arboost.data.level_columns import ColumnNotes, apply_levels, learn_levels, read_dates
 from arboost.data.levels import Levels
-from arboost.data.pandas_frames import from_pandas
-from arboost.data.raw_columns import (
+from arboost.data.raw_table import (
     RawTable,
     from_arrow,
     from_device,
     from_dicts,
     from_numpy,
+    from_pandas,
+    from_scipy,
+    is_sparse,
     missing_column,
 )
-from arboost.data.schema import Schema, by_feature
-from arboost.data.scipy_sparse import from_scipy, is_sparse
-from arboost.data.unusual import ColumnNotes
+from arboost.data.schema import (
+    CalendarStats,
+    Schema,
+    by_feature,
+    calendar_part,
+    chosen_parts,
+    other_places,
+    unique_names,
+)
 from arboost.errors import SchemaError
-from arboost.lazy import lazy_property
-
-__all__ = [
-    "ColumnOptions",
-    "Table",
-    "apply_raw",
-    "as_array",
-    "ingest",
-    "is_records",
-    "learn_table",
-    "read_columns",
-    "read_raw",
-    "row_of_series",
-    "with_columns",
-]
 
 
 @dataclass(frozen=True)

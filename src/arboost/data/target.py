@@ -13,26 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.cuda.arrays import CudaArray, device_array, is_device_array
+from arboost.data.cuda import CudaArray, device_array, is_device_array
+from arboost.data.level_columns import warn_target_scale
 from arboost.data.messages import column_name_message, listing
-from arboost.data.raw_columns import is_missing
-from arboost.data.scipy_sparse import is_sparse
-from arboost.data.unusual import warn_target_scale
+from arboost.data.raw_table import is_missing, is_sparse
 from arboost.errors import warn_caller
-
-__all__ = [
-    "Task",
-    "batch_weights",
-    "check_any_weight",
-    "class_factors",
-    "codes_of",
-    "encode_labels",
-    "numbers_of",
-    "target",
-    "vector",
-    "weights",
-]
-
 
 # Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16

@@ -27,22 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.features.level_columns import level_column
+from arboost.data.level_columns import level_column
 from arboost.data.levels import MAX_SET_LEVELS, NO_GROUP, Levels, encoded_values
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import encode_labels, numbers_of
-
-__all__ = [
-    "ENCODINGS",
-    "MAX_SET_LEVELS",
-    "TargetEncodedTable",
-    "encoded_features",
-    "features_to_encode",
-    "label_target",
-    "target_encode",
-    "without_target_encoding",
-]
 
 Floats = NDArray[np.float64]
 

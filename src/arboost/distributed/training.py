@@ -1,7 +1,7 @@
-"""The program that trains an estimator on a cluster, and the client's side of it.
+"""Training on a cluster: the fit, the program of the workers, and the driver's side.
 
 Every worker calls `fit` of the same estimator with its share of the rows, and gets the same model.
-Callbacks, progress bar, warnings and checkpoint file are with the client.
+Callbacks, progress bar, warnings and checkpoint file are with the driver.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import inspect
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from arboost.data.feature_names import offset_names
-from arboost.data.stream.memory import AUTO
-from arboost.distributed.program import Desk
-from arboost.distributed.recovery import FileRequest, RoundBook, WorkerCheckpoint
+from arboost.data.memory import AUTO
+from arboost.distributed.protocol import Listener, Program, WorkerContext
+from arboost.distributed.recovery import FileRequest, RoundStateStore, WorkerCheckpoint
 from arboost.errors import warn_caller, warnings_collected
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
@@ -29,16 +29,95 @@ from arboost.training.monitor import (
 from arboost.workers import Share, Traffic, Workers
 from arboost.write import write_file
 
-__all__ = [
-    "TRAIN",
-    "FittedState",
-    "TrainingListener",
-    "TrainingProgram",
-    "check_estimator",
-    "eval_sets",
-    "finish",
-    "offset_columns",
-]
+FORWARDED_ARGUMENTS = (
+    "eval_names",
+    "groups",
+    "memory_limit",
+    "offset",
+)  # arguments of `fit` as they are
+
+
+class ClusterTable(Protocol):
+    """A table of a cluster, and the names of the columns that are no features."""
+
+    @property
+    def target(self) -> Hashable | None: ...  # noqa: D102
+
+    @property
+    def weight(self) -> Hashable | None: ...  # noqa: D102
+
+
+Input = TypeVar("Input", bound=ClusterTable)
+
+
+def fit_on_cluster(
+    estimator: Any,
+    data: tuple[Any, Any, Any],
+    given: Mapping[str, Any],
+    read: Callable[[Any, Any, Any], Input],
+    run: Callable[[Program, Mapping[str, Input], Listener], FittedState],
+    *,
+    n_votes: int = 0,
+) -> tuple[Any, list[Traffic]]:
+    """Train an estimator on a cluster; return it, and the traffic of each worker.
+
+    Parameters
+    ----------
+    estimator : estimator of arboost
+    data : tuple
+        Training data, target and weight.
+    given : mapping of str to Any
+        Further arguments of `DistributedFit.fit` by name.
+    read : callable
+        Returns the table of data, target and weight.
+    run : callable
+        Returns the result of a program on tables, whose messages go to a listener.
+    n_votes : int
+        Features that each worker proposes for a node; 0: all features are searched.
+    """
+    offset_columns(given["offset"])
+    callbacks = checked_callbacks(given["callbacks"])
+    evaluated = eval_sets(given["eval_set"])
+    checkpoint = Checkpoint.of(given["checkpoint"])
+    checked = {
+        "callbacks": callbacks or None,
+        "checkpoint": checkpoint,
+        "eval_set": evaluated or None,
+    }
+    used = check_estimator(estimator, {**given, **checked})
+    _check_voting(estimator, n_votes)
+    inputs = {TRAIN: read(*data)}
+    names = []
+    for i, one in enumerate(evaluated):
+        # The training data itself may be among them, for its learning curve.
+        names.append(TRAIN if one[0] is data[0] else f"validation_{i}")
+        if one[0] is not data[0]:
+            inputs[names[-1]] = read(*one)
+    listener = TrainingListener(callbacks, estimator.verbose)
+    program = TrainingProgram(
+        estimator=estimator,
+        columns={name: (one.target, one.weight) for name, one in inputs.items()},
+        options={name: used[name] for name in FORWARDED_ARGUMENTS if name in used},
+        eval_tables=tuple(names),
+        has_callbacks=bool(callbacks),
+        checkpoint=checkpoint,
+        n_votes=n_votes,
+    )
+    result = run(program, inputs, listener)
+    listener.close()
+    return finish_fit(estimator, result), result.traffic
+
+
+def _check_voting(estimator: Any, n_votes: int) -> None:
+    """Raise ValueError for trees of CART, which may need the sums of any feature."""
+    from arboost.estimators.gradient_boosting import GradientBoosting
+
+    if n_votes and not isinstance(estimator, GradientBoosting):
+        raise ValueError(
+            f"voting={n_votes} is not allowed with a {type(estimator).__name__}: it is for "
+            "gradient boosting. Use voting=0."
+        )
+
 
 TRAIN = "train"  # name of the training table
 _MEMORY_SHARE = 0.7  # of the memory that a worker has left
@@ -74,7 +153,7 @@ class TrainingProgram:
     checkpoint: Checkpoint | None = None
     n_votes: int = 0
 
-    def __call__(self, tables: Mapping[str, Share], desk: Desk) -> FittedState:
+    def __call__(self, tables: Mapping[str, Share], desk: WorkerContext) -> FittedState:
         """Return the fitted attributes of the estimator, and the warnings of its fit."""
         workers = tables[TRAIN].workers
         workers.n_votes = self.n_votes
@@ -89,7 +168,7 @@ class TrainingProgram:
             options["eval_set"] = [(tables[name], *self.columns[name]) for name in self.eval_tables]
         accepted = inspect.signature(estimator.fit).parameters
         if "callbacks" in accepted:
-            options["callbacks"] = [_Relay(desk, tables, asks=self.has_callbacks)]
+            options["callbacks"] = [_CallbackRelay(desk, tables, asks=self.has_callbacks)]
         if "checkpoint" in accepted:
             options["checkpoint"] = self._checkpoint(desk, workers)
         with warnings_collected() as warned, steps_reported(desk.show):
@@ -98,13 +177,13 @@ class TrainingProgram:
         fitted = {name: value for name, value in vars(estimator).items() if name not in params}
         return FittedState(fitted, warned, workers.gather(workers.traffic))
 
-    def _checkpoint(self, desk: Desk, workers: Workers) -> WorkerCheckpoint:
+    def _checkpoint(self, desk: WorkerContext, workers: Workers) -> WorkerCheckpoint:
         given = self.checkpoint
         resumed: Any = desk.resumed
         return WorkerCheckpoint(
             path="fit" if given is None else os.fsdecode(given.path),
             every=1 if given is None else given.every,
-            book=RoundBook(desk.kept, resumed),
+            book=RoundStateStore(desk.kept, resumed),
             desk=desk,
             workers=workers,
             has_file=given is not None,
@@ -120,10 +199,10 @@ class FittedState:
     traffic: list[Traffic]
 
 
-class _Relay:
+class _CallbackRelay:
     """Callback of all workers that asks the client's callbacks after every round."""
 
-    def __init__(self, desk: Desk, tables: Mapping[str, Share], *, asks: bool) -> None:
+    def __init__(self, desk: WorkerContext, tables: Mapping[str, Share], *, asks: bool) -> None:
         self._desk, self._tables, self._asks = desk, tables, asks
         self._workers = tables[TRAIN].workers
         self.__name__ = "callback"
@@ -199,7 +278,7 @@ def check_estimator(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     given : mapping of str to Any
         Arguments by name.
     """
-    from arboost.algorithms.estimator import EngineEstimator
+    from arboost.estimators.estimator import EngineEstimator
 
     if not isinstance(estimator, EngineEstimator):
         raise TypeError(
@@ -242,7 +321,7 @@ def offset_columns(offset: object) -> tuple[str, ...]:
     return names or ()
 
 
-def finish(estimator: Any, result: FittedState) -> Any:
+def finish_fit(estimator: Any, result: FittedState) -> Any:
     """Return the estimator with the result of the program, and issue the warnings of the fit."""
     for message, category in result.warnings:
         warn_caller(message, category)

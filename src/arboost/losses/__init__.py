@@ -8,14 +8,17 @@ from itertools import pairwise
 import numpy as np
 
 from arboost.losses.base import Loss, Target
-from arboost.losses.classification import Exponential, Logistic, Softmax
-from arboost.losses.custom import CustomLoss, FromFunctions
-from arboost.losses.regression import (
+from arboost.losses.losses import (
     AbsoluteError,
+    CustomLoss,
+    Exponential,
+    FromFunctions,
     Gamma,
     Huber,
+    Logistic,
     Poisson,
     Quantile,
+    Softmax,
     SquaredError,
     Tweedie,
 )

@@ -14,21 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core
-from arboost.lazy import lazy_property
-from arboost.model.links import scores_of
-
-__all__ = [
-    "LARGEST_STEP",
-    "Floats",
-    "Leaves",
-    "Loss",
-    "Target",
-    "limited",
-    "mean",
-    "newton_steps",
-    "read_only",
-]
+from arboost.backend import core, lazy_property
+from arboost.losses.links import base_scores
 
 Floats = NDArray[np.float64]
 Leaves = NDArray[np.uint32]
@@ -93,7 +80,7 @@ class Loss:
 
     @property
     def link(self) -> str:
-        """Name in `arboost.model.links` of the function from raw scores to predictions."""
+        """Name in `arboost.losses.links` of the function from raw scores to predictions."""
         return "identity"
 
     @property
@@ -114,7 +101,7 @@ class Loss:
 
     def scores_of(self, value: float | Sequence[float]) -> Floats:
         """Raw scores whose prediction is ``value``, a user's ``base_score``."""
-        return scores_of(self.link, value, self.n_outputs)
+        return base_scores(self.link, value, self.n_outputs)
 
     def gradients(
         self,

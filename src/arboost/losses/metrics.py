@@ -6,6 +6,8 @@ default metric of a fit is the loss itself.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arboost.data.messages import listing
-from arboost.losses import Loss, Target
-from arboost.losses.base import Floats, read_only
+from arboost.losses.base import Floats, Loss, Target, read_only
+from arboost.losses.links import CLASS_LINKS, LINKS
 from arboost.losses.metric_functions import (
     PROBABILITY_METRICS,
     RANK_METRICS,
@@ -24,12 +26,7 @@ from arboost.losses.metric_functions import (
     BuiltIn,
     tweedie_deviance,
 )
-from arboost.losses.sklearn_metrics import is_sklearn, sklearn_metric
-from arboost.model.links import LINKS
-from arboost.model.outputs import CLASS_LINKS
-from arboost.names.answers import is_metric, metric_answer, metric_name
-
-__all__ = ["LossMetric", "Metric", "find", "find_all", "of_predictions"]
+from arboost.params.suggestions import is_metric, metric_name, metric_suggestion
 
 Function = Callable[[Any, Floats, Floats | None], float]
 
@@ -171,7 +168,7 @@ def of_predictions(metric: object, *, of_classes: bool) -> tuple[Function, bool]
     metrics = PROBABILITY_METRICS if of_classes else VALUE_METRICS
     name = metric_name(metric)
     if name is None:
-        reason = metric_answer(metric, list(metrics))
+        reason = metric_suggestion(metric, list(metrics))
         raise ValueError(f"metric={metric!r} is not allowed: {reason}")
     if name not in metrics:
         kind = "classifier" if of_classes else "regressor"
@@ -213,7 +210,7 @@ def _by_name(given: str, loss: Loss, n_threads: int) -> Metric:
         return own
     if name not in allowed:
         if not is_metric(given):
-            reason = metric_answer(given, allowed)
+            reason = metric_suggestion(given, allowed)
             raise ValueError(f"eval_metric={given!r} is not allowed: {reason}")
         raise ValueError(
             f"eval_metric={given!r} is not allowed: it does not fit loss={own.name!r}. Use one of "
@@ -274,3 +271,54 @@ def _of_probabilities(function: Function, loss: Loss) -> Function:
     return lambda y, score, weight: function(
         y.astype(np.intp), link(score.reshape(len(y), -1)), weight
     )
+
+
+_TWO_CLASSES = 2
+_SCORES = ("y_score", "y_prob", "y_proba")
+_OF_PROBABILITIES = ("log_loss", "d2_log_loss_score")  # although they call these y_pred
+
+
+def is_sklearn(metric: object) -> bool:
+    """Whether a metric is an object of sklearn.metrics, or a functools.partial of one."""
+    if isinstance(metric, functools.partial):
+        metric = metric.func
+    module = getattr(metric, "__module__", None) or ""
+    return module.partition(".")[0] == "sklearn"
+
+
+def sklearn_metric(metric: Any, *, of_classes: bool) -> str | tuple[str, Function, bool]:
+    """Return the name here of a metric of scikit-learn; else its name, function and direction.
+
+    The function is one of (y, predictions, weight), with class codes and probabilities of shape
+    (n_rows, n_classes) for classes. Names of scikit-learn that end in "_score" are of metrics to
+    maximise, all others of metrics to minimise.
+    """
+    function = metric.func if isinstance(metric, functools.partial) else metric
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"eval_metric={metric!r} ({type(metric).__name__}) is not allowed: a scorer needs an "
+            "estimator and X, but metrics are taken of predictions. Pass the metric function "
+            "itself, such as sklearn.metrics.f1_score."
+        )
+    name = function.__name__
+    ours = metric_name(name)
+    if ours is not None and function is metric:
+        return ours
+    parameters = list(inspect.signature(function).parameters)
+    takes_weights = "sample_weight" in parameters
+    if of_classes and parameters[1] == "pred_decision":
+        raise TypeError(
+            f"eval_metric={name} is not allowed: it needs raw scores. Pass a function of "
+            "(y, score, weight) that calls it."
+        )
+    takes_scores = parameters[1] in _SCORES or name in _OF_PROBABILITIES
+
+    def value(y: Any, predicted: Floats, weight: Floats | None) -> float:
+        if of_classes and not takes_scores:
+            predicted = predicted.argmax(axis=1)
+        elif of_classes and predicted.shape[1] == _TWO_CLASSES:
+            predicted = predicted[:, 1]
+        options = {"sample_weight": weight} if takes_weights else {}
+        return float(np.asarray(metric(y, predicted, **options)))
+
+    return name, value, name.endswith("_score")

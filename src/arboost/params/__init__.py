@@ -1,1 +1,1 @@
-"""Every parameter of every estimator, once: kind, default, range, text."""
+"""Parameters of estimators, each declared once, and suggestions for unknown names."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arboost.params.boosting import BOOSTED_CLASSIFIER, PARAMS
+from arboost.params.boosting import BOOSTED_CLASSIFIER, BUNDLING, PARAMS, VALIDATION
 from arboost.params.compound_kinds import Learner
 from arboost.params.forest import AUTO_BINS
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
-from arboost.params.shared import BUNDLING, VALIDATION
-
-__all__ = ["ADABOOST_CLASSIFIER", "ADABOOST_REGRESSOR", "ENGINE_ONLY"]
 
 # Parameters of the engine's trees, without meaning for other learners.
 ENGINE_ONLY = (

@@ -16,17 +16,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = [
-    "AUTO",
-    "PRESETS",
-    "SEARCH_FOLDS",
-    "RoundSearch",
-    "TableSize",
-    "limit_reason",
-    "resolve",
-    "round_search",
-]
-
 AUTO = "auto"
 
 _MIN_SEARCH_ROWS = 50  # below, held-out rows are too few for a search

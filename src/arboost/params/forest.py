@@ -5,20 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from arboost.params.boosting import PARAMS
-from arboost.params.count_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
+from arboost.params.boosting import BUNDLING, MONOTONIC_CST, PARAMS
+from arboost.params.compound_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
-from arboost.params.shared import BUNDLING, MONOTONIC_CST
-
-__all__ = [
-    "AUTO_BINS",
-    "EXTRA_TREES_CLASSIFIER",
-    "EXTRA_TREES_REGRESSOR",
-    "RANDOM_FOREST_CLASSIFIER",
-    "RANDOM_FOREST_REGRESSOR",
-    "TREE_CLASSIFIER",
-    "TREE_REGRESSOR",
-]
 
 AUTO_BINS = Integer(
     name="max_bins",

@@ -16,22 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = [
-    "Choice",
-    "Device",
-    "Flag",
-    "Fraction",
-    "Integer",
-    "Param",
-    "Real",
-    "Search",
-    "Seed",
-    "Verbosity",
-    "by_name",
-    "is_number",
-    "to_float",
-]
-
 _LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn
 _LONGEST_VALUE = 80  # characters of a value in messages
@@ -297,9 +281,9 @@ class Choice(Param):
 
     def _answer(self, value: str) -> str:
         """Return the answer to a string that is no option."""
-        from arboost.names.answers import value_answer
+        from arboost.params.suggestions import value_suggestion
 
-        return value_answer(self.name, value, self.options)
+        return value_suggestion(self.name, value, self.options)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 
 from arboost.backend import checked_threads
 from arboost.data.feature_names import feature_indices, split_offset, split_target
-from arboost.data.raw_columns import is_missing
+from arboost.data.raw_table import is_missing
 from arboost.data.target import codes_of, numbers_of, target, weights
-from arboost.model.outputs import read_offset
-from arboost.report.bootstrap import Replicates
-from arboost.report.hashing import sample_rows
-from arboost.report.models import ReportModel
-from arboost.report.predicted import Predicted
+from arboost.losses.intervals import Replicates, sample_rows
+from arboost.losses.links import read_offset
+from arboost.report.models import Predictions, ReportModel
 from arboost.report.table import ReportTable
-
-__all__ = ["ReportInput", "ReportOptions", "TrainingRows", "read_input"]
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -72,7 +68,7 @@ class ReportInput:
 
     models: list[ReportModel]
     tables: list[ReportTable]
-    predicted: list[Predicted]
+    predicted: list[Predictions]
     truth: NDArray[Any]
     weight: Floats | None
     rows: Index
@@ -107,7 +103,7 @@ class ReportInput:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReportOptions:
-    """The optional arguments of `arboost.report.methods.report`."""
+    """The optional arguments of `arboost.models.methods.report`."""
 
     sample_weight: Any = None
     offset: Any = None
@@ -192,7 +188,7 @@ def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | No
     return read_offset(model.engine, X, n_rows, offset)
 
 
-def _timed(model: ReportModel, X: Any, offset: Floats | None) -> Predicted:
+def _timed(model: ReportModel, X: Any, offset: Floats | None) -> Predictions:
     start = time.perf_counter()
     found = model.predicted(X, offset)
     model.timings["predict"] = time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""A fitted model of any kind -> the one form that all sections of a report read."""
+"""A fitted model of any kind in the form that all sections of a report read."""
 
 from __future__ import annotations
 
@@ -9,24 +9,112 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import threads
+from arboost.backend import lazy_property, threads
 from arboost.data.schema import Schema
-from arboost.explain.importances import split_importances
-from arboost.lazy import lazy_property
-from arboost.model.model import Model
-from arboost.model.predict import predictions, probabilities, raw_scores, staged_raw_scores
-from arboost.report.predicted import Block, Predicted, divided, joined, merged
+from arboost.models.importances import split_importances
+from arboost.models.model import Model
+from arboost.models.prediction import predictions, probabilities, raw_scores, staged_raw_scores
 from arboost.report.table import ReportTable, Sample, plain_table, table_like
-
-__all__ = ["ReportModel"]
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions of some rows.
+
+    Attributes
+    ----------
+    codes : int array of shape (n_rows,), or None for regression
+        Index of the predicted class.
+    proba : float64 array of shape (n_rows, n_classes), or None
+        Class probabilities; None for regression and for hard votes.
+    values : float64 array of shape (n_rows,), or None for classification
+        Predicted values; of several quantiles the one nearest to the median.
+    quantiles : float64 array of shape (n_rows, n_quantiles), or None
+        All predicted quantiles, ascending.
+    """
+
+    codes: Index | None = None
+    proba: Floats | None = None
+    values: Floats | None = None
+    quantiles: Floats | None = None
+
+    def take(self, rows: Any) -> Predictions:
+        """Return the predictions of some of the rows."""
+        parts = (self.codes, self.proba, self.values, self.quantiles)
+        return Predictions(*(None if part is None else part[rows] for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedRows:
+    """Rows of a sample with other numbers in some columns.
+
+    Attributes
+    ----------
+    places : int array of shape (n_rows,)
+        Rows of the sample, with repetitions.
+    changes : dict of int to float64 array of shape (n_rows,)
+        New numbers by feature.
+    """
+
+    places: Index
+    changes: Mapping[int, Floats]
+
+    def pieces(self, most: int) -> list[ChangedRows]:
+        """Return blocks of at most so many rows."""
+        if len(self.places) <= most:
+            return [self] if len(self.places) else []
+        parts = [slice(begin, begin + most) for begin in range(0, len(self.places), most)]
+        return [
+            ChangedRows(
+                self.places[part], {i: numbers[part] for i, numbers in self.changes.items()}
+            )
+            for part in parts
+        ]
+
+
+def merge_blocks(sample: Sample, blocks: Sequence[ChangedRows]) -> tuple[Index, dict[int, Floats]]:
+    """Return the rows of several blocks as those of one."""
+    if len(blocks) == 1:
+        return blocks[0].places, dict(blocks[0].changes)
+    places = np.concatenate([block.places for block in blocks])
+    changes: dict[int, Floats] = {}
+    begin = 0
+    for block in blocks:
+        end = begin + len(block.places)
+        for feature, numbers in block.changes.items():
+            if feature not in changes:
+                changes[feature] = sample.columns[feature].numbers[places]
+            changes[feature][begin:end] = numbers
+        begin = end
+    return places, changes
+
+
+def split_predictions(predicted: Predictions, sizes: list[int]) -> list[Predictions]:
+    """Return the predictions of consecutive rows, of so many rows each."""
+    ends = np.cumsum(sizes).tolist()
+    return [predicted.take(slice(end - n, end)) for n, end in zip(sizes, ends, strict=True)]
+
+
+def concatenate_predictions(parts: list[Predictions]) -> Predictions:
+    """Return the predictions of several parts, one after the other."""
+
+    def join(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if not arrays or arrays[0] is None else np.concatenate(arrays)
+
+    if len(parts) == 1:
+        return parts[0]
+    return Predictions(join("codes"), join("proba"), join("values"), join("quantiles"))
+
 
 _TWO = 2
 _MOST_CELLS = 8_000_000  # values of a table that is predicted at a time
@@ -90,7 +178,7 @@ class ReportModel:
 
     @property
     def history(self) -> Mapping[str, Any]:
-        """History of the fit, as `arboost.model.history.record` describes it; empty if unknown."""
+        """History of the fit, as `arboost.models.metadata` describes it; empty if unknown."""
         provenance: Mapping[str, Any] = getattr(self._inner, "provenance", {})
         history: Mapping[str, Any] = provenance.get("history", {})
         return history
@@ -162,7 +250,7 @@ class ReportModel:
         assert self.engine is not None
         return split_importances(self.engine, "gain")
 
-    def check_whole(self, sample: Sample, predicted: Predicted) -> None:
+    def check_whole(self, sample: Sample, predicted: Predictions) -> None:
         """Find out whether predictions of some rows are those of the trees alone.
 
         Estimators with scikit-learn's interface may add a first estimator, or have class
@@ -209,19 +297,19 @@ class ReportModel:
             options["n_jobs"] = self._n_jobs
         return getattr(self.model, method)(X, **options)
 
-    def predicted(self, X: Any, offset: Floats | None = None) -> Predicted:
+    def predicted(self, X: Any, offset: Floats | None = None) -> Predictions:
         """Return the predictions of a table, whose rows may have an offset."""
         if self.classes is not None:
             return self._classified(X, offset)
         values = np.asarray(self.call("predict", X, offset), dtype=np.float64)
         if self.alphas is not None and values.ndim > 1:
-            return Predicted(values=values[:, self.value_column], quantiles=values)
+            return Predictions(values=values[:, self.value_column], quantiles=values)
         if values.ndim > 1 or self._target is not None:
             n_targets = 1 if values.ndim == 1 else values.shape[1]
             values = values.reshape(len(values), -1)[:, _checked_index(self._target, n_targets)]
-        return Predicted(values=values)
+        return Predictions(values=values)
 
-    def _predicted_again(self, X: Any, offset: Floats | None) -> Predicted:
+    def _predicted_again(self, X: Any, offset: Floats | None) -> Predictions:
         """Return the predictions of changed rows.
 
         Where the classes of all given rows were the likeliest ones, those of changed rows are taken
@@ -231,9 +319,9 @@ class ReportModel:
             return self.predicted(X, offset)
         found = self.call("predict_proba", X, offset)
         proba = found if isinstance(found, np.ndarray) else found[self.target_index]
-        return Predicted(codes=proba.argmax(axis=1), proba=proba)
+        return Predictions(codes=proba.argmax(axis=1), proba=proba)
 
-    def _classified(self, X: Any, offset: Floats | None) -> Predicted:
+    def _classified(self, X: Any, offset: Floats | None) -> Predictions:
         proba = None
         with contextlib.suppress(AttributeError, TypeError):  # hard votes, members without any
             found = self.call("predict_proba", X, offset)
@@ -244,7 +332,7 @@ class ReportModel:
         codes = self.codes_of(labels)
         if proba is not None and not self._is_likeliest:
             self._is_likeliest = bool((proba.argmax(axis=1) == codes).all())
-        return Predicted(codes=codes, proba=proba)
+        return Predictions(codes=codes, proba=proba)
 
     def codes_of(self, labels: NDArray[Any]) -> Index:
         """Return the index of each predicted label in the classes."""
@@ -253,12 +341,12 @@ class ReportModel:
         found = np.searchsorted(self.classes, labels, sorter=order)
         return order[np.minimum(found, len(order) - 1)].astype(np.intp)
 
-    def predicted_blocks(self, sample: Sample, blocks: Sequence[Block]) -> list[Predicted]:
+    def predicted_blocks(self, sample: Sample, blocks: Sequence[ChangedRows]) -> list[Predictions]:
         """Return the predictions of blocks of changed rows, in as few calls as memory allows."""
-        blocks = [Block(block.places, sample.with_parts(block.changes)) for block in blocks]
+        blocks = [ChangedRows(block.places, sample.with_parts(block.changes)) for block in blocks]
         step = max(_MOST_CELLS // max(len(sample.columns), 1), 1)
         parts = [piece for block in blocks for piece in block.pieces(step)]
-        found: list[Predicted] = []
+        found: list[Predictions] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table itself was predicted with its warnings
             while parts:
@@ -266,20 +354,23 @@ class ReportModel:
                 while count < len(parts) and n_rows + len(parts[count].places) <= step:
                     n_rows += len(parts[count].places)
                     count += 1
-                places, changes = merged(sample, parts[:count])
+                places, changes = merge_blocks(sample, parts[:count])
                 offset = None if sample.offset is None else sample.offset[places]
                 predicted = self._predicted_again(self.table(sample, places, changes), offset)
-                found += divided(predicted, [len(part.places) for part in parts[:count]])
+                found += split_predictions(predicted, [len(part.places) for part in parts[:count]])
                 parts = parts[count:]
         sizes = [-(-len(block.places) // step) for block in blocks]
         ends = np.cumsum(sizes).tolist()
-        return [joined(found[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+        return [
+            concatenate_predictions(found[end - size : end])
+            for size, end in zip(sizes, ends, strict=True)
+        ]
 
     def predicted_sample(
         self, sample: Sample, places: Index, changes: Mapping[int, Floats]
-    ) -> Predicted:
+    ) -> Predictions:
         """Return the predictions of rows of a sample, with other numbers in some columns."""
-        return self.predicted_blocks(sample, [Block(places, changes)])[0]
+        return self.predicted_blocks(sample, [ChangedRows(places, changes)])[0]
 
     def table(
         self,

@@ -1,49 +1,4 @@
-"""Models and rows -> payload: the one JSON object that a report page shows.
-
-Numbers have five significant digits (seven where users look values up in their table), and null is
-NaN, infinite or unknown. A section that does not apply is null, and the page leaves it out. Arrays
-that belong together have equal lengths. ``[a][b]`` is a list of lists: first index a, second b.
-
-``format``        1
-``title``         of the page; ``created``, date and time; ``arboost``, version
-``task``          "binary", "multiclass" or "regression"; ``target``, name or null
-``classes``       labels; of two classes the second is the positive one
-``data``          ``n_rows``, ``n_train_rows``, ``n_features``, ``n_weighted``, ``notes``;
-                  ``columns`` and ``target``: name, kind (number, category, time, bool), unit of
-                  times, shares of missing values, n_distinct, summary; ``bins`` (edges, test,
-                  train; values beyond the edges count in the end bins) or ``levels`` (names, test,
-                  train, other_test, other_train, n_other); drift, the population stability index
-``rows``          the sampled rows of all explorers: ``index`` in the given table, ``truth``,
-                  ``columns`` by name (of at most 200 features), ``n_features``
-``models``        one or two, each with:
-  ``name, kind, facts, params, repeat, timings, hash, notes``
-                  texts on the model; params are name, value, default
-  ``scores``      name, value, low, high (95 %), baseline, higher_is_better, text;
-                  ``baseline_text``
-  ``learning``    x, y (metric), series of (name, x, y), best, note
-  ``binary``      roc, pr, calibration, thresholds (t, tp, fp, fn, tn), default_threshold, histogram
-  ``multiclass``  roc of at most 10 classes, calibration of the predicted class
-  ``confusion``   matrix [truth][prediction] and its names; the last may be "other"
-  ``classes``     name, n, precision, recall, f1, auc
-  ``regression``  points, residuals, by_prediction, quantiles, coverage of intervals
-  ``segments``    metric, overall, fewest_rows, n_segments, list of (feature, segment, n, score,
-                  low, high, difference, observed, predicted), the worst first
-  ``importances`` feature, gain (share), permutation (increase of the loss), its deviation, shap
-  ``shap``        outputs, base [output], features, values [output][feature][row], rest
-                  [output][row], unit
-  ``dependence``  feature, kind, grid, mean, low, high [output][point] (of 10 % to 90 % of the
-                  rows), bins or levels; ``outputs``, their names
-  ``predictions`` of the sampled rows: label, proba [row][class], value, correct, error
-  ``flips``       of each sampled row null, or changes (feature, from, to), label, value and
-                  distance; ``flip_rule``, the sentence on them
-  ``trees``       n, shown, reason; nodes as columns: start [tree], feature (index of names or -1),
-                  condition, left, right (-1 for leaves), value, cover, gain, missing (0 left, 1
-                  right), output [tree], unit; leaves: base64 of uint16 [row][tree]
-  ``theory``      of AdaBoost: rounds, train_error, bound, edge_bound, margins, note
-  ``forest``      oob (x, y, metric), note
-``comparison``    of two models: names, scores (name, a, b, difference, low, high, better), the
-                  share of equal predictions (for regression their correlation), text
-"""
+"""The sampled rows that the explorers of a page show: their values and predictions."""
 
 from __future__ import annotations
 
@@ -54,39 +9,85 @@ from typing import Any, TypeVar
 import numpy as np
 
 from arboost.backend import core
-from arboost.report.hashing import sample_rows
-from arboost.report.inputs import ReportInput
-from arboost.report.sections.about import about_section, model_kind, model_name
-from arboost.report.sections.classification import (
-    binary_section,
-    classes_section,
-    confusion_section,
-    multiclass_section,
-)
-from arboost.report.sections.data import data_section
-from arboost.report.sections.dependence import dependence_section
-from arboost.report.sections.flips import flips_section
-from arboost.report.sections.importances import (
+from arboost.losses.intervals import sample_rows
+from arboost.report.data import data_section
+from arboost.report.effects import (
     Effects,
+    dependence_section,
     effects_of,
     importances_section,
     shap_rows,
     shap_section,
 )
-from arboost.report.sections.learning import forest_section, learning_section, theory_section
-from arboost.report.sections.regression import regression_section
-from arboost.report.sections.rows import predictions_section, rows_section
-from arboost.report.sections.scores import (
-    baseline,
-    comparison,
-    score_rows,
-    scores_section,
+from arboost.report.flips import flips_section
+from arboost.report.inputs import ReportInput
+from arboost.report.model_sections import (
+    about_section,
+    forest_section,
+    learning_section,
+    model_kind,
+    model_name,
+    theory_section,
+    trees_section,
 )
-from arboost.report.sections.segments import segments_section
-from arboost.report.sections.trees import trees_section
-from arboost.report.table import Sample
+from arboost.report.performance import (
+    binary_section,
+    classes_section,
+    confusion_section,
+    multiclass_section,
+    regression_section,
+    segments_section,
+)
+from arboost.report.scores import baseline, comparison, score_rows, scores_section
+from arboost.report.table import MORE_DIGITS, Sample, rounded
 
-__all__ = ["FORMAT", "make_payload"]
+MOST_FEATURES = 200
+_MOST_PROBABILITIES = 30_000  # of all rows and classes
+
+
+def rows_section(inputs: ReportInput, sample: Sample, effects: Effects) -> dict[str, Any]:
+    """Return the values of the sampled rows; of many features the important ones."""
+    features = np.arange(len(sample.columns))
+    if len(features) > MOST_FEATURES:
+        features = np.sort(effects.order[:MOST_FEATURES])
+    columns = [sample.columns[feature] for feature in features.tolist()]
+    truth = inputs.truth[sample.rows]
+    shown: list[Any] = rounded(truth, MORE_DIGITS)
+    if inputs.classes is not None:
+        shown = [str(label) for label in inputs.classes[truth].tolist()]
+    return {
+        "index": inputs.rows[sample.rows].tolist(),
+        "truth": shown,
+        "columns": {column.name: column.shown() for column in columns},
+        "n_features": len(sample.columns),
+    }
+
+
+def predictions_section(inputs: ReportInput, place: int, sample: Sample) -> dict[str, Any]:
+    """Return the predictions of the sampled rows."""
+    predicted = inputs.predicted[place].take(sample.rows)
+    truth = inputs.truth[sample.rows]
+    if predicted.values is not None:
+        return {
+            "label": rounded(predicted.values, MORE_DIGITS),
+            "proba": None,
+            "value": rounded(predicted.values, MORE_DIGITS),
+            "correct": None,
+            "error": rounded(predicted.values - truth),
+        }
+    assert predicted.codes is not None
+    assert inputs.classes is not None
+    proba = predicted.proba
+    if proba is not None and proba.size > _MOST_PROBABILITIES:
+        proba = None  # the label is enough for many classes
+    return {
+        "label": [str(label) for label in inputs.classes[predicted.codes].tolist()],
+        "proba": None if proba is None else rounded(proba),
+        "value": None,
+        "correct": (predicted.codes == truth).tolist(),
+        "error": None,
+    }
+
 
 FORMAT = 1
 _MOST_ROWS = 400  # in the explorers

@@ -12,8 +12,6 @@ from arboost.report.inputs import ReportInput, ReportOptions, read_input
 from arboost.report.payload import make_payload
 from arboost.write import remove_orphans, write_file
 
-__all__ = ["Report", "ReportSection", "report_of"]
-
 _HEIGHT = 760  # pixels of a whole report in a notebook, which scrolls inside its frame
 
 
@@ -52,7 +50,7 @@ class Report:
     @property
     def sections(self) -> tuple[str, ...]:
         """Names of the sections that `section` takes."""
-        from arboost.report.page import SECTIONS
+        from arboost.report.page.assemble import SECTIONS
 
         return SECTIONS
 
@@ -68,7 +66,7 @@ class Report:
 
     def to_html(self) -> str:
         """Return the page: one HTML document that needs no network."""
-        from arboost.report.page import assemble
+        from arboost.report.page.assemble import assemble
 
         return assemble(self.payload)
 
@@ -79,7 +77,7 @@ class Report:
         write_file(path, data)
 
     def _repr_html_(self) -> str:
-        from arboost.report.page import frame
+        from arboost.report.page.assemble import frame
 
         return frame(self.to_html(), _HEIGHT)
 
@@ -111,12 +109,12 @@ class ReportSection:
 
     def to_html(self) -> str:
         """Return the page of these sections alone."""
-        from arboost.report.page import assemble
+        from arboost.report.page.assemble import assemble
 
         return assemble(self._report.payload, self._names)
 
     def _repr_html_(self) -> str:
-        from arboost.report.page import frame
+        from arboost.report.page.assemble import frame
 
         return frame(self.to_html())
 

@@ -1,12 +1,9 @@
-"""Any table -> columns of a report; samples of its rows -> tables for a model, changed or not.
-
-A column is kept in two forms: numbers (seconds for times, codes for categories), which a report
-computes with, and values as the user has them, which models and pages get.
-"""
+"""Columns of any table for a report, samples of its rows, and numbers rounded for JSON."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,24 +11,85 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.features.calendar import calendar_part
+from arboost.backend import lazy_property
 from arboost.data.levels import Levels
-from arboost.data.schema import Schema
-from arboost.data.scipy_sparse import is_sparse
+from arboost.data.raw_table import is_sparse
+from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import read_raw
-from arboost.lazy import lazy_property
-from arboost.pictures.plots.models import boolean_names
-from arboost.pictures.tree_words import number_text, shortened, time_text
+from arboost.models.tree_nodes import number_text, shortened, time_text
+from arboost.plots.axes import boolean_names
 
-__all__ = [
-    "Column",
-    "ReportTable",
-    "Sample",
-    "level_text",
-    "plain_table",
-    "shown_level",
-    "table_like",
-]
+DIGITS = 5
+MORE_DIGITS = 7  # of values that users look up in their table
+_LARGEST_POWER = 22  # of ten that a double holds exactly
+_EXACT = 2.0**53
+
+
+def rounded(values: Any, digits: int = DIGITS) -> Any:
+    """Return an array of numbers as nested lists for JSON.
+
+    Examples
+    --------
+    >>> rounded([1 / 3, 123456.7, float("nan"), -2.0])
+    [0.33333, 123460, None, -2]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    flat = _shortened(array.ravel(), digits)
+    whole = (flat == np.floor(flat)) & (np.abs(flat) < _EXACT)
+    shown: list[Any] = flat.tolist()
+    for place in np.flatnonzero(whole).tolist():
+        shown[place] = int(shown[place])
+    for place in np.flatnonzero(~np.isfinite(flat)).tolist():
+        shown[place] = None
+    return _nested(shown, array.shape)
+
+
+def rounded_number(value: float | None, digits: int = DIGITS) -> float | int | None:
+    """Return one number for JSON; None stays None."""
+    if value is None or not math.isfinite(value):
+        return None
+    found: float | int | None = rounded([float(value)], digits)[0]
+    return found
+
+
+def rounded_counts(values: NDArray[Any]) -> list[Any]:
+    """Return counts for JSON: whole numbers, or rounded sums of weights."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iub":
+        whole: list[Any] = array.astype(np.int64).tolist()
+        return whole
+    found: list[Any] = rounded(array, MORE_DIGITS)
+    return found
+
+
+def _shortened(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """Return the nearest numbers of so many significant digits."""
+    found = values.copy()
+    usual = np.isfinite(values) & (values != 0.0)
+    given = values[usual]
+    magnitude = np.floor(np.log10(np.abs(given)))
+    power = digits - 1 - magnitude
+    is_exact = np.abs(power) <= _LARGEST_POWER
+    # Multiples and quotients of a power of ten that is exact round to the shortest decimal.
+    scale = 10.0 ** np.where(is_exact, np.abs(power), 0.0)
+    small = np.round(given * scale) / scale
+    large = np.round(given / scale) * scale
+    near = np.where(power >= 0, small, large)
+    for place in np.flatnonzero(~is_exact).tolist():
+        near[place] = float(f"{given[place]:.{digits}g}")
+    found[usual] = near
+    return found
+
+
+def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return flat[0]
+    for size in reversed(shape[1:]):
+        if size == 0:
+            return [[] for _ in range(shape[0])]
+        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
+    return flat
+
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -103,8 +161,6 @@ class Column:
     def shown(self) -> list[Any]:
         """Return the values for the page: numbers, or text for all other kinds."""
         if self.kind == "number":
-            from arboost.report.rounding import MORE_DIGITS, rounded
-
             found: list[Any] = rounded(self.numbers, MORE_DIGITS)
             return found
         return [None if np.isnan(one) else self.text(one) for one in self.numbers]

@@ -1,4 +1,4 @@
-"""One fit around the training loop: bins, held-out rows, monitor, progress bar, checkpoint."""
+"""One fit around the training loop: bins, held-out rows, monitor, continued training."""
 
 from __future__ import annotations
 
@@ -12,33 +12,31 @@ from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
-from arboost.errors import warn_first
-from arboost.losses import Loss
-from arboost.losses.custom import FromFunctions
+from arboost.errors import warn_caller, warn_first
+from arboost.losses.base import Loss
+from arboost.losses.losses import FromFunctions
 from arboost.losses.metrics import Metric, find_all
-from arboost.model.model import Model
-from arboost.params.auto import SEARCH_FOLDS, RoundSearch
+from arboost.models.model import Model
+from arboost.models.prediction import table_scores
+from arboost.models.predictor import load
+from arboost.params.auto import AUTO, SEARCH_FOLDS, RoundSearch
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.progress import Bar
-from arboost.training.checkpoint import Checkpoint
-from arboost.training.held_out import other_splits, search_splits, split_rows
-from arboost.training.inputs import Rows, SourceT
-from arboost.training.loop import train_together
+from arboost.training.checkpoint import Checkpoint, CheckpointWriter, fingerprint
+from arboost.training.inputs import EngineRows, Rows, SourceT
+from arboost.training.loop import FitResult, Fitted, Rounds, fit_result, run_training_loop
 from arboost.training.monitor import Monitor, Results, Round
-from arboost.training.resume import Keeper, fingerprint
-from arboost.training.rounds import FitResult, Fitted, Rounds, fit_result
-from arboost.training.sets import EvaluationSet, TrainingSet, bin_rows, build_sets, fold_sets
+from arboost.training.sets import (
+    EvaluationSet,
+    TrainingSet,
+    bin_rows,
+    build_sets,
+    fold_sets,
+    other_splits,
+    search_splits,
+    split_rows,
+)
 from arboost.training.splits import Split
-
-__all__ = [
-    "FitJob",
-    "FitSettings",
-    "Search",
-    "Watch",
-    "find_metrics",
-    "run_fit",
-    "watched_training",
-]
 
 Callback = Callable[[Round], object]
 
@@ -152,7 +150,7 @@ def run_fit(job: EngineJob) -> FitResult:
         validation = (*validation, held_out)
     binned = bin_rows(train, settings.bins, settings.n_threads)
     sets = [build_sets(train, validation, binned, settings.n_threads)]
-    watch = Watch(job.n_rounds, settings.stopping, job.callbacks, started)
+    watch = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, started)
     fitted, monitor = _train(job, sets, watch, checkpoint)
     return fit_result(fitted, monitor, train, n_before=job.n_before)
 
@@ -175,7 +173,7 @@ def _search_and_fit(
     sets = [build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
     n_rounds = search.plan.fit_factor * (1 + (found.best_index or 0))
-    watch = Watch(n_rounds, stopping, job.callbacks, started)
+    watch = LoopOptions(n_rounds, stopping, job.callbacks, started)
     fitted, final = _train(job, sets, watch, checkpoint)
     kept = _search_checkpoint(job)
     if kept is not None:
@@ -232,7 +230,7 @@ def _search_rounds(
         max_time=None if limit is None else limit / 2,
     )
     checkpoint = _search_checkpoint(job) if len(sets) == 1 else None
-    watch = Watch(
+    watch = LoopOptions(
         search.plan.n_rounds, stopping, job.callbacks, started, label="looking for rounds"
     )
     of_search = replace(job, start=search.start)
@@ -249,7 +247,7 @@ def _search_checkpoint(job: EngineJob) -> Checkpoint | None:
 def _train(
     job: EngineJob,
     sets: list[tuple[TrainingSet, tuple[EvaluationSet, ...]]],
-    watch: Watch,
+    watch: LoopOptions,
     checkpoint: Checkpoint | None,
     *,
     keeps: bool = False,
@@ -270,13 +268,13 @@ def _train(
         for one in sets
     ]
     describe = lambda: fingerprint(job.record, trainings[0].digests())  # noqa: E731
-    keeper = Keeper(checkpoint, describe, stays=keeps)
+    keeper = CheckpointWriter(checkpoint, describe, stays=keeps)
     watch = _with_shared_clock(watch, sets[0][0].binned)
-    fitted, monitor, _ = watched_training(trainings, watch, metrics, keeper)
+    fitted, monitor, _ = train_with_monitor(trainings, watch, metrics, keeper)
     return fitted[0] if job.old is None else fitted[0].after(job.old), monitor
 
 
-def _with_shared_clock(watch: Watch, binned: Binned) -> Watch:
+def _with_shared_clock(watch: LoopOptions, binned: Binned) -> LoopOptions:
     """Return the watch with the clock of the first worker, where workers share the rows.
 
     All of them must stop after the same round. Without a time limit, no clock stops any.
@@ -288,7 +286,7 @@ def _with_shared_clock(watch: Watch, binned: Binned) -> Watch:
 
 
 @dataclass(frozen=True)
-class Watch:
+class LoopOptions:
     """Limits, callbacks and progress bar of one run of the training loop.
 
     Attributes
@@ -313,11 +311,11 @@ class Watch:
     clock: Callable[[], float] = time.monotonic
 
 
-def watched_training(
+def train_with_monitor(
     trainings: Sequence[Rounds],
-    watch: Watch,
+    watch: LoopOptions,
     metrics: tuple[Metric, ...] = (),
-    keeper: Keeper | None = None,
+    keeper: CheckpointWriter | None = None,
 ) -> tuple[list[Fitted], Monitor, list[list[Results]]]:
     """Run the training loop with monitor and progress bar.
 
@@ -343,7 +341,7 @@ def watched_training(
         )
         if bar.is_visible:
             monitor.display = lambda done: bar.show(done.index + 1, done.results)
-        fitted, rounds = train_together(trainings, monitor, metrics, keeper)
+        fitted, rounds = run_training_loop(trainings, monitor, metrics, keeper)
     return fitted, monitor, rounds
 
 
@@ -355,3 +353,129 @@ def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, .
             "the validation rows. Give it one, or name an eval_metric."
         )
     return find_all(metrics, loss, n_threads=n_threads)
+
+
+def previous_model(init_model: object) -> Model:
+    """Return the model of an estimator, a Predictor or a path."""
+    if isinstance(init_model, Model):
+        return init_model
+    if isinstance(init_model, str | os.PathLike):
+        loaded = load(init_model)
+        if isinstance(loaded, Model):
+            return loaded
+        raise TypeError(
+            f"init_model={os.fsdecode(init_model)!r} is not allowed: the file holds an ensemble of "
+            "several members, and only a booster can be continued. Pass the file of one."
+        )
+    if hasattr(init_model, "fit") and not isinstance(init_model, type):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(init_model)
+        model = getattr(init_model, "model_", None)
+        if isinstance(model, Model):
+            whole = getattr(init_model, "_engine_model", None)
+            return model if whole is None else whole("init_model")
+    raise TypeError(
+        f"init_model={init_model!r} ({type(init_model).__name__}) is not allowed: it must be a "
+        "fitted estimator of arboost, an arboost.Predictor, or the path of a model file. Pass for "
+        "example the estimator whose training is to go on."
+    )
+
+
+def check_continues(
+    model: Model | None, kind: str, params: dict[str, Any], link: str, n_outputs: int
+) -> None:
+    """Raise ValueError unless trees of this fit can be added to the model's, if there is one."""
+    if model is None:
+        return
+    if params["base_score"] is not None:
+        raise ValueError(
+            f"base_score={params['base_score']!r} is not allowed with init_model, whose scores the "
+            "training starts from. Use base_score=None."
+        )
+    if model.kind != kind:
+        raise ValueError(f"init_model is a {model.kind}, but this is a {kind}. Use a {model.kind}.")
+    _check_loss(model, params["loss"])
+    if (model.link, model.n_outputs) != (link, n_outputs):
+        raise ValueError(
+            f"init_model gives {_scores(model.n_outputs)} with the link {model.link!r}, but this "
+            f"fit would add {_scores(n_outputs)} with the link {link!r}. Use the loss of "
+            f"init_model, which was {_loss_name(model)}."
+        )
+    same = ("num_parallel_tree", "multi_strategy" if kind == "classifier" else "alpha")
+    for name in same if n_outputs > 1 else same[:1]:
+        was = model.params.get(name, 1)  # files of version 0.1.0 knew no parallel trees
+        if was != params[name]:
+            raise ValueError(
+                f"{name}={params[name]!r} is not allowed: init_model was fitted with "
+                f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal."
+            )
+
+
+def like_previous(params: dict[str, Any], model: Model | None) -> dict[str, Any]:
+    """Return the parameters with the kind of trees of a continued model in place of "auto"."""
+    if model is None or params.get("multi_strategy") != AUTO:
+        return params
+    return params | {"multi_strategy": model.params.get("multi_strategy", AUTO)}
+
+
+def continued_rows(
+    train: EngineRows, validation: tuple[EngineRows, ...], model: Model | None, n_threads: int
+) -> tuple[EngineRows, tuple[EngineRows, ...]]:
+    """Return the rows with the raw scores of the model whose training is continued, if any."""
+    if model is None:
+        return train, validation
+
+    def scored(rows: EngineRows) -> EngineRows:
+        assert isinstance(rows.source, Table)  # a Dataset was refused before
+        return rows.started(table_scores(model, rows.source, n_threads=n_threads))
+
+    return scored(train), tuple(map(scored, validation))
+
+
+def n_to_add(n_estimators: int, n_kept: int, what: str) -> int:
+    """Return the number of trees or members that a warm start adds to those that it keeps.
+
+    Parameters
+    ----------
+    n_estimators, n_kept : int
+    what : str
+        Their name in messages.
+    """
+    if n_estimators < n_kept:
+        raise ValueError(
+            f"n_estimators={n_estimators} is not allowed: warm_start=True keeps the {n_kept} "
+            f"{what} there are. Use a larger number, or warm_start=False to start anew."
+        )
+    if n_estimators == n_kept:
+        warn_caller(
+            f"n_estimators={n_estimators} is the number of {what} that warm_start=True keeps, so "
+            "that none is added. Use a larger number, or warm_start=False to start anew."
+        )
+    return n_estimators - n_kept
+
+
+def _check_loss(model: Model, loss: Any) -> None:
+    recorded = model.params.get("loss")
+    if not isinstance(recorded, dict):
+        return
+    custom = recorded["custom"]
+    if isinstance(loss, str):
+        raise ValueError(
+            f"init_model was trained with the custom loss {custom!r}, and a model file keeps its "
+            f"name only; loss={loss!r} is another. Pass that arboost.CustomLoss as loss."
+        )
+    if loss.name != custom:
+        raise ValueError(
+            f"init_model was trained with the custom loss {custom!r}, but loss is {loss.name!r}. "
+            "Pass the same loss, or give it the same name."
+        )
+
+
+def _loss_name(model: Model) -> str:
+    recorded = model.params.get("loss")
+    return f"custom: {recorded['custom']!r}" if isinstance(recorded, dict) else repr(recorded)
+
+
+def _scores(n_outputs: int) -> str:
+    return "1 score a row" if n_outputs == 1 else f"{n_outputs} scores a row"

@@ -1,30 +1,39 @@
 """The training loop of all algorithms that work in rounds: boosting, AdaBoost, folds in step.
 
 A round of an algorithm is its `Rounds.run_rounds`; the loop measures it, and asks the monitor
-whether to stop. Rounds that nobody watches may come several at a time. Forests have no rounds:
+whether to stop. Rounds that nothing watches may come several at a time. Forests have no rounds:
 their trees are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.data.schema import Schema
+from arboost.data.target import Task
+from arboost.losses.base import Target
 from arboost.losses.metrics import Metric
+from arboost.models.metadata import history_of, run_history
+from arboost.models.model import Model, provenance_of
+from arboost.models.predictor import Predictor
+from arboost.params.auto import limit_reason
+from arboost.training.checkpoint import CheckpointWriter, Resumable
+from arboost.training.inputs import Rows, Source
 from arboost.training.monitor import Monitor, Results
-from arboost.training.resume import Keeper
-from arboost.training.rounds import Fitted, Rounds
-
-__all__ = ["mean_of_fits", "train_together"]
+from arboost.training.out_of_bag import scores_of_all
+from arboost.trees.forest import Forest
 
 
-def train_together(
+def run_training_loop(
     trainings: Sequence[Rounds],
     monitor: Monitor,
     metrics: Sequence[Metric] = (),
-    keeper: Keeper | None = None,
+    keeper: CheckpointWriter | None = None,
 ) -> tuple[list[Fitted], list[list[Results]]]:
     """Train several models in step; the monitor gets the means of their results.
 
@@ -39,7 +48,7 @@ def train_together(
         For each watched round the results of each training.
     """
     rounds: list[list[Results]] = []
-    with keeper or Keeper() as kept:
+    with keeper or CheckpointWriter() as kept:
         first = trainings[0]  # only a training on its own has a checkpoint
         kept_best, stop = kept.resume(first, monitor)
         best = [kept_best, *(training.weights for training in trainings[1:])]
@@ -110,3 +119,222 @@ def _means(results: list[Results]) -> Results:
         }
         for name, metrics in results[0].items()
     }
+
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Learners of a training, with the combination that makes their scores.
+
+    Attributes
+    ----------
+    forest : Forest, or tuple of estimators
+        The trees; or the members of an ensemble of other learners.
+    base_score : float64 array of shape (n_outputs,)
+        Start of the raw scores.
+    link : str
+    trees_per_round : int
+    tree_weights : float64 array of shape (n_trees,), or None
+        Weights of the trees, where their weighted median is the prediction.
+    facts : mapping of str to float64 array of shape (n_rounds,)
+        Numbers known of each round, by name, such as the errors of AdaBoost's learners.
+    oob_scores : float64 array of shape (n_rows, n_outputs), or None
+        Out-of-bag scores of the training rows; NaN where every learner has drawn the row.
+    oob_score : float or None
+        Accuracy or R^2 of the out-of-bag scores.
+    """
+
+    forest: Any
+    base_score: Scores
+    link: str
+    trees_per_round: int = 1
+    tree_weights: NDArray[np.float64] | None = None
+    facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    oob_scores: Scores | None = None
+    oob_score: float | None = None
+
+    @property
+    def model_fields(self) -> dict[str, Any]:
+        """Fields of a model of these trees."""
+        fields = {
+            "forest": self.forest,
+            "base_score": self.base_score,
+            "link": self.link,
+            "trees_per_round": self.trees_per_round,
+        }
+        if self.tree_weights is not None:
+            fields |= {"combine": "median", "tree_weights": self.tree_weights}
+        return fields
+
+    def after(self, old: Model) -> Fitted:
+        """Return the trees of the model whose training is continued, and then these."""
+        weights = self.tree_weights
+        if weights is not None:
+            weights = np.append(old.tree_weights, weights)
+        return replace(
+            self,
+            forest=old.forest.joined(self.forest),
+            base_score=old.base_score,
+            tree_weights=weights,
+        )
+
+
+class Measured(Protocol):
+    """Rows with a name and a target, such as an `EvaluationSet`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the set in results."""
+        ...
+
+    @property
+    def target(self) -> Target:
+        """Target and weights."""
+        ...
+
+
+class Rounds(Resumable, Protocol):
+    """An algorithm between two rounds, as the training loop drives it.
+
+    Attributes
+    ----------
+    ended : str or None
+        Why no further round can be made; None where one can.
+    """
+
+    ended: str | None
+
+    def run_rounds(self, limit: int = 1) -> None:
+        """Make at least one and at most `limit` more rounds, or find that none can be made."""
+        ...
+
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+        """Make rounds as `run_rounds` does; return the results of each.
+
+        None: no round was made, because metrics need a call for each.
+        """
+        ...
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set after the rounds so far."""
+        ...
+
+    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
+        """Return the first rounds, each times its weight."""
+        ...
+
+    def digests(self) -> dict[str, str]:
+        """Return digests of the data of the fit, by name."""
+        ...
+
+
+def validation_results(
+    evaluations: Sequence[Measured], scores: Sequence[Scores], metrics: Sequence[Metric]
+) -> Results:
+    """Return the metrics of every evaluation set, by its name."""
+    results: dict[str, dict[str, float]] = {}
+    for rows, of_rows in zip(evaluations, scores, strict=True):
+        y, weight = rows.target.y, rows.target.weight
+        results[rows.name] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
+    return results
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult:
+    """Result of a fit: the learners, and the history of their training.
+
+    Attributes
+    ----------
+    fitted : Fitted
+        Learners of all rounds, those of a continued model first.
+    best_index : int or None
+        Best round on the validation rows, from 0.
+    best_score : float or None
+        First metric in that round.
+    history : dict of str to dict of str to list of float
+        Metrics of all rounds, by evaluation set and name.
+    stop_reason : str
+    provenance : dict
+        Metadata of the model file.
+    """
+
+    fitted: Fitted
+    best_index: int | None = None
+    best_score: float | None = None
+    history: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    stop_reason: str | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_one_class(cls) -> Self:
+        """Return the result for a single class: the softmax of one score is exactly 1."""
+        fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
+        return cls(fitted=fitted, stop_reason="one class")
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether any tree has a split."""
+        return bool(self.fitted.forest.is_split.any())
+
+    def limited_by(self, preset: str) -> Self:
+        """Return the result with the preset as the reason of an end after the last round."""
+        if self.stop_reason != "n_estimators":
+            return self
+        return replace(self, stop_reason=limit_reason(preset))
+
+    def predictor(self, schema: Schema, task: Task, recorded: dict[str, Any]) -> Predictor:
+        """Return the model of the trees, whose file keeps the recorded parameters."""
+        return Predictor(
+            schema=schema,
+            classes=task.classes,
+            params=recorded,
+            kind=task.kind,
+            provenance=self.provenance,
+            **self.fitted.model_fields,
+        )
+
+
+def fit_result(
+    fitted: Fitted,
+    monitor: Monitor,
+    train: Rows[Source],
+    *,
+    n_before: int = 0,
+    search: Monitor | None = None,
+) -> FitResult:
+    """Return the result of a fit.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    monitor : Monitor
+        Monitor of the rounds of this fit.
+    train : Rows
+        Training rows.
+    n_before : int
+        Number of rounds of the model whose training is continued.
+    search : Monitor, optional
+        Monitor of the search for the number of rounds, whose best round ends the fit.
+    """
+    if fitted.oob_scores is not None:
+        scores = scores_of_all(fitted.oob_scores, train.index, train.source.n_rows)
+        fitted = replace(fitted, oob_scores=scores)
+    runs = [run_history(monitor.history, monitor.best_index, n_before=n_before)]
+    chooser, best = monitor, monitor.best_index
+    if search is not None:
+        runs.append(run_history(search.history, search.best_index, kind="search"))
+        chooser = search
+        # Counted in rounds of the model, not of the search.
+        best = None if search.best_index is None else monitor.total - 1
+    return FitResult(
+        fitted=fitted,
+        best_index=None if best is None else n_before + best,
+        best_score=chooser.best_score,
+        history={**monitor.history, **chooser.history},
+        stop_reason=chooser.stop_reason,
+        provenance=provenance_of(
+            len(train.y), chooser.chosen_by, chooser.best_score, history_of(runs)
+        ),
+    )

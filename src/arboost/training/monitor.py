@@ -16,15 +16,6 @@ import numpy as np
 
 from arboost.losses.metrics import Metric
 
-__all__ = [
-    "Monitor",
-    "Results",
-    "Round",
-    "callback_name",
-    "checked_callbacks",
-    "stopping_callback",
-]
-
 Results = Mapping[str, Mapping[str, float]]
 
 _RECENT = 5  # last rounds, whose durations predict the next one

@@ -13,14 +13,6 @@ from numpy.typing import NDArray
 
 from arboost.errors import warn_caller
 
-__all__ = [
-    "OutOfBagCurve",
-    "OutOfBagSums",
-    "OutOfBagTruth",
-    "scores_of_all",
-    "warn_never_out_of_bag",
-]
-
 Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
 

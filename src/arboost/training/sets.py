@@ -1,38 +1,376 @@
-"""Training and evaluation sets: rows of a binned table with their targets."""
+"""Evaluation sets and held-out rows: arguments of ``fit`` -> rows -> codes with their targets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.binned_source import SourceTable
 from arboost.data.bins import AnyCodes, Binned, bin_for_purity, bin_table
 from arboost.data.dataset import Dataset
-from arboost.data.stream.evaluation import StreamedTable
-from arboost.data.stream.levels import StreamedLevels
+from arboost.data.feature_names import (
+    offset_names,
+    offset_values,
+    split_offset,
+    split_row_columns,
+    split_target,
+)
+from arboost.data.level_columns import check_pairing
+from arboost.data.opening import is_source
+from arboost.data.shares import SourceLevels
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
-from arboost.losses import Target
-from arboost.params.auto import AUTO
-from arboost.params.records import BinParams
+from arboost.losses.base import Target
+from arboost.params.auto import AUTO, SEARCH_FOLDS
+from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.training.checkpoint import digest
-from arboost.training.inputs import VALIDATION, EngineRows, Index
-from arboost.training.rounds import Scores
+from arboost.training.inputs import (
+    VALIDATION,
+    EngineRows,
+    Index,
+    Rows,
+    SourceT,
+    TableReader,
+    named_arguments,
+    table_rows,
+)
+from arboost.training.loop import Scores
+from arboost.training.splits import Split, check_divisible, folds, split
 
-__all__ = [
-    "EvaluationSet",
-    "TrainingSet",
-    "bin_rows",
-    "build_sets",
-    "digests_of",
-    "fold_sets",
-    "recorded_bins",
-]
+TRAINING = "train"  # name of the training table in results
+
+
+@dataclass(frozen=True)
+class GivenSet:
+    """An evaluation set as `fit` was given it.
+
+    Attributes
+    ----------
+    name : str
+        Name in results.
+    X, y, weight, offset : object
+    X_name, all_names : str
+        Names of the arguments in messages: of X, and of all four.
+    is_training : bool
+        Whether X is the training table itself, which cannot stop a fit.
+    """
+
+    name: str
+    X: object
+    y: object
+    weight: object
+    X_name: str
+    all_names: str
+    is_training: bool = False
+    offset: object = None
+
+    def rows(self, read: Callable[[object], SourceT]) -> Rows[SourceT]:
+        """Return the rows, checked, of the table that `read` makes of X."""
+        if isinstance(self.X, Dataset):
+            raise TypeError(
+                f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
+                "the table it was made from."
+            )
+        if isinstance(read, TableReader) and is_source(self.X):
+            with named_arguments(self.all_names):
+                streamed = read.rows(self.X, self.y, self.weight, self.offset)
+            return cast(Rows[SourceT], replace(streamed, name=self.name))
+        with named_arguments(self.all_names):
+            check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
+            X, y, _ = split_target(self.X, self.y)
+            X, offset = split_offset(X, self.offset)
+            X, weight, _ = split_row_columns(X, self.weight)
+        with named_arguments(self.X_name):
+            table = read(X)
+        if table.n_rows == 0:
+            raise ValueError(
+                f"{self.X_name} has no rows. Pass rows to validate on, or leave out {self.X_name}."
+            )
+        names, of_rows = offset_names(self.offset), None
+        if names is not None:
+            with named_arguments(self.all_names):
+                of_rows = offset_values(offset, table.n_rows, names)
+        rows = table_rows(table, y, weight, self.all_names, offset=of_rows)
+        return replace(rows, name=self.name)
+
+    def with_offset(self, offset: object) -> GivenSet:
+        """Return the set with its offset, given that of the training rows.
+
+        Columns that were named for the training rows are those of the set as well.
+        """
+        names = offset_names(offset)
+        if names is None and self.offset is not None:
+            raise ValueError(
+                f"{self.all_names}: an offset came without that of the training rows. Pass offset "
+                "too, or neither."
+            )
+        if names is None or self.offset is not None:
+            return self
+        if names == () and not self.is_training:
+            where = "offset_val" if self.X_name == "X_val" else "a fourth entry, (X, y, w, offset)"
+            raise ValueError(
+                f"{self.all_names}: offset is an array, which says nothing about these rows. Pass "
+                f"{where}, or name a column by offset."
+            )
+        return replace(self, offset=offset)
+
+
+def given_sets(
+    training: tuple[object, ...],
+    validation: tuple[object, ...],
+    eval_set: object = None,
+    eval_names: object = None,
+) -> tuple[GivenSet, ...]:
+    """Return the evaluation sets in the arguments of fit, the training rows first.
+
+    Parameters
+    ----------
+    training : tuple
+        X and y of the training rows, and their offset where the algorithm starts from one. A set
+        of the same X, or of equal values, is the training table.
+    validation : tuple
+        X_val, y_val, sample_weight_val, and then offset_val, too.
+    eval_set : list of pairs (X, y), triples (X, y, weight) or (X, y, weight, offset), or one
+    eval_names : list of str, or None
+        Names of the sets of `eval_set`; None: "train" for the training table, "validation" for one
+        other set, "validation_0", "validation_1" and so on for several.
+    """
+    sets = _sets(training[:2], validation, eval_set, eval_names)
+    for offset in training[2:]:
+        X, start = training[0], offset
+        if offset is None and isinstance(X, Dataset) and X.offset is not None:
+            start = list(X.schema.offset or ()) or X.offset
+        sets = tuple(one.with_offset(start) for one in sets)
+    return sets
+
+
+def _sets(
+    training: tuple[object, ...], validation: tuple[object, ...], eval_set: Any, eval_names: Any
+) -> tuple[GivenSet, ...]:
+    """Return the evaluation sets as they were given."""
+    if eval_set is None:
+        if eval_names is not None:
+            raise ValueError(f"eval_names={eval_names!r} came without eval_set. Pass both.")
+        return _validation_set(*validation)
+    if any(one is not None for one in validation):
+        raise ValueError(
+            "eval_set came together with X_val, y_val or sample_weight_val, its short form. Pass "
+            "eval_set alone: it holds pairs (X, y) or triples (X, y, weight)."
+        )
+    sets = _pairs(eval_set, len(validation))
+    X, y = training
+    are_training = [one[0] is X or (_is_equal(one[0], X) and _is_equal(one[1], y)) for one in sets]
+    names = _default_names(are_training) if eval_names is None else _names(eval_names, len(sets))
+    given = [
+        GivenSet(names[i], *one[:3], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own, one[3])
+        for i, (one, is_own) in enumerate(zip(sets, are_training, strict=True))
+    ]
+    return tuple(sorted(given, key=lambda one: not one.is_training))
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two tables or targets are of one type and have the same values."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, str | list):
+        try:
+            return bool(one == other)
+        except ValueError:  # lists of arrays
+            return False
+    if isinstance(one, np.ndarray):
+        can_be_nan = one.dtype.kind in "fc"
+        # The first rows of other tables of this shape are different, most often.
+        return one.shape == other.shape and all(
+            np.array_equal(one[rows], other[rows], equal_nan=can_be_nan)
+            for rows in (slice(1), slice(None))
+        )
+    equals = getattr(one, "equals", None)  # of pandas, Polars and PyArrow
+    return equals is not None and bool(equals(other))
+
+
+def _validation_set(
+    X_val: object, y_val: object, sample_weight_val: object, offset_val: object = None
+) -> tuple[GivenSet, ...]:
+    """Return the set of the short form; raise ValueError where X_val or y_val is missing."""
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    given["offset_val"] = offset_val
+    names = [name for name, value in given.items() if value is not None]
+    if names and (X_val is None or y_val is None):
+        missing = "X_val" if X_val is None else "y_val"
+        raise ValueError(
+            f"{' and '.join(names)} came without {missing}: validation needs both X_val and y_val. "
+            f"Pass {missing} too, or none of them."
+        )
+    if not names:
+        return ()
+    names_of_all = "X_val, y_val, sample_weight_val"
+    arguments = (X_val, y_val, sample_weight_val, "X_val", names_of_all)
+    return (GivenSet(VALIDATION, *arguments, offset=offset_val),)
+
+
+def _pairs(eval_set: object, most: int) -> list[tuple[Any, Any, Any, Any]]:
+    """Return X, y, weight and offset of each set, which has at most `most` of them."""
+    several = eval_set
+    if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
+        several = [eval_set]  # one pair, not in a list
+    is_list = isinstance(several, list | tuple) and several
+    if not is_list or not all(isinstance(one, tuple | list) for one in cast(Any, several)):
+        raise TypeError(
+            f"eval_set={reprlib.repr(eval_set)} ({type(eval_set).__name__}) is not allowed: it "
+            "must be a list of pairs (X, y) or triples (X, y, weight). Use for example "
+            "eval_set=[(X_train, y_train), (X_val, y_val)]."
+        )
+    sizes = [len(one) for one in cast(Any, several)]
+    for i, size in enumerate(sizes):
+        if not 2 <= size <= most:  # noqa: PLR2004 - X and y
+            allowed = ("(X, y)", "(X, y, weight)", "(X, y, weight, offset)")[: most - 1]
+            raise ValueError(
+                f"eval_set[{i}] has {size} entries, but a set is {' or '.join(allowed)}. Pass "
+                "each set as a tuple."
+            )
+    return [(*one, None, None)[:4] for one in cast(Any, several)]
+
+
+def _default_names(are_training: Sequence[bool]) -> list[str]:
+    number = iter(range(len(are_training)))
+    is_one = are_training.count(False) == 1
+    return [
+        TRAINING if is_own else VALIDATION if is_one else f"{VALIDATION}_{next(number)}"
+        for is_own in are_training
+    ]
+
+
+def _names(eval_names: object, n_sets: int) -> list[str]:
+    is_list = isinstance(eval_names, list | tuple)
+    names = list(eval_names) if isinstance(eval_names, list | tuple) else []
+    if not is_list or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"eval_names={eval_names!r} ({type(eval_names).__name__}) is not allowed: it must be a "
+            "list of strings. Pass a name for each set of eval_set."
+        )
+    if len(set(names)) < len(names) or len(names) != n_sets:
+        raise ValueError(
+            f"eval_names={names!r} is not allowed: eval_set has {n_sets} sets. Pass as many names, "
+            "all different."
+        )
+    return names
+
+
+def check_validation(
+    params: StoppingParams, given: Sequence[GivenSet], *, splits: bool, groups: object
+) -> None:
+    """Raise ValueError where arguments of fit contradict the parameters of validation.
+
+    `splits` says whether held-out rows are taken of the training rows.
+    """
+    if groups is not None and not splits:
+        others = [one.X_name for one in given if not one.is_training]
+        reason = f"{others[-1]} is given" if others else "n_iter_no_change=None asks for none"
+        raise ValueError(
+            f"groups are for the automatic split of validation rows, but {reason}. Leave out "
+            "groups."
+        )
+    if splits and any(one.name == VALIDATION for one in given):
+        raise ValueError(
+            f"eval_names holds {VALIDATION!r}, the name of the held-out rows of early stopping. "
+            "Use another name for the training rows."
+        )
+    if params.eval_metric is not None and not given and not splits:
+        raise ValueError(
+            f"eval_metric={params.eval_metric!r} has no rows to be measured on. Pass X_val and "
+            "y_val, or set n_iter_no_change for an automatic split."
+        )
+
+
+def split_rows(
+    rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
+) -> tuple[Rows[SourceT], Rows[SourceT]]:
+    """Return training and validation rows; `groups` has an entry for each row given to fit."""
+    train, held_out = _split(rows, params, groups, stratify=stratify)
+    return rows.take(train), rows.take(held_out)
+
+
+def search_splits(
+    rows: Rows[SourceT],
+    params: ValidationParams,
+    groups: object,
+    *,
+    n_folds: int | None,
+    stratify: bool,
+) -> tuple[Split, ...]:
+    """Return the splits of the training rows that the number of rounds is searched on.
+
+    `n_folds` is the number of folds of a cross-validation that are trained; None: one split.
+    """
+    y = rows.y
+    check_divisible(len(y))
+    # A class of one row cannot be on both sides: then the split ignores the classes.
+    stratify = stratify and np.bincount(y.astype(np.intp)).min() > 1
+    if n_folds is not None:
+        every = folds(y, min(SEARCH_FOLDS, len(y)), seed=params.random_state, stratify=stratify)
+        return tuple(every[:n_folds])
+    return (_split(rows, params, groups, stratify=stratify),)
+
+
+def other_splits(
+    rows: Rows[SourceT], params: ValidationParams, groups: object, *, n_folds: int, stratify: bool
+) -> tuple[Split, ...]:
+    """Return splits other than the one of `search_splits`: folds, or the rows before the last.
+
+    Rows in the order of time have two: that split, and the same share of rows before it.
+    """
+    if params.validation_split == "time":
+        last = _split(rows, params, groups, stratify=stratify)
+        before = last[0][: len(last[0]) - len(last[1])], last[0][len(last[0]) - len(last[1]) :]
+        return (last, before) if len(before[0]) else (last,)
+    y, of_rows = rows.y, None
+    if groups is not None:
+        of_rows = _groups_of(rows, groups)
+        n_folds = min(n_folds, len(np.unique(of_rows)))
+    counts = np.bincount(y.astype(np.intp)) if stratify else np.zeros(1)
+    stratify = stratify and of_rows is None and counts.min() > 1
+    return tuple(folds(y, n_folds, seed=params.random_state, stratify=stratify, groups=of_rows))
+
+
+def _split(
+    rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
+) -> Split:
+    if groups is not None:
+        groups = _groups_of(rows, groups)
+    return split(
+        rows.y,
+        how=params.validation_split,
+        fraction=params.validation_fraction,
+        seed=params.random_state,
+        stratify=stratify and params.validation_split == "random",
+        groups=groups,
+    )
+
+
+def _groups_of(rows: Rows[SourceT], groups: object) -> NDArray[Any]:
+    if isinstance(rows.source, Dataset) and rows.source.groups is not None:
+        groups = rows.source.groups  # of the rows of nonzero weight
+    return groups_of(groups, rows.source.n_rows, rows.index)
+
+
+def groups_of(groups: object, n_rows: int, index: Index | None) -> NDArray[Any]:
+    """Return the groups of some rows, given the groups of all rows."""
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise ValueError(
+            f"groups have the shape {given.shape}, but X has {n_rows} rows. Pass one group for "
+            "each row."
+        )
+    return given if index is None else given[index]
 
 
 @dataclass(frozen=True)
@@ -138,7 +476,7 @@ def _evaluation_set(
         rows = None
     elif isinstance(source, Dataset):
         codes = binned.codes
-    elif isinstance(source, StreamedTable):
+    elif isinstance(source, SourceTable):
         codes = source.encode(binned, n_threads)
     else:
         codes = binned.encode(source, n_threads, rows)
@@ -202,7 +540,7 @@ def _held_out_codes(
     table: TargetEncodedTable, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> AnyCodes:
     """Return the codes of held-out rows, their levels encoded from the training rows only."""
-    if isinstance(table, StreamedLevels):
+    if isinstance(table, SourceLevels):
         return table.held_out_codes(binned, fold, n_threads)
     return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 

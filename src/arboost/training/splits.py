@@ -18,8 +18,6 @@ from arboost.backend import core
 from arboost.data.messages import listing
 from arboost.data.target import encode_labels
 
-__all__ = ["Split", "check_divisible", "folds", "split"]
-
 Index = NDArray[np.uint32]
 Split = tuple[Index, Index]  # training rows, held-out rows
 

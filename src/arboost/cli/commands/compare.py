@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
     SectionedCommand,
+    complete_columns,
     input_options,
     jobs_option,
     json_option,
@@ -18,8 +18,6 @@ from arboost.cli.options import (
     target_option,
     task_option,
 )
-
-__all__ = ["command"]
 
 _HELP = """Train every ensemble on the same folds, and compare scores and times.
 
@@ -58,8 +56,8 @@ one.
 def command(**options: Any) -> None:
     """Train every ensemble on the same folds, and compare scores and times."""
     from arboost.cli.console import Console
-    from arboost.cli.selection.compare import compare_models
-    from arboost.cli.selection.rows import RowOptions
+    from arboost.cli.rows import RowOptions
+    from arboost.cli.runs.comparison import compare_models
 
     own = {name: options.pop(name) for name in ("models", "folds", "metric", "jobs", "seed")}
     with Console(quiet=options.pop("quiet"), as_json=options.pop("as_json")) as console:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["command"]
-
 _ADVICE = {
     "bash": 'eval "$(arboost completion bash)"  in ~/.bashrc',
     "zsh": 'eval "$(arboost completion zsh)"  in ~/.zshrc',

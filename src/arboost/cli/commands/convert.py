@@ -6,8 +6,6 @@ import click
 
 from arboost.cli.options import SectionedCommand, model_argument, quiet_option
 
-__all__ = ["command"]
-
 _KINDS = {".arb": "arboost", ".json": "readable JSON", ".h": "C header", ".onnx": "ONNX"}
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
     SectionedCommand,
+    complete_columns,
     held_out_option,
     input_options,
     json_option,
@@ -19,8 +19,6 @@ from arboost.cli.options import (
     table_arguments,
     target_option,
 )
-
-__all__ = ["command"]
 
 
 @click.command(

@@ -19,8 +19,6 @@ from arboost.cli.options import (
     target_option,
 )
 
-__all__ = ["command"]
-
 
 @click.command(
     cls=SectionedCommand,

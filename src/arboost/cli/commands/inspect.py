@@ -14,8 +14,6 @@ from arboost.cli.options import (
     table_arguments,
 )
 
-__all__ = ["command"]
-
 
 @click.command(
     cls=SectionedCommand,

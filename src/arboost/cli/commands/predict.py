@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from arboost.cli.completion import complete_columns
 from arboost.cli.options import (
     FORMATS,
     SectionedCommand,
+    complete_columns,
     input_options,
     json_option,
     model_argument,
@@ -20,8 +20,6 @@ from arboost.cli.options import (
     safe_csv_option,
     table_arguments,
 )
-
-__all__ = ["command"]
 
 
 @click.command(cls=SectionedCommand, help="Write the predictions of a model for a table.")

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from arboost.cli.completion import complete_columns, complete_parameters
 from arboost.cli.options import (
     checked_share,
+    complete_columns,
+    complete_parameters,
     input_options,
     json_option,
     model_option,
@@ -22,8 +23,6 @@ from arboost.cli.options import (
     task_option,
 )
 from arboost.cli.parameters import ParameterCommand, help_params_option, settings_option
-
-__all__ = ["command"]
 
 _HELP = """Train a model on a table and save it.
 
@@ -87,7 +86,7 @@ or --set learning_rate=0.05; --help-params lists them.
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Train a model on a table and save it."""
     from arboost.cli.console import Console
-    from arboost.cli.training.run import TrainOptions, train
+    from arboost.cli.fit import TrainOptions, train
 
     with Console(quiet=options.pop("quiet"), as_json=options.pop("as_json")) as console:
         train(console, TrainOptions.of(ctx, options))

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from arboost.cli.completion import complete_columns, complete_parameters
 from arboost.cli.options import (
+    complete_columns,
+    complete_parameters,
     input_options,
     jobs_option,
     json_option,
@@ -26,8 +27,6 @@ from arboost.cli.parameters import (
     settings_files,
     settings_option,
 )
-
-__all__ = ["command"]
 
 _HELP = """Search for the best parameters of a model, and save it trained on all rows.
 
@@ -90,8 +89,8 @@ searched. Ctrl-C ends the search and keeps the best parameters so far.
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Search for the best parameters of a model, and save it trained on all rows."""
     from arboost.cli.console import Console
-    from arboost.cli.selection.rows import RowOptions
-    from arboost.cli.selection.tune import TuneOptions, tune_model
+    from arboost.cli.rows import RowOptions
+    from arboost.cli.runs.tuning import TuneOptions, tune_model
 
     parameters = given_parameters(ctx, options.pop("assignments"))
     names = ("output", "params_out", "model", "seconds", "trials", "folds", "metric", "jobs")

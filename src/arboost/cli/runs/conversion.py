@@ -8,11 +8,8 @@ from typing import Any
 
 from arboost.cli.console import Console, size_text
 from arboost.cli.errors import ModelFailure, UsageFailure, writing_output
-from arboost.cli.model_files import load_model
-from arboost.cli.outputs import check_output
+from arboost.cli.model_files import check_output, load_model
 from arboost.cli.tables import refuse_input
-
-__all__ = ["convert"]
 
 
 def convert(

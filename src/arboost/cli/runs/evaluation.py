@@ -11,6 +11,7 @@ from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import ModelFailure, reading_data
 from arboost.cli.model_files import find_offset, find_target, load_model, read_rows
 from arboost.cli.row_record import choose_rows
+from arboost.cli.rows import check_weights
 from arboost.cli.scores import (
     Scored,
     evaluate_rows,
@@ -20,9 +21,6 @@ from arboost.cli.scores import (
     score_tables,
 )
 from arboost.cli.tables import Loaded
-from arboost.cli.training.rows import check_weights
-
-__all__ = ["evaluate"]
 
 _MOST_CLASSES = 50  # lines of the table of classes
 

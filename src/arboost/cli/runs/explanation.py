@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.cli.charts import bars, waterfall
-from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.console import Console, bars, seconds_text, size_text, waterfall
 from arboost.cli.errors import (
     DataFailure,
     ModelFailure,
@@ -18,12 +17,15 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import find_offset, load_model, needed_columns, read_rows
-from arboost.cli.outputs import check_table_output
+from arboost.cli.model_files import (
+    check_table_output,
+    find_offset,
+    load_model,
+    needed_columns,
+    read_rows,
+)
 from arboost.cli.tables import input_label, open_rows, refuse_input
-from arboost.model.outputs import read_offset
-
-__all__ = ["explain"]
+from arboost.losses.links import read_offset
 
 Floats = NDArray[np.float64]
 
@@ -198,7 +200,7 @@ def _show_row(console: Console, model: Any, data: Sequence[str], options: dict[s
     names = list(model.feature_names)
     shown = [row.column(name)[0].as_py() if name in row.column_names else None for name in names]
     if model.schema.parts:  # derived features are not columns of the row
-        from arboost.explain.shap import shown_columns
+        from arboost.models.shap import shown_columns
 
         n_columns = model.schema.n_columns
         derived = shown_columns(row, model.schema)[n_columns:]
@@ -273,7 +275,7 @@ def _write_values(
     """Write the SHAP values of all rows, batch by batch."""
     from itertools import chain
 
-    from arboost.model.prediction_file import write_batches
+    from arboost.models.prediction_files import write_batches
 
     with console.phase("SHAP values") as phase:
         stream, paths = open_rows(

@@ -13,10 +13,8 @@ from arboost.cli.errors import UsageFailure, reading_data, using_parameters
 from arboost.cli.model_files import load_model
 from arboost.cli.row_record import SPLIT
 from arboost.cli.tables import read_table
-from arboost.pictures.tree_words import printable, shortened
-from arboost.sources.file_source import BY_NAME, FileFormat
-
-__all__ = ["inspect"]
+from arboost.data.opening import BY_NAME, FileFormat
+from arboost.models.tree_nodes import printable, shortened
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"

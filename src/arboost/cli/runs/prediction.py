@@ -16,8 +16,7 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import find_offset, load_model, needed_columns
-from arboost.cli.outputs import check_table_output
+from arboost.cli.model_files import check_table_output, find_offset, load_model, needed_columns
 from arboost.cli.tables import (
     MOST_ROWS,
     input_label,
@@ -26,8 +25,6 @@ from arboost.cli.tables import (
     require_columns,
     resolve_names,
 )
-
-__all__ = ["predict"]
 
 
 def predict(
@@ -80,7 +77,7 @@ def _write(
     phase: Any,
 ) -> int:
     """Write the predictions of all rows to a file; return their number."""
-    from arboost.model.predict_files import predict_to_file
+    from arboost.models.prediction_files import predict_to_file
 
     kept: list[str] = []
     offset = find_offset(model, options["offset"])

@@ -13,14 +13,11 @@ from arboost.cli.errors import (
     reading_data,
     writing_output,
 )
-from arboost.cli.model_files import find_offset, find_target, load_model, read_rows
+from arboost.cli.model_files import check_output, find_offset, find_target, load_model, read_rows
 from arboost.cli.options import split_names
-from arboost.cli.outputs import check_output
 from arboost.cli.row_record import choose_rows
+from arboost.cli.rows import check_weights
 from arboost.cli.tables import refuse_input
-from arboost.cli.training.rows import check_weights
-
-__all__ = ["report"]
 
 _OUTPUT = "report.html"
 _SUFFIXES = (".html", ".htm")

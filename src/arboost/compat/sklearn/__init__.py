@@ -11,15 +11,11 @@ import sklearn.ensemble
 import sklearn.tree
 from sklearn.tree import export_graphviz, export_text, plot_tree
 
-from arboost.algorithms.stacking.stacking import StackingClassifier, StackingRegressor
-from arboost.algorithms.stacking.voting import VotingClassifier, VotingRegressor
 from arboost.compat.sklearn.ensembles import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
-)
-from arboost.compat.sklearn.forests import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -39,6 +35,8 @@ from arboost.compat.sklearn.trees import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+from arboost.estimators.stacking import StackingClassifier, StackingRegressor
+from arboost.estimators.voting import VotingClassifier, VotingRegressor
 
 __all__ = [
     "AdaBoostClassifier",

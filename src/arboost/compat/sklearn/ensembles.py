@@ -1,9 +1,9 @@
-"""AdaBoost and bagging with scikit-learn's signatures; stacking and voting have them already."""
+"""Forests, AdaBoost and bagging with scikit-learn's signatures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Never, NoReturn, Self
 
@@ -11,26 +11,172 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from arboost.algorithms.adaboost import classifier, regressor
-from arboost.algorithms.bagging import bagging
-from arboost.compat.sklearn.arguments import arguments, refuse_load
-from arboost.model.links import logistic, softmax
-from arboost.names.arguments import known_arguments, public_name, refuse_arguments
-from arboost.predictor import ModelSource, Predictor
-
-__all__ = [
-    "AdaBoostClassifier",
-    "AdaBoostRegressor",
-    "BaggingClassifier",
-    "BaggingRegressor",
-]
+from arboost.compat.sklearn.parameters import arguments, known_criterion, refuse_load, with_floats
+from arboost.compat.sklearn.trees import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+    sum_partial_dependence,
+)
+from arboost.estimators import bagging, forests
+from arboost.estimators.adaboost import adaboost
+from arboost.losses.links import logistic, softmax
+from arboost.models.predictor import ModelSource, Predictor
+from arboost.params.forest import (
+    EXTRA_TREES_CLASSIFIER,
+    EXTRA_TREES_REGRESSOR,
+    RANDOM_FOREST_CLASSIFIER,
+    RANDOM_FOREST_REGRESSOR,
+)
+from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 
 Floats = NDArray[np.float64]
+Weights = Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None
+
+
+class RandomForestClassifier(forests.RandomForestClassifier):
+    """Random forest for classification with the signature of scikit-learn's class."""
+
+    _TREE = DecisionTreeClassifier  # type: ignore[assignment]
+    _TABLE = with_floats(RANDOM_FOREST_CLASSIFIER)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Weights = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(**arguments(locals()))
+
+
+class RandomForestRegressor(forests.RandomForestRegressor):
+    """Random forest for regression with the signature of scikit-learn's class."""
+
+    _TREE = DecisionTreeRegressor  # type: ignore[assignment]
+    _TABLE = with_floats(RANDOM_FOREST_REGRESSOR)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        criterion = known_criterion(criterion)
+        super().__init__(**arguments(locals()))
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        """Return the averages that scikit-learn's inspection asks for."""
+        trees = [one.tree_ for one in self.estimators_]
+        return sum_partial_dependence(trees, grid, target_features) / len(trees)
+
+
+class ExtraTreesClassifier(forests.ExtraTreesClassifier):
+    """Extremely randomized trees for classification with the signature of scikit-learn's class."""
+
+    _TREE = ExtraTreeClassifier  # type: ignore[assignment]
+    _TABLE = with_floats(EXTRA_TREES_CLASSIFIER)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Weights = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(**arguments(locals()))
+
+
+class ExtraTreesRegressor(forests.ExtraTreesRegressor):
+    """Extremely randomized trees for regression with the signature of scikit-learn's class."""
+
+    _TREE = ExtraTreeRegressor  # type: ignore[assignment]
+    _TABLE = with_floats(EXTRA_TREES_REGRESSOR)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Sequence[int] | None = None,
+    ) -> None:
+        criterion = known_criterion(criterion)
+        super().__init__(**arguments(locals()))
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        """Return the averages that scikit-learn's inspection asks for."""
+        trees = [one.tree_ for one in self.estimators_]
+        return sum_partial_dependence(trees, grid, target_features) / len(trees)
+
 
 _TWO_CLASSES = 2
 
 
-class AdaBoostClassifier(classifier.AdaBoostClassifier):
+class AdaBoostClassifier(adaboost.AdaBoostClassifier):
     """AdaBoost for classification with the signature of scikit-learn's class.
 
     Scores are scikit-learn's: divided by the sum of the learners' weights.
@@ -125,7 +271,7 @@ class AdaBoostClassifier(classifier.AdaBoostClassifier):
         return softmax(scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
 
 
-class AdaBoostRegressor(regressor.AdaBoostRegressor):
+class AdaBoostRegressor(adaboost.AdaBoostRegressor):
     """AdaBoost for regression with the signature of scikit-learn's class.
 
     Learners see rows drawn by their weights, as scikit-learn's do.

@@ -1,1 +1,0 @@
-"""AdaBoost: schemes, rounds, learners, and the two estimators."""

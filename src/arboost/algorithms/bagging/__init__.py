@@ -1,1 +1,0 @@
-"""Bagging: members on bags of rows and features."""

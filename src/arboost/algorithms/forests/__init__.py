@@ -1,1 +1,0 @@
-"""Decision trees, random forests, extra trees: independent trees and their mean."""

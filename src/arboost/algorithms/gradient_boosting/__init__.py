@@ -1,1 +1,0 @@
-"""Gradient boosting: recipe, rounds, DART, and the two estimators."""

@@ -1,1 +1,0 @@
-"""Estimators as members of an ensemble: their tables, arguments, predictions and fits."""

@@ -1,1 +1,0 @@
-"""Stacking and voting: ensembles of named members."""

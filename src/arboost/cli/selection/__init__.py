@@ -1,1 +1,0 @@
-"""Runs of the commands that compare models and tune their parameters."""

@@ -1,1 +1,0 @@
-"""Steps of a training command: task, hold-out rows, fit, scores."""

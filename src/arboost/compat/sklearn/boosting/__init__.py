@@ -1,1 +1,0 @@
-"""Translation of scikit-learn's gradient boosters onto the engine's booster."""

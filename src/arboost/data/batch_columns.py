@@ -1,0 +1,444 @@
+"""Columns of batches, and of the batches of several workers -> one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.batch_rows import naming
+from arboost.data.level_columns import (
+    ColumnNotes,
+    level_column,
+    number_levels,
+    ordered_levels,
+    read_dates,
+)
+from arboost.data.levels import MAX_SET_LEVELS, Levels, Order
+from arboost.data.messages import listing
+from arboost.data.raw_table import RawTable, missing_column
+from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, chosen_parts
+from arboost.data.table import ColumnOptions, read_columns
+from arboost.errors import SchemaError
+
+_WORDS = {"number": "numbers", "string": "strings", "datetime": "dates", "duration": "durations"}
+
+
+class ColumnHeader(NamedTuple):
+    """Columns of the first batch: their names, number, and those of a categorical type."""
+
+    names: tuple[str, ...] | None
+    n_columns: int
+    categories: frozenset[int]
+
+    @classmethod
+    def of(cls, raw: RawTable) -> ColumnHeader:
+        """Return the header of a batch."""
+        return cls(raw.names, int(raw.columns.n_columns), frozenset(raw.categories))
+
+
+class BatchKinds(NamedTuple):
+    """Kinds of the columns of one batch.
+
+    Attributes
+    ----------
+    where : str
+        Name of the batch.
+    categories : frozenset of int
+        Columns of a categorical type.
+    given : dict of int to tuple
+        For columns whose kind was not known to be so: the kind, and whether there is a value.
+    """
+
+    where: str
+    categories: frozenset[int]
+    given: dict[int, tuple[str, bool]]
+
+
+class ColumnKinds:
+    """Kinds of the columns of all batches so far.
+
+    Parameters
+    ----------
+    header : ColumnHeader
+        Columns of the first batch of all.
+    options : ColumnOptions
+    is_part : bool
+        Whether other workers have batches before these: a column without a value here may have
+        had any kind there.
+    """
+
+    def __init__(
+        self, header: ColumnHeader, options: ColumnOptions, *, is_part: bool = False
+    ) -> None:
+        self.header = header
+        self.named = options.categories(header.names, header.n_columns)  # in categorical_features
+        self.date_formats = options.date_formats(header.names, header.n_columns)
+        self.categories = set(header.categories)  # of a categorical type
+        self._is_part = is_part
+        self._kinds: dict[int, str] = {}  # of columns with a value
+        self._empty_kinds: dict[int, str] = {}  # of columns without one, by the first batch
+
+    def __getitem__(self, i: int) -> str:
+        """Return the kind of a column; one without values has that of its first batch."""
+        return self._kinds.get(i) or self._empty_kinds.get(i, "")
+
+    def with_values(self, i: int) -> str | None:
+        """Return the kind of a column that has a value, None for all others."""
+        return self._kinds.get(i)
+
+    def is_category(self, i: int) -> bool:
+        """Whether the values of a column are levels."""
+        return self[i] == "string" or self.is_named(i)
+
+    def is_named(self, i: int) -> bool:
+        """Whether a column is a category by its type, or because the user says so."""
+        return i in self.categories or i in self.named
+
+    def label(self, i: int) -> str:
+        """Return the name of a column in messages: its name, or its index."""
+        return repr(i if self.header.names is None else self.header.names[i])
+
+    def order_of(self, raw: RawTable) -> list[int] | None:
+        """Return the places of the columns in a batch, None where they are in their order."""
+        names, n_columns, _ = self.header
+        if raw.names == names and raw.columns.n_columns == n_columns:
+            return None
+        if raw.names is None or names is None or {*raw.names} != {*names}:
+            raise SchemaError(_columns_message(raw, self.header))
+        return [raw.names.index(name) for name in names]
+
+    def see(self, batch: BatchKinds) -> None:
+        """Add the kinds of the next batch; raise SchemaError where they differ from those before.
+
+        A column without values takes the kind of the other batches.
+        """
+        self._check_categories(batch.categories)
+        for i, (kind, has_values) in sorted(batch.given.items()):
+            known = self._kinds.get(i)
+            if not has_values:
+                self._empty_kinds.setdefault(i, kind)
+            elif known is None:
+                self._kinds[i] = kind
+            elif known != kind:
+                raise SchemaError(
+                    f"The column {self.label(i)} of X holds {_WORDS.get(kind, kind)}, but "
+                    f"{_WORDS.get(known, known)} in batches before. Convert it to one type."
+                )
+
+    def _check_categories(self, given: frozenset[int]) -> None:
+        """Raise SchemaError where numbers are of a categorical type in some batches only."""
+        kind_of = self._kinds if self._is_part else self._kinds | self._without_values()
+        changed = sorted(
+            i
+            for i in given ^ self.categories
+            if kind_of.get(i, "") not in ("string", "") and i not in self.named
+        )
+        if changed:
+            raise SchemaError(
+                f"The column {self.label(changed[0])} of X is of a categorical type in some "
+                "batches, but not in all. Convert it to one type, or name it in "
+                "categorical_features."
+            )
+        self.categories |= given
+
+    def _without_values(self) -> dict[int, str]:
+        return {i: kind for i, kind in self._empty_kinds.items() if i not in self._kinds}
+
+
+def _columns_message(raw: RawTable, header: ColumnHeader) -> str:
+    """Return the message on a batch of other columns than the first."""
+    if raw.names is None or header.names is None:
+        return (
+            f"X has a batch of {raw.columns.n_columns} columns, but the first one has "
+            f"{header.n_columns}, or names only in some batches. Yield the same columns in all "
+            "batches."
+        )
+    lacks = [name for name in header.names if name not in raw.names]
+    more = [name for name in raw.names if name not in header.names]
+    parts = [f"lacks the columns {listing(map(repr, lacks))}"] if lacks else []
+    parts += [f"has the columns {listing(map(repr, more))} in addition"] if more else []
+    return (
+        f"X has a batch that {' and '.join(parts)}, compared with the first one. Yield the same "
+        "columns in all batches."
+    )
+
+
+MOST_LEVELS = 1_000_000  # of a category; a set of more takes too much memory
+
+
+class MergedColumns(NamedTuple):
+    """Columns of all batches.
+
+    Attributes
+    ----------
+    schema : Schema
+    notes : ColumnNotes
+        Notes to warn of, as of a table in memory.
+    codes : dict of int to float64 array
+        For each category, the final code of each provisional one; NaN in a column that is ignored.
+    """
+
+    schema: Schema
+    notes: ColumnNotes
+    codes: dict[int, NDArray[np.float64]]
+
+
+class ColumnPart(NamedTuple):
+    """Columns of the batches of one worker.
+
+    Attributes
+    ----------
+    kinds : list of BatchKinds
+        Of the batches with a kind that was new to the worker.
+    levels : dict of int to pair of arrays
+        Levels of each category, by provisional code: bytes and offsets.
+    n_present : dict of int to int
+        Number of strings of each category.
+    inexact : set of int
+        Columns with values beyond the precision of float64.
+    orders : dict of int to list of Order
+        Orders of the levels of ordered categories.
+    dates : dict of int to CalendarStats
+        Columns of dates.
+    """
+
+    kinds: list[BatchKinds]
+    levels: dict[int, tuple[NDArray[np.uint8], NDArray[np.int64]]]
+    n_present: dict[int, int]
+    inexact: set[int]
+    orders: dict[int, list[Order]]
+    dates: dict[int, CalendarStats]
+
+
+class ColumnMerge:
+    """Names, kinds and levels of the columns of all batches so far.
+
+    Parameters
+    ----------
+    options : ColumnOptions
+    header : ColumnHeader, optional
+        Columns of the first batch of all, where other workers may have it.
+    """
+
+    def __init__(self, options: ColumnOptions, header: ColumnHeader | None = None) -> None:
+        self._options = options
+        self._kinds = None if header is None else ColumnKinds(header, options, is_part=True)
+        self._seen: list[BatchKinds] = []
+        self._levels: dict[int, core.LevelSet] = {}  # by category; numbers as their bytes
+        self._n_present: dict[int, int] = {}
+        self._inexact: set[int] = set()
+        self._orders: dict[int, list[Order]] = {}
+        self._dates: dict[int, CalendarStats] = {}
+
+    def add(self, X: object, where: str = "") -> core.Columns:
+        """Return the columns of the next batch, categories as provisional level codes."""
+        raw = read_columns(X)
+        if self._kinds is None:
+            self._kinds = ColumnKinds(ColumnHeader.of(raw), self._options)
+        kinds = self._kinds
+        order = kinds.order_of(raw)
+        categories = frozenset(i if order is None else order.index(i) for i in raw.categories)
+        if order is not None:
+            raw = raw.select(order)
+        if raw.columns.has_sparse:
+            raise TypeError(
+                "X has batches of sparse matrices, but batches must be dense. Fit on the whole "
+                "sparse matrix, or yield arrays: X.toarray()."
+            )
+        for i in kinds.date_formats.keys() & raw.texts.keys():
+            if not raw.is_all_missing(i):
+                read_dates(raw, i, kinds.date_formats[i])
+        raw.set_missing(self._options.missing)
+        self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
+        self._add_orders(raw.orders)
+        self._see(kinds, raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
+        if self._options.calendar_parts == "auto":
+            dates = [i for i, unit in raw.units.items() if unit == "datetime"]
+            self._add_dates({i: CalendarStats.of(raw.columns.read(i)) for i in dates})
+        for i in range(raw.columns.n_columns):
+            if kinds.is_category(i):
+                raw.columns.put(i, self._level_codes(kinds, raw, i))
+        return raw.columns
+
+    @property
+    def level_bytes(self) -> int:
+        """Bytes of the levels of all categories."""
+        return sum(int(known.n_bytes) for known in self._levels.values())
+
+    @property
+    def n_encoded(self) -> int:
+        """Number of the categories of too many levels for sets."""
+        return sum(len(known) > MAX_SET_LEVELS for known in self._levels.values())
+
+    def part(self) -> ColumnPart:
+        """Return the columns of all batches so far, for other workers."""
+        levels = {i: known.strings() for i, known in self._levels.items()}
+        return ColumnPart(
+            self._seen, levels, self._n_present, self._inexact, self._orders, self._dates
+        )
+
+    def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
+        """Return the schema of the batches of all workers, of which this one is one.
+
+        `codes` are of the provisional codes of this worker.
+        """
+        assert self._kinds is not None
+        whole = ColumnMerge(self._options)
+        whole._kinds = ColumnKinds(self._kinds.header, self._options)
+        for part in parts:
+            whole._join(whole._kinds, part)
+        merged = whole.finish()
+        codes = {
+            i: merged.codes[i][whole._levels[i].add(*own.strings())]
+            for i, own in self._levels.items()
+            if i in merged.codes
+        }
+        return merged._replace(codes=codes)
+
+    def finish(self) -> MergedColumns:
+        """Return the schema of all batches."""
+        kinds = self._kinds
+        assert kinds is not None
+        names, n_columns, _ = kinds.header
+        notes = ColumnNotes(names, kinds.named)
+        notes.inexact.extend(sorted(self._inexact))
+        formats = kinds.date_formats.copy()
+        units = {i: kinds[i] for i in range(n_columns) if kinds[i] in UNITS}
+        levels: dict[int, Levels] = {}
+        codes = {}
+        for i in sorted(self._levels):
+            if not kinds.is_category(i):  # it had no values until numbers came
+                continue
+            learned, codes[i] = self._final_levels(kinds, i, notes)
+            if isinstance(learned, Levels):
+                levels[i] = learned
+            else:
+                formats[i], units[i] = learned, "datetime"
+                self._dates[i] = CalendarStats.of(codes[i])
+        notes.check_date_format(self._options.any_date_format, formats)
+        schema = Schema(
+            names=names,
+            n_features=n_columns,
+            levels=by_feature(levels, n_columns, None),
+            missing=self._options.missing,
+            units=by_feature(units, n_columns, ""),
+            formats=by_feature({i: one for i, one in formats.items() if i in units}, n_columns, ""),
+        )
+        dates = {i for i, unit in units.items() if unit == "datetime" and i not in levels}
+        stats = {i: self._dates.get(i) for i in dates}
+        schema = schema.with_parts(chosen_parts(stats, self._options.calendar_parts, names))
+        return MergedColumns(schema, notes, codes)
+
+    def _see(self, kinds: ColumnKinds, raw: RawTable, batch: BatchKinds) -> None:
+        """Add the kinds of a batch; a column without values takes the kind of the others."""
+        is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.given.items())
+        if is_new or batch.categories != kinds.categories:
+            self._seen.append(batch)
+        kinds.see(batch)
+        for i, (_, has_values) in batch.given.items():
+            if not has_values and kinds.with_values(i) is not None:
+                raw.columns.put(i, missing_column(int(raw.columns.n_rows)))
+                raw.texts.pop(i, None)
+
+    def _join(self, kinds: ColumnKinds, part: ColumnPart) -> None:
+        """Add the columns of the next worker."""
+        for batch in part.kinds:
+            with naming(batch.where):
+                kinds.see(batch)
+        for i, strings in part.levels.items():
+            known = self._levels.setdefault(i, core.LevelSet())
+            known.add(*strings)
+            _check_level_count(len(known), kinds.label(i))
+        for i, n_present in part.n_present.items():
+            self._n_present[i] = self._n_present.get(i, 0) + n_present
+        self._inexact |= part.inexact
+        self._add_orders(part.orders)
+        self._add_dates(part.dates)
+
+    def _add_dates(self, dates: dict[int, CalendarStats]) -> None:
+        for i, stats in dates.items():
+            if i in self._dates:
+                self._dates[i].add(stats)
+            else:
+                self._dates[i] = stats
+
+    def _add_orders(self, orders: dict[int, list[Order]]) -> None:
+        for i, more in orders.items():
+            known = self._orders.setdefault(i, [])
+            known += [order for order in more if order not in known]
+
+    def _level_codes(self, kinds: ColumnKinds, raw: RawTable, i: int) -> core.Columns:
+        """Return a category as provisional level codes, -1 for missing."""
+        known = self._levels.setdefault(i, core.LevelSet())
+        if i in raw.texts:
+            codes: NDArray[Any] = known.add_text(raw.texts[i])
+            self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
+        else:
+            levels, codes = number_levels(raw, i, raw.columns.read(i))
+            offsets = levels.values.itemsize * np.arange(len(levels) + 1)
+            codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
+        _check_level_count(len(known), kinds.label(i))
+        return level_column(int(raw.columns.n_rows), codes)
+
+    def _final_levels(
+        self, kinds: ColumnKinds, i: int, notes: ColumnNotes
+    ) -> tuple[Levels | str, NDArray[np.float64]]:
+        """Return the levels of a category in order, and the final codes of provisional ones.
+
+        Of dates in strings they are the format, and seconds.
+        """
+        known = self._levels[i]
+        is_text = kinds[i] == "string"
+        levels, places = _sorted_text(known) if is_text else _sorted_numbers(known)
+        if i in self._orders and i not in kinds.named:
+            values = levels.texts() if is_text else levels.values.tolist()
+            ordered = ordered_levels(self._orders[i], kinds.label(i), values)
+            assert ordered.ranks is not None
+            all_values = ordered.texts() if is_text else ordered.values.tolist()
+            rank_of = dict(zip(all_values, ordered.ranks.tolist(), strict=True))
+            return ordered, np.array([rank_of[value] for value in values], np.float64)[places]
+        is_noted = is_text and not kinds.is_named(i)
+        dates = notes.dates(i, levels, self._options.any_date_format) if is_noted else None
+        if dates is not None:
+            return dates.format, dates.seconds[places]
+        n_present = self._n_present.get(i, 0)
+        if is_noted and notes.add(i, levels, n_present) == "unique":
+            return Levels.none(), np.full(len(known), np.nan)
+        return levels, places.astype(np.float64)
+
+
+def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:
+    """Return the kinds of columns that are not known to have them, and whether there is a value."""
+    given = {}
+    for i in range(raw.columns.n_columns):
+        kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
+        if kinds.with_values(i) != kind:
+            given[i] = kind, not raw.is_all_missing(i)
+    return given
+
+
+def _check_level_count(n_levels: int, label: str) -> None:
+    """Raise ValueError where a category has too many levels."""
+    if n_levels > MOST_LEVELS:
+        raise ValueError(
+            f"The column {label} of X has more than {MOST_LEVELS:,} distinct values, too many for "
+            "the levels of a category that is read in batches. Drop the column: keys and free "
+            "text hold little to learn from. Of dates, name the format, as in date_format={...}."
+        )
+
+
+def _sorted_text(known: core.LevelSet) -> tuple[Levels, NDArray[np.int32]]:
+    """Return strings as levels, and the code of each by its number."""
+    values, offsets, places = known.levels()
+    return Levels("string", values, offsets), places
+
+
+def _sorted_numbers(known: core.LevelSet) -> tuple[Levels, NDArray[np.int32]]:
+    """Return numbers as levels, and the code of each by its number."""
+    values = known.strings()[0].view(np.float64)
+    levels, places = Levels.of_numbers(values)
+    return levels, places

@@ -1,0 +1,387 @@
+"""Batches -> features, target, weights, offset; and the records of the passes over a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.feature_names import (
+    offset_names,
+    offset_values,
+    split_offset,
+    split_target,
+)
+from arboost.data.memory import BOOSTING_STATE, RowState
+from arboost.data.schema import Schema
+from arboost.data.table import ColumnOptions
+from arboost.data.target import batch_weights, check_any_weight, target, weights
+from arboost.data.target_encoding import TargetEncodedTable
+from arboost.workers import Workers
+
+if TYPE_CHECKING:
+    from arboost.data.source import Batch
+
+Index = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+
+
+class BatchRows(NamedTuple):
+    """Rows of one batch.
+
+    Attributes
+    ----------
+    X : table
+        Features.
+    y : array of shape (n_kept,), or None
+    weight : float64 array of shape (n_kept,), or None
+    kept : uint32 array, or None for all
+        Rows of nonzero weight.
+    group : array of shape (n_kept,), or None
+    offset : float64 array of shape (n_kept, n_columns), or None
+    """
+
+    X: object
+    y: NDArray[Any] | None
+    weight: NDArray[np.float64] | None
+    kept: Index | None
+    group: NDArray[Any] | None = None
+    offset: Floats | None = None
+
+    def n_rows(self, batch: Batch) -> int:
+        """Return the number of rows of nonzero weight of their batch."""
+        return batch.n_rows if self.kept is None else len(self.kept)
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Put the name of a batch before messages."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def batch_name(batch: Batch) -> str:
+    """Return the file and the rows of a batch."""
+    last = batch.first_row + batch.n_rows - 1
+    return f"{batch.file}, rows {batch.first_row:,} to {last:,}"
+
+
+def naming_batch(batch: Batch) -> AbstractContextManager[None]:
+    """Put the file and the rows of a batch before messages."""
+    return naming(batch_name(batch))
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """Target, weights, groups, offset of a source: its columns, arrays of all rows, or None."""
+
+    target: object = None
+    weight: object = None
+    group: object = None
+    offset: object = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the source that are no features."""
+        given = self.target, self.weight, self.group
+        names = [name for name in given if isinstance(name, str)]
+        return [*names, *(offset_names(self.offset) or ())]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none of them is given; tuples of a source may have them even so."""
+        given = self.target, self.weight, self.group, self.offset
+        return all(one is None for one in given)
+
+    def rows(self, batch: Batch) -> BatchRows:
+        """Return the rows of a batch, checked."""
+        X, y, weight = batch.table, None, None
+        if isinstance(batch.table, tuple):
+            X, y, weight = (*batch.table, None, None)[:3]
+        X, y = self._part(X, y, self.target, batch)
+        X, weight = self._part(X, weight, self.weight, batch)
+        X, group = self._part(X, None, self.group, batch)
+        X, offset = self._offset(X, batch)
+        labels = None if y is None else target(y, batch.n_rows)
+        groups = None if group is None else np.asarray(group)
+        if weight is None:
+            return BatchRows(X, labels, None, None, groups, offset)
+        of_rows = batch_weights(weight, batch.n_rows)
+        if of_rows.all():
+            return BatchRows(X, labels, of_rows, None, groups, offset)
+        kept = np.flatnonzero(of_rows).astype(np.uint32)
+        parts = (labels, groups, offset)
+        labels, groups, offset = (None if one is None else one[kept] for one in parts)
+        return BatchRows(X, labels, of_rows[kept], kept, groups, offset)
+
+    def _part(self, X: object, own: object, given: object, batch: Batch) -> tuple[object, object]:
+        """Return X without a column that is the target or the weights, and its values."""
+        if given is None:
+            return X, own
+        if isinstance(given, str):
+            X, values, _ = split_target(X, given)
+            return X, values
+        values = np.asarray(given)
+        return X, values[batch.first_row : batch.first_row + batch.n_rows]
+
+    def _offset(self, X: object, batch: Batch) -> tuple[object, Floats | None]:
+        """Return X without the columns of the offset, and the offset."""
+        names = offset_names(self.offset)
+        if names is None:
+            return X, None
+        X, values = split_offset(X, self.offset)
+        if not names and np.ndim(cast(Any, values)):
+            values = np.asarray(values)[batch.first_row : batch.first_row + batch.n_rows]
+        return X, offset_values(values, batch.n_rows, names)
+
+    def check_lengths(self, n_rows: int) -> None:
+        """Raise ValueError for arrays that do not have a value for each row of the source."""
+        if self.target is not None and not isinstance(self.target, str):
+            target(self.target, n_rows)
+        if self.weight is not None and not isinstance(self.weight, str):
+            weights(self.weight, n_rows)
+        if offset_names(self.offset) == ():
+            offset_values(self.offset, n_rows)
+
+
+@dataclass(frozen=True)
+class EdgeRows:
+    """Rows and weights that bin edges come from, where these are not all rows as they are.
+
+    Attributes
+    ----------
+    training : callable or None
+        Of y and groups, it returns the positions of the rows; None: all.
+    weights : callable or None
+        Of y and weights, it returns the weights of all rows; None: as they are.
+    key : str
+        Description, the same for equal choices.
+    """
+
+    training: Callable[[NDArray[Any], NDArray[Any] | None], Index] | None
+    weights: Callable[[NDArray[Any], Floats | None], Floats | None] | None
+    key: str
+
+
+class GrowingArray:
+    """Values of one column, batch after batch, in one array.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Largest number of values, where it is known.
+    """
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._n_rows = n_rows
+        self._array: NDArray[Any] | None = None
+        self._size = 0
+        self._labels: dict[object, object] = {}
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Append values; strings that occur again are kept once."""
+        if values.dtype.kind == "O":
+            shared = np.empty(len(values), object)
+            shared[:] = [self._labels.setdefault(value, value) for value in values.tolist()]
+            values = shared
+        end = self._size + len(values)
+        array = (
+            np.empty((0, *values.shape[1:]), values.dtype) if self._array is None else self._array
+        )
+        dtype = np.result_type(array.dtype, values.dtype)
+        if end > len(array) or dtype != array.dtype:
+            room = max(end, self._n_rows or len(array) * 3 // 2)
+            larger = np.empty((room, *values.shape[1:]), dtype)
+            larger[: self._size] = array[: self._size]
+            array = larger
+        array[self._size : end] = values
+        self._array, self._size = array, end
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All values so far."""
+        return np.empty(0) if self._array is None else self._array[: self._size]
+
+
+class GatheredRows:
+    """Target, weights, groups and offset of the rows of nonzero weight."""
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._n_rows = n_rows
+        self._columns: dict[str, GrowingArray] = {}
+
+    def add(self, rows: BatchRows) -> None:
+        """Add the rows of the next batch."""
+        for name in ("y", "weight", "group", "offset"):
+            values = getattr(rows, name)
+            if values is not None:
+                self._columns.setdefault(name, GrowingArray(self._n_rows)).add(values)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Mapping[str, NDArray[Any]]], n_rows: int) -> Self:
+        """Return the rows of several workers as one, from the `arrays` of each."""
+        rows = cls(n_rows)
+        for part in parts:
+            for name, values in part.items():
+                rows._columns.setdefault(name, GrowingArray(n_rows)).add(values)
+        return rows
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of the columns that there are."""
+        return {name: column.values for name, column in self._columns.items()}
+
+    @property
+    def y(self) -> NDArray[Any] | None:
+        """Target, None where there is none."""
+        return self._values("y")
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights above 0, None where there are none."""
+        found = self._values("weight")
+        if found is not None:
+            check_any_weight(found)
+        return found
+
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        """Groups, None where there are none."""
+        return self._values("group")
+
+    @property
+    def offset(self) -> Floats | None:
+        """Offset, None where there is none."""
+        return self._values("offset")
+
+    def _values(self, name: str) -> NDArray[Any] | None:
+        column = self._columns.get(name)
+        return None if column is None else column.values
+
+
+class Batches(Protocol):
+    """Batches of one pass after the other, each of which begins with the first row."""
+
+    def __call__(self, label: str) -> Iterator[Batch]:
+        """Yield the batches of a pass, whose name messages show."""
+        ...
+
+    def note_levels(self, n_bytes: int, n_encoded: int) -> None:
+        """Take note of the bytes of all levels so far, and of the categories to encode.
+
+        Raises ValueError where they take more than the memory limit.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinningSpec:
+    """Parameters that the bins of a source depend on.
+
+    Attributes
+    ----------
+    columns : RowColumns
+        Target and weights.
+    options : ColumnOptions
+        With the encoding of categories of many levels: "groups" or "mean".
+    max_bins : int
+    tree_method : str
+        "approx" stores every feature in a column of its own.
+    tree_bytes : tuple of int
+        Bytes of a cell that trees need next to codes in memory, and of a column in any case.
+    bundling : bool
+    kind : {"regressor", "classifier"} or None
+        Task of the fit, by which levels are target-encoded; None: by the type of y.
+    edge_rows : EdgeRows or None
+        Choice of the rows that edges come from; None: all.
+    needs_memory : str
+        Parameter of the fit that needs the codes of all rows in memory; "" for none.
+    row_state : RowState
+        Bytes of a row in training.
+    n_threads : int
+    workers : Workers or None
+        Workers, each of which has the source of its own rows; None: one process has all.
+    """
+
+    columns: RowColumns
+    options: ColumnOptions
+    max_bins: int
+    tree_method: str = "hist"
+    tree_bytes: tuple[int, int] = (0, 0)
+    bundling: bool
+    kind: str | None = None
+    edge_rows: EdgeRows | None = None
+    needs_memory: str = ""
+    row_state: RowState = BOOSTING_STATE
+    n_threads: int
+    workers: Workers | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchedTable:
+    """Result of the first pass.
+
+    Attributes
+    ----------
+    schema : Schema
+        With target encodings.
+    edges : tuple of float64 arrays
+    plan : core.StoragePlan or None
+        None for a table from a cache, whose codes are there.
+    y : array of shape (n_rows,), or None
+    weight : float64 array of shape (n_rows,), or None
+    n_rows : int
+        Number of rows of nonzero weight.
+    encoded_table : TargetEncodedTable or None
+        Target-encoded categories in memory; its other columns have no values.
+    level_classes : int or None
+        Number of classes that the target encoding was made for.
+    groups : array of shape (n_rows,), or None
+    offset : float64 array of shape (n_rows, n_columns), or None
+    """
+
+    schema: Schema
+    edges: tuple[Floats, ...]
+    plan: core.StoragePlan | None
+    y: NDArray[Any] | None
+    weight: Floats | None
+    n_rows: int
+    encoded_table: TargetEncodedTable | None = None
+    level_classes: int | None = None
+    groups: NDArray[Any] | None = None
+    offset: Floats | None = None
+
+
+class CodesSink(Protocol):
+    """Place that takes the codes of one part of the rows after the other.
+
+    Attributes
+    ----------
+    rows_only : bool
+        Whether it needs no column-major codes.
+    """
+
+    rows_only: ClassVar[bool]
+
+    def append(self, codes: core.Codes) -> None:
+        """Add the codes of the next rows."""
+        ...
+
+    def finish(self) -> core.Codes:
+        """Return the codes of all rows."""
+        ...
+
+
+def changed_message(found: str) -> str:
+    """Return the message on a source that another pass finds other rows in."""
+    return (
+        f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
+        "has read it; an iterable must give the same rows in the same order each time."
+    )

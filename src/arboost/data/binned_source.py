@@ -1,0 +1,535 @@
+"""Source -> binned table, target and weights, in two passes; evaluation sets in batches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.batch_rows import (
+    BinningSpec,
+    CodesSink,
+    EdgeRows,
+    GatheredRows,
+    RowColumns,
+    SketchedTable,
+    changed_message,
+    naming_batch,
+)
+from arboost.data.bins import MOST_BINS, AnyCodes, Binned, GrowMemory, bin_for_purity
+from arboost.data.cache import SourceCache
+from arboost.data.feature_names import offset_names
+from arboost.data.memory import (
+    BOOSTING_STATE,
+    FileSink,
+    MemoryPlan,
+    MemorySink,
+    RowState,
+    limit_bytes,
+    scratch_folder,
+    shown_bytes,
+    sink_like,
+)
+from arboost.data.messages import no_column_message
+from arboost.data.opening import FileSource, open_source
+from arboost.data.passes import encode_batches, sketch_batches
+from arboost.data.schema import Schema
+from arboost.data.shares import empty_columns, gather_rows, shared_codes
+from arboost.data.table import ColumnOptions, Table, ingest
+from arboost.data.target import encode_labels
+from arboost.params.auto import AUTO
+from arboost.params.records import USUAL_BINS
+from arboost.progress import Bar
+from arboost.workers import Share, Workers, first_warns, together
+
+if TYPE_CHECKING:
+    from arboost.data.source import Batch, Source
+
+_MEGA = 10**6
+
+
+def bin_source(
+    X: object,
+    rows: RowColumns,
+    *,
+    columns: Sequence[str] | None = None,
+    options: ColumnOptions,
+    max_bins: int | str,
+    tree_method: str = "hist",
+    tree_bytes: tuple[int, int] = (0, 0),
+    bundling: bool,
+    n_threads: int,
+    memory_limit: object,
+    cache: str | os.PathLike[str] | None = None,
+    kind: str | None = None,
+    edge_rows: EdgeRows | None = None,
+    needs_memory: str = "",
+    row_state: RowState = BOOSTING_STATE,
+    verbose: int = 0,
+) -> tuple[SketchedTable, Binned]:
+    """Return the binned rows of a source, and the result of the first pass.
+
+    Parameters
+    ----------
+    X, columns, memory_limit, cache, verbose
+        As `Dataset.from_files` takes them; X may be a `Share`, whose result is that of all rows,
+        with the codes of each worker's own.
+    rows : RowColumns
+        Target, weights, groups and offset.
+    max_bins : int or "auto"
+        For the tree method "hist". "auto" may read the source again, with a bin for each value.
+    options, tree_method, bundling, kind, edge_rows, needs_memory, row_state, n_threads, ...
+        As `BinningSpec` has them.
+    """
+    X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
+    if workers is not None and cache is not None:
+        raise ValueError(
+            f"cache={os.fspath(cache)!r} is not allowed with a Share: bins of workers are not "
+            "kept. Leave out cache."
+        )
+    limit = limit_bytes(memory_limit)
+    open_sources = partial(_sources, X, rows, columns, needs_y=kind is not None)
+    source, targets = together(workers, open_sources)
+    max_bins = MOST_BINS if tree_method == "approx" else max_bins
+    spec = BinningSpec(
+        columns=rows,
+        options=options,
+        max_bins=USUAL_BINS if isinstance(max_bins, str) else max_bins,
+        tree_method=tree_method,
+        tree_bytes=tree_bytes,
+        bundling=bundling,
+        kind=kind,
+        edge_rows=edge_rows,
+        needs_memory=needs_memory,
+        row_state=row_state,
+        n_threads=n_threads,
+        workers=workers,
+    )
+    bars = _Bars(source, visible=verbose > 0 and (workers is None or workers.rank == 0))
+    tables: list[SketchedTable] = []
+
+    def binned(most: int) -> Binned:
+        of_bins = replace(spec, max_bins=most)
+        entry = None if cache is None else SourceCache.of(cache, source, of_bins)
+        table, found = bin_batches(source, of_bins, limit, bars, entry, targets)
+        tables.append(table)
+        return replace(found, max_bins=most)
+
+    def truth() -> tuple[NDArray[Any] | None, NDArray[np.uint32] | None]:
+        y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
+        return y, None if y is None or choice is None else choice(y, tables[0].groups)
+
+    with first_warns(workers):
+        found = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
+    return tables[0], found
+
+
+def _sources(
+    X: object, rows: RowColumns, columns: Sequence[str] | None, *, needs_y: bool
+) -> tuple[Source, Source | None]:
+    """Return the source, and one of the columns of target, weights and groups alone, or None."""
+    source = open_rows(X, rows, columns)
+    if needs_y and rows.target is None and source.arrow_schema is not None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None. Pass the name of a column."
+        )
+    # Files give some columns without reading the others; a query would run again.
+    has_files = isinstance(source, FileSource) and bool(rows.names)
+    return source, open_rows(X, rows, rows.names) if has_files else None
+
+
+def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
+    """Return the source of features, target and weights; raise ValueError for unknown names."""
+    if columns is not None:
+        columns = [*(name for name in columns if name not in rows.names), *rows.names]
+    source = open_source(X, columns, scratch=scratch_folder())
+    given: list[tuple[str, object]]
+    given = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
+    for argument, name in (*given, *(("offset", one) for one in offset_names(rows.offset) or ())):
+        if isinstance(name, str) and source.names is not None and name not in source.names:
+            raise ValueError(no_column_message(name, source.names, argument))
+    return source
+
+
+class _Bars:
+    """Progress bars of the passes over a source: rows, or bytes, with those of a second."""
+
+    def __init__(self, source: Source, *, visible: bool) -> None:
+        self._source, self._visible = source, visible
+
+    @contextmanager
+    def __call__(self, label: str) -> Iterator[Callable[[Batch], None]]:
+        """Give the function that shows a batch as done."""
+        n_rows, n_bytes, started = self._source.n_rows, self._source.n_bytes, monotonic()
+        total, by_bytes = n_rows or 0, n_rows is None and bool(n_bytes)
+        if by_bytes and n_bytes is not None:
+            total, label = n_bytes // _MEGA, f"{label} MB"
+        with Bar(total, label, visible=self._visible and total > 0) as bar:
+
+            def show(batch: Batch) -> None:
+                done, seconds = batch.first_row + batch.n_rows, max(monotonic() - started, 1e-9)
+                speed = {"M rows/s": round(done / _MEGA / seconds, 2)}
+                if batch.bytes_read:
+                    speed["MB/s"] = float(round(batch.bytes_read / _MEGA / seconds))
+                bar.show(batch.bytes_read // _MEGA if by_bytes else done, {"speed": speed})
+
+            yield show
+
+
+# Called with the label of a pass, it gives a function that takes each batch when it is done.
+Progress = Callable[[str], AbstractContextManager[Callable[["Batch"], None]]]
+
+_USUAL_FEATURES = 32  # of an iterable, whose batches are not divided
+_MOST_BYTE_BINS = 255
+_TWO_CLASSES = 2
+_UNRELEASED = 24  # part of the limit; memory that is returned has to be cleared by the kernel
+_IN_FLIGHT = 4  # batches of a reader, of which the memory plan knows
+
+
+def _silent(label: str) -> AbstractContextManager[Callable[[Batch], None]]:
+    return nullcontext(lambda batch: None)
+
+
+def bin_batches(
+    source: Source,
+    spec: BinningSpec,
+    limit: int,
+    progress: Progress = _silent,
+    cache: SourceCache | None = None,
+    targets: Source | None = None,
+) -> tuple[SketchedTable, Binned]:
+    """Return the binned rows of a source, and the result of the first pass.
+
+    Parameters
+    ----------
+    source : Source
+    spec : StreamSpec
+    limit : int
+        Bytes that the fit may use. The codes are the same for all limits.
+    progress : callable
+        Called with the label of each pass.
+    cache : SourceCache or None
+        Entry that is read, or written.
+    targets : Source or None
+        The same rows with the columns of target, weights and groups alone.
+    """
+    workers = spec.workers
+    plan = together(workers, partial(_memory_plan, source, spec, limit))
+    with nullcontext() if cache is None else cache.locked():
+        found = None if cache is None else cache.read(spec.n_threads)
+        if found is None:
+            batches = _KeptBatches(source, plan, progress)
+            of_y = None if targets is None else _KeptBatches(targets, plan, progress)
+            share = None if workers is None else gather_rows(source, batches, spec, of_y)
+            if share is not None:
+                plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
+            table = sketch_batches(batches, spec, source.n_rows, of_y, share)
+            plan = batches.plan
+            own = range(table.n_rows) if share is None else share.own
+            place = together(workers, partial(_place, plan, spec, table, len(own)))
+            binned = _encoded(batches, spec, table, place, cache, own)
+            batches.clear()
+        else:
+            table, binned = found
+            place = _place(plan, spec, table, table.n_rows)
+    _release_memory()
+    if binned.codes.is_stored and not place.stored:
+        binned = replace(binned, codes=binned.own_codes.take(None, spec.n_threads))
+    if workers is not None:
+        binned = replace(binned, codes=shared_codes(binned.own_codes, workers))
+    return table, replace(binned, memory=place.memory)
+
+
+def _memory_plan(source: Source, spec: BinningSpec, limit: int) -> MemoryPlan:
+    """Return the memory plan of a source; raise ValueError before any reading."""
+    n_features = _USUAL_FEATURES
+    if source.names is not None:
+        n_features = max(1, len(source.names) - len(spec.columns.names))
+    width = 1 if spec.max_bins <= _MOST_BYTE_BINS else 2
+    plan = MemoryPlan(
+        limit,
+        n_features,
+        width,
+        source.row_bytes,
+        cell_bytes=spec.tree_bytes[0],
+        column_bytes=spec.tree_bytes[1],
+        row_state=spec.row_state,
+        reader=source.reader_bytes,
+    )
+    if source.n_rows is not None:
+        _stores(plan, spec, plan.state(source.n_rows), source.n_rows)
+    return plan
+
+
+class _Place(NamedTuple):
+    """Place of the codes: whether in a file, its windows and size; bytes left for the trees."""
+
+    stored: bool
+    window_rows: int
+    file_bytes: int
+    memory: GrowMemory
+
+
+def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int) -> _Place:
+    """Return the place of the codes of so many rows; raise ValueError where the limit is too low.
+
+    Target, weights and scores are those of all rows.
+    """
+    plan = replace(plan, n_features=table.schema.n_features)
+    row_bytes = _row_bytes(table)
+    state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=row_bytes)
+    stored = _stores(plan, spec, state, n_own, row_bytes) and n_own > 0
+    memory = GrowMemory(
+        plan.histograms(state, n_own, stored=stored),
+        plan.samples(state, n_own) if stored else 0,
+        holds_all=plan.in_memory(state, n_own) + plan.codes(table.n_rows) <= plan.limit,
+    )
+    return _Place(stored, plan.block_rows, plan.file(n_own), memory)
+
+
+def _encoded(
+    batches: _KeptBatches,
+    spec: BinningSpec,
+    table: SketchedTable,
+    place: _Place,
+    cache: SourceCache | None,
+    own: range,
+) -> Binned:
+    """Return the binned rows of this process, in their place or in the cache."""
+    sinks: Callable[[], CodesSink] = partial(MemorySink, len(own), spec.n_threads)
+    if cache is not None:
+        sinks = partial(cache.writer, place.window_rows, len(own), place.file_bytes)
+    elif place.stored:
+        sinks = partial(FileSink, len(own), place.window_rows, place.file_bytes)
+    try:
+        binned = encode_batches(batches, spec, table, sinks, own)
+    except BaseException:
+        if cache is not None:
+            cache.discard()
+        raise
+    if cache is not None:
+        cache.write(table, binned.own_codes)
+    return binned
+
+
+def _stores(
+    plan: MemoryPlan, spec: BinningSpec, state: int, n_rows: int, row_bytes: int = 8
+) -> bool:
+    """Whether codes have to be in a file; raise ValueError for a fit that needs them in memory."""
+    if not plan.stores(state, n_rows, row_bytes):
+        return False
+    if spec.needs_memory:
+        needed = shown_bytes(plan.in_memory(state, n_rows))
+        raise ValueError(
+            f"{spec.needs_memory} needs the bins of all rows in memory, but those of {n_rows:,} "
+            f"rows take more than memory_limit={shown_bytes(plan.limit)!r} leaves. Raise "
+            f"memory_limit to {needed!r}, or change that parameter."
+        )
+    return True
+
+
+def _row_bytes(table: SketchedTable) -> int:
+    """Return the bytes of a row's target and weight; labels become float64 in the fit."""
+    total = 0 if table.weight is None else 8
+    if table.y is not None:
+        total += 8 if table.y.dtype == np.float64 else 8 + table.y.dtype.itemsize
+    if table.groups is not None:
+        total += table.groups.dtype.itemsize
+    if table.offset is not None:
+        total += 8 * table.offset.shape[1]
+    if table.encoded_table is not None:  # level codes, target, encoding
+        total += 20 * len(table.encoded_table.sources)
+    return total
+
+
+def _n_outputs(table: SketchedTable, kind: str | None) -> int:
+    if table.y is None or kind != "classifier":
+        return 1
+    n_classes = len(encode_labels(table.y)[0])
+    return 1 if n_classes <= _TWO_CLASSES else n_classes
+
+
+def _release_memory() -> None:
+    """Have PyArrow return the memory of batches that are done to the system."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None:
+        pyarrow.default_memory_pool().release_unused()
+
+
+class _KeptBatches:
+    """Batches of a source, kept in memory from the first pass on while all of them fit.
+
+    Batches of a user's iterable are not kept: it may use one array for all of them. `plan` is the
+    memory plan; it learns what is measured: the largest batch, the memory of the reader, levels.
+    """
+
+    def __init__(self, source: Source, plan: MemoryPlan, progress: Progress) -> None:
+        self._source, self.plan, self._progress = source, plan, progress
+        self._kept: list[Batch] | None = None if source.arrow_schema is None else []
+        self._kept_bytes = self._n_read = 0
+        self._is_complete = False
+
+    def clear(self) -> None:
+        """Keep no batch any longer."""
+        self._kept = None
+
+    def __call__(self, label: str) -> Iterator[Batch]:
+        """Yield the batches from the first on."""
+        with self._progress(label) as show:
+            if self._is_complete and self._kept is not None:
+                batches = iter(self._kept)
+            else:
+                batches = self._source.batches(self.plan.batch_rows)
+            before, unreleased = _arrow_bytes(), 0
+            for batch in batches:
+                size = self._measure(batch, before)
+                yield batch
+                show(batch)
+                del batch
+                unreleased += size
+                if self._kept is None and unreleased >= self.plan.limit // _UNRELEASED:
+                    _release_memory()
+                    unreleased = 0
+            _release_memory()
+        self._is_complete = True
+
+    def note_levels(self, n_bytes: int, n_encoded: int) -> None:
+        """Take note of levels so far; raise ValueError where they take more than the limit."""
+        self.plan = replace(self.plan, levels=n_bytes, n_encoded=n_encoded)
+        self._check()
+
+    def _measure(self, batch: Batch, before: int) -> int:
+        """Take note of the size of a batch, and return it; keep the batch where it fits."""
+        if self._source.arrow_schema is None or self._is_complete:
+            return 0
+        size = int(batch.table.nbytes)
+        largest = max(size, self.plan.largest_batch)
+        held = _arrow_bytes() - before - self._kept_bytes - _IN_FLIGHT * largest
+        self.plan = replace(self.plan, largest_batch=largest, reader=max(self.plan.reader, held))
+        self._n_read = batch.first_row + batch.n_rows
+        if self._kept is not None:
+            self._kept.append(batch)
+            self._kept_bytes += size
+        self._check()
+        return size
+
+    def _check(self) -> None:
+        if self._source.arrow_schema is None:
+            return
+        n_rows = max(self._source.n_rows or 0, self._n_read)
+        if self._kept is not None and not self.plan.keeps(self._kept_bytes, n_rows):
+            self._kept, self._kept_bytes = None, 0
+        self.plan.check_passes(n_rows, self._n_read)
+
+
+def _arrow_bytes() -> int:
+    """Return the bytes that PyArrow has allocated."""
+    pyarrow = sys.modules.get("pyarrow")
+    return 0 if pyarrow is None else int(pyarrow.total_allocated_bytes())
+
+
+@dataclass(frozen=True)
+class SourceTable(Table):
+    """Rows of nonzero weight of a source; `values` has none of their columns.
+
+    Attributes
+    ----------
+    source : Source
+    rows : RowColumns
+        Target and weights.
+    y : array of shape (n_rows,), or None
+    own : range
+        Positions of the rows of the source among all rows, where workers have a source each.
+    workers : Workers or None
+        None: the source has all rows.
+    """
+
+    source: Source = field(kw_only=True)
+    rows: RowColumns = field(kw_only=True)
+    y: NDArray[Any] | None = field(kw_only=True)
+    own: range = field(kw_only=True)
+    workers: Workers | None = field(kw_only=True, default=None)
+
+    def encode(self, binned: Binned, n_threads: int) -> AnyCodes:
+        """Return the codes of all rows by the edges of a training table, in the same place."""
+        with first_warns(self.workers):
+            codes = together(self.workers, partial(self._encode_own, binned, n_threads))
+        return codes if self.workers is None else shared_codes(codes, self.workers)
+
+    def _encode_own(self, binned: Binned, n_threads: int) -> core.Codes:
+        plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own.start
+        sink = sink_like(binned.own_codes, len(self.own), n_threads)
+        for batch in self.source.batches(plan.batch_rows):
+            with naming_batch(batch):
+                part = self.rows.rows(batch)
+                codes = binned.encode(ingest(part.X, self.schema), n_threads, part.kept)
+                last = first + int(codes.n_rows)
+                known = None if self.y is None else self.y[first:last]
+                if last > self.own.stop or not (
+                    known is None or part.y is None or np.array_equal(part.y, known)
+                ):
+                    raise ValueError(changed_message("other rows"))
+            sink.append(codes)
+            first = last
+        if first == self.own.start and self.workers is not None:  # a worker without rows
+            sink.append(binned.encode(Table(empty_columns(self.schema), self.schema), n_threads))
+        return sink.finish()
+
+
+def read_evaluation(
+    X: object, y: object, weight: object, schema: Schema, offset: object = None
+) -> tuple[SourceTable, GatheredRows]:
+    """Return an evaluation set as a table of a schema, and its target, weights and offset.
+
+    `y`, `weight` and `offset` are as `Dataset.from_files` takes them. X may be a `Share`.
+    """
+    X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
+    rows = RowColumns(y, weight, None, offset)
+    with first_warns(workers):
+        gathered, n_own, source = together(workers, partial(_own_rows, X, rows, schema))
+    first, n_rows = 0, n_own
+    if workers is not None:
+        parts = workers.gather((gathered.arrays, n_own))
+        sizes = [size for _, size in parts]
+        first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
+        gathered = GatheredRows.joined([arrays for arrays, _ in parts], n_rows)
+    own = range(first, first + n_own)
+    table = SourceTable(
+        core.Columns(n_rows),
+        schema,
+        source=source,
+        rows=rows,
+        y=gathered.y,
+        own=own,
+        workers=workers,
+    )
+    return table, gathered
+
+
+def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows, int, Source]:
+    """Return target and weights of a source, the number of its rows, and the source."""
+    gathered, n_rows, n_read = GatheredRows(None), 0, 0
+    for batch in _opened(X, rows, rows.names or None).batches(1 << 18):
+        with naming_batch(batch):
+            part = rows.rows(batch)
+        gathered.add(part)
+        n_rows += part.n_rows(batch)
+        n_read += batch.n_rows
+    rows.check_lengths(n_read)
+    return gathered, n_rows, _opened(X, rows, schema.columns)
+
+
+def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
+    """Return the source with some columns; an iterable selects its own."""
+    from arboost.data.opening import is_iterable
+
+    return open_rows(X, rows, None if is_iterable(X) else columns)

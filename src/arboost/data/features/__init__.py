@@ -1,1 +1,0 @@
-"""Columns of a table <-> the numbers that trees split: levels."""

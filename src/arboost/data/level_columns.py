@@ -1,0 +1,573 @@
+"""Columns of strings and levels -> level codes, ranks or dates; warnings of surprising data."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data import messages
+from arboost.data.levels import MAX_SET_LEVELS, Levels, Order, encoded_values, merged_order
+from arboost.data.messages import listing
+from arboost.data.raw_table import RawTable, missing_column
+from arboost.data.schema import Schema
+from arboost.errors import SchemaError, warn_caller, warn_first
+
+if TYPE_CHECKING:
+    from arboost.data.table import Table
+
+FAMILIES = ("iso", "dayfirst", "monthfirst")
+AMBIGUOUS = "ambiguous"  # day first or month first: no value tells
+
+_TIME = (
+    r"(?:(?:,? +|T)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)? ?(?:([AaPp])\.?[Mm]\.?)?"
+    r" ?(Z|UTC|[+-]\d{2}:?\d{2})?)?"
+)
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME)
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})" + _TIME)
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_NOON = 12
+_MISSING = -(2**63)
+
+
+class ReadDates(NamedTuple):
+    """Dates of a column of strings.
+
+    Attributes
+    ----------
+    format : str
+        One of `FAMILIES`, or a format of `datetime.strptime`.
+    seconds : float64 array of shape (n_levels,)
+        Seconds from 1970 on, in UTC; NaN for blank strings.
+    """
+
+    format: str
+    seconds: NDArray[np.float64]
+
+
+def is_date_format(text: str) -> bool:
+    """Whether a text is a format of dates, as files keep it."""
+    return text in FAMILIES or "%" in text
+
+
+def recognised(levels: Levels, wanted: str | None) -> ReadDates | str:
+    """Return the dates of distinct strings; `AMBIGUOUS`, or "" where they are not dates.
+
+    Parameters
+    ----------
+    levels : Levels
+        Distinct strings of a column.
+    wanted : str or None
+        "auto", one format, or None for no dates.
+    """
+    codes = range(len(levels) if wanted else 0)
+    first = next((text for code in codes if (text := levels.text(code)).strip()), None)
+    if wanted is None or first is None:
+        return ""
+    formats: Sequence[str] = (wanted,)
+    if wanted in ("auto", *FAMILIES):
+        if _parts(first, _YEAR_FIRST):
+            formats = ("iso",)
+        elif not _parts(first, _YEAR_LAST):
+            return ""
+        elif wanted == "auto":
+            formats = ("dayfirst", "monthfirst")
+    read = ((one, _seconds(levels, one)) for one in formats)
+    found = [ReadDates(one, seconds) for one, seconds in read if seconds is not None]
+    if len(found) > 1:
+        return AMBIGUOUS
+    return found[0] if found else ""
+
+
+def read_dates(raw: RawTable, i: int, date_format: str) -> None:
+    """Make times of a column of strings; raise SchemaError for any other string."""
+    levels, codes = Levels.of_text(raw.texts.pop(i))
+    seconds = _seconds(levels, date_format)
+    if seconds is None:
+        bad = next(text for text in levels.texts() if _ticks(text, date_format) is None)
+        raise SchemaError(
+            f"The column {raw.label(i)} of X holds {bad.decode('utf-8', 'replace')!r}, which is no "
+            f"date of the format {date_format!r}. Correct it, or pass another date_format to fit; "
+            "missing values are None or empty."
+        )
+    column = core.Columns(int(raw.columns.n_rows))
+    column.add(np.append(seconds, np.nan)[codes])
+    raw.columns.put(i, column)
+    raw.units[i] = "datetime"
+
+
+def _seconds(levels: Levels, date_format: str) -> NDArray[np.float64] | None:
+    """Return the seconds of each level; None unless all are dates of the format, or blank."""
+    ticks = np.empty(len(levels), np.int64)
+    for code, text in enumerate(levels.texts()):
+        tick = _ticks(text, date_format)
+        if tick is None:
+            return None
+        ticks[code] = tick
+    column = core.Columns(len(ticks))
+    column.add_times(ticks, 1, 10**6)
+    seconds: NDArray[np.float64] = column.read(0)
+    return seconds
+
+
+def _ticks(text: bytes, date_format: str) -> int | None:
+    """Return the microseconds of a date since 1970, `_MISSING` for a blank; None: no such date."""
+    try:
+        shown = text.decode("ascii" if date_format in FAMILIES else "utf-8").strip()
+        if not shown:
+            return _MISSING
+        if date_format not in FAMILIES:
+            moment = datetime.datetime.strptime(shown, date_format)
+            if moment.tzinfo is not None:
+                moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+            return (moment - _EPOCH) // _MICROSECOND
+        parts = _parts(text, _YEAR_FIRST if date_format == "iso" else _YEAR_LAST)
+        return None if parts is None else _ticks_of_parts(parts, date_format)
+    except (OverflowError, ValueError):  # a month of 13, bytes that are not text
+        return None
+
+
+def _parts(text: bytes, pattern: re.Pattern[str]) -> tuple[str | None, ...] | None:
+    match = pattern.fullmatch(text.decode("utf-8", "replace").strip())
+    return None if match is None else match.groups()
+
+
+def _ticks_of_parts(parts: tuple[str | None, ...], date_format: str) -> int:
+    """Return the microseconds of a date in one of `FAMILIES`; ValueError for impossible ones."""
+    first, _, second, third, *time = parts
+    year, month, day = first, second, third
+    if date_format != "iso":
+        year, day, month = third, first, second
+        if date_format == "monthfirst":
+            day, month = month, day
+    hours, minutes, seconds, fraction, half, zone = time
+    hour = int(hours or 0)
+    if half is not None:
+        if not 1 <= hour <= _NOON:
+            raise ValueError(f"hour {hour} before or after noon")
+        hour = hour % _NOON + (_NOON if half in "Pp" else 0)
+    moment = datetime.datetime(
+        int(year or 0), int(month or 0), int(day or 0), hour, int(minutes or 0), int(seconds or 0)
+    )
+    ticks = (moment - _EPOCH) // _MICROSECOND + int((fraction or "0").ljust(6, "0")[:6])
+    if zone is not None and zone[0] in "+-":
+        offset = 60 * int(zone[1:3]) + int(zone[-2:])
+        ticks -= (offset if zone[0] == "+" else -offset) * 60 * 10**6
+    return ticks
+
+
+_FLOAT32 = np.finfo(np.float32)
+_TABLE_DIMENSIONS = 2
+_FEWEST_ROWS = 2  # fewer are always constant
+
+# Shares of distinct values from which strings look like keys, and sentences like free text.
+_KEY_SHARE = 0.9
+_TEXT_SHARE = 0.5
+_FEWEST_SPACES = 4  # per string of free text
+_READ_LEVELS = 1000  # levels read to see whether all are numbers
+
+
+def text_kind(levels: Levels, n_present: int) -> str:
+    """Return the kind of a column of strings that no one has named a category.
+
+    Parameters
+    ----------
+    levels : Levels
+        Distinct strings.
+    n_present : int
+        Number of values that are not missing.
+
+    Returns
+    -------
+    str
+        "unique": more values than `MAX_SET_LEVELS`, each once; "text": sentences, mostly distinct;
+        "key": nearly all distinct; "numbers": all strings are numbers; "" for any other category.
+    """
+    n_levels = len(levels)
+    if n_levels > MAX_SET_LEVELS:
+        if n_levels == n_present:
+            return "unique"
+        n_spaces = np.count_nonzero(levels.values == ord(" "))
+        if n_levels > _TEXT_SHARE * n_present and n_spaces >= _FEWEST_SPACES * n_levels:
+            return "text"
+        if n_levels > _KEY_SHARE * n_present:
+            return "key"
+    shown = range(min(n_levels, _READ_LEVELS))
+    return "numbers" if shown and all(_is_number(str(levels.label(i))) for i in shown) else ""
+
+
+@dataclass(frozen=True)
+class ColumnNotes:
+    """Columns of a table to fit on whose use may surprise, for one warning.
+
+    Attributes
+    ----------
+    names : tuple of str, or None
+    categories : collection of int
+        Columns in `categorical_features`.
+    texts : dict of str to dict of int to str
+        For each kind of `text_kind` its columns, each with its counts or an example.
+    n_present : dict of int to int
+        Number of values of each of these columns that are not missing.
+    inexact : list of int
+        Columns with values beyond the precision of float64.
+    ambiguous_dates : dict of int to str
+        Columns of strings that are dates, day first or month first, each with an example.
+    unused_format : list of str
+        The format of dates, if no column has it.
+    """
+
+    names: tuple[str, ...] | None
+    categories: Collection[int] = ()
+    texts: dict[str, dict[int, str]] = field(default_factory=dict)
+    n_present: dict[int, int] = field(default_factory=dict)
+    inexact: list[int] = field(default_factory=list)
+    ambiguous_dates: dict[int, str] = field(default_factory=dict)
+    unused_format: list[str] = field(default_factory=list)
+
+    def dates(self, column: int, levels: Levels, date_format: str | None) -> ReadDates | None:
+        """Return the dates of a column of strings, None for others; note those in doubt."""
+        found = recognised(levels, date_format)
+        if found == AMBIGUOUS:
+            self.ambiguous_dates[column] = next(
+                label for code in range(len(levels)) if (label := str(levels.label(code))).strip()
+            )
+        return found if isinstance(found, ReadDates) else None
+
+    def check_date_format(self, date_format: str | None, formats: Mapping[int, str]) -> None:
+        """Note a format that no column has."""
+        if date_format not in (None, "auto", *formats.values()):
+            self.unused_format.append(str(date_format))
+
+    def add(self, column: int, levels: Levels, n_present: int) -> str:
+        """Note a column of strings that `categorical_features` does not name; return its kind."""
+        kind = text_kind(levels, n_present)
+        shown = f"{n_present:,} strings, {len(levels):,} distinct"
+        if kind == "numbers":
+            shown = f"such as {str(levels.label(0))!r}"
+        if kind:
+            self.texts.setdefault(kind, {})[column] = shown
+            self.n_present[column] = n_present
+        return kind
+
+    def warn(self) -> None:
+        """Warn once of all noted columns."""
+        lines = self.lines()
+        if lines:
+            warn_first("\n".join(lines))
+
+    def lines(self) -> list[str]:
+        """Return the text of the warning: a line for each kind, and the lists to paste."""
+        lines = []
+        for kind, text in _NOTES.items():
+            columns = self.texts.get(kind, {})
+            if columns:
+                shown = (f"{self._label(i)!r} ({counts})" for i, counts in columns.items())
+                lines.append(text.format(listing(shown)))
+        if self.texts:
+            lines.append(self._advice())
+        if self.ambiguous_dates:
+            shown = (
+                f"{self._label(i)!r} (such as {one!r})" for i, one in self.ambiguous_dates.items()
+            )
+            lines.append(_AMBIGUOUS_DATES.format(listing(shown)))
+        if self.unused_format:
+            lines.append(_UNUSED_FORMAT.format(*map(repr, self.unused_format)))
+        if self.inexact:
+            lines.append(_INEXACT.format(listing(repr(self._label(i)) for i in self.inexact)))
+        return lines
+
+    def _advice(self) -> str:
+        """Return the lists to paste."""
+        noted = {i for columns in self.texts.values() for i in columns}
+        useless = sorted(noted - self.texts.get("numbers", {}).keys())
+        drop = f"Drop {[self._label(i) for i in useless]}, or have" if useless else "Have"
+        kept = [self._label(i) for i in sorted({*self.categories, *noted})]
+        return f"{drop} categories without this warning: categorical_features={kept}."
+
+    def _label(self, column: int) -> str | int:
+        return column if self.names is None else self.names[column]
+
+
+_NOTES = {
+    "unique": "Keys or free text in X: {}. No string occurs twice, so these columns are ignored.",
+    "key": "Keys in X: {}. Few strings occur twice; they become categories by target encoding.",
+    "text": "Free text in X: {}. Whole texts become categories by target encoding; extract numbers "
+    "from them to use their words.",
+    "numbers": "Numbers as strings in X: {}. Strings are categories, whose levels have no order; "
+    "convert them to numbers if their order matters.",
+}
+_AMBIGUOUS_DATES = (
+    "Dates in X that may be day first or month first: {}. They remain strings: pass "
+    'date_format="dayfirst" or date_format="monthfirst", or date_format=None for categories.'
+)
+_UNUSED_FORMAT = (
+    "date_format={} is the format of no column of strings of X: no strings are read as dates."
+)
+_INEXACT = (
+    "X has integers of 2**53 or beyond, or times finer than some 0.2 microseconds, in the columns "
+    "{}. Values are compared as float64, which cannot tell such neighbours apart: subtract an "
+    "offset, or split the digits over two columns."
+)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def warn_constant_columns(
+    table: Table, rows: NDArray[np.uint32] | None, edges: Sequence[NDArray[np.float64]]
+) -> None:
+    """Warn where no column can be split: all are constant, or have no values.
+
+    Parameters
+    ----------
+    table : Table
+    rows : uint32 array, or None for all
+        Training rows.
+    edges : sequence of float64 arrays
+        Bin edges of each column.
+    """
+    n_rows = table.n_rows if rows is None else len(rows)
+    if n_rows < _FEWEST_ROWS or any(map(len, edges)):
+        return
+    kinds = set()
+    for feature in range(table.schema.n_features):
+        column = table.columns.read(feature)
+        missing = np.isnan(column if rows is None else column[rows])
+        if missing.any() and not missing.all():
+            return  # a split can separate the missing values
+        kinds.add(bool(missing.all()))
+    if not kinds:
+        return
+    found = "all values of X are missing" if kinds == {True} else "all columns of X are constant"
+    warn_caller(
+        f"{found} in the {n_rows} training rows, so there is nothing to split on, and the model "
+        "predicts a constant. Check how X was read, and the parameter `missing`."
+    )
+
+
+def check_pairing(X: Any, y: Any, **values: Any) -> None:
+    """Check that y and other values of the rows are in the order of X, where pandas tells it.
+
+    Warn where y is a column of X too, or has the index of X in another order: it may have been
+    shuffled on purpose. Raise ValueError where other values, by their names, are in another order.
+    """
+    if not hasattr(X, "iloc") or X.ndim != _TABLE_DIMENSIONS:
+        return
+    if hasattr(y, "iloc") and y.ndim == 1:
+        if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):
+            by_name = f", or pass y={y.name!r}, which takes it out" * isinstance(y.name, str)
+            warn_caller(
+                f"X has the column {y.name!r}, which equals y: the model learns to copy it. Drop "
+                f"it from X{by_name}."
+            )
+        if _is_other_order(X, y):
+            warn_caller(
+                "X and y have the same index in different orders, but rows are matched by "
+                "position. Pass y.loc[X.index], or arrays where the order is right."
+            )
+    for name, of_rows in values.items():
+        if hasattr(of_rows, "iloc") and _is_other_order(X, of_rows):
+            raise ValueError(
+                f"X and {name} have the same index in different orders, but rows are matched by "
+                f"position. Pass {name}.loc[X.index], or {name}.to_numpy() where the order is "
+                "right."
+            )
+
+
+def _is_other_order(X: Any, values: Any) -> bool:
+    """Whether values have the labels of the rows of X in another order."""
+    given, rows = values.index, X.index
+    if len(given) != len(rows) or given.equals(rows):
+        return False
+    return bool(rows.is_unique and given.is_unique and given.isin(rows).all())
+
+
+def warn_target_scale(name: str, largest: float) -> None:
+    """Warn where a target leaves the range of float32."""
+    if largest > float(_FLOAT32.max):
+        warn_caller(
+            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
+            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
+            f"{name} to a smaller scale."
+        )
+
+
+def warn_weight_scale(
+    weight: NDArray[np.float64] | None, min_child_weight: float, *, grew: bool
+) -> None:
+    """Warn where weights are too small for a booster, to which their scale matters.
+
+    Parameters
+    ----------
+    weight : float64 array of shape (n_rows,), or None
+    min_child_weight : float
+    grew : bool
+        Whether any tree has a split.
+    """
+    if weight is None:
+        return
+    total, largest = float(weight.sum()), float(weight.max())
+    if not grew and total < 2 * min_child_weight:
+        warn_caller(
+            f"no tree has a split: sample_weight adds up to {total:g}, and each leaf needs "
+            f"min_child_weight={min_child_weight:g}. Scale the weights to a mean of 1, or lower "
+            "min_child_weight."
+        )
+    elif largest < float(_FLOAT32.tiny):
+        warn_caller(
+            f"sample_weight is at most {largest:g}, so small that reg_lambda outweighs all rows, "
+            "and that sums lose digits. Scale the weights to a mean of 1."
+        )
+
+
+_FIRST_INEXACT = 2.0**53  # from here on float64 lacks integers
+
+
+def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
+    """Return level codes, -1 for missing, as one column of the core."""
+    narrow = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
+    column = core.Columns(n_rows)
+    column.add(codes.astype(narrow))
+    column.set_missing(-1.0)
+    return column
+
+
+class LearnedColumn(NamedTuple):
+    """Column of strings or levels to fit on: its levels, or the format of its dates."""
+
+    levels: Levels | str
+    column: core.Columns
+
+
+def learn_levels(
+    raw: RawTable, i: int, notes: ColumnNotes, date_format: str | None
+) -> LearnedColumn:
+    """Return the levels of a category to fit on and its column; dates in strings become times."""
+    n_rows = int(raw.columns.n_rows)
+    if i in raw.orders and i not in notes.categories:
+        levels = ordered_levels(raw.orders[i], raw.label(i))
+        return LearnedColumn(levels, _code_column(n_rows, levels, _codes(raw, i, levels)))
+    if i in raw.texts:
+        return _learn_text(raw, i, notes, date_format)
+    stored = raw.columns.stored(i)
+    if stored is None:
+        levels, codes = number_levels(raw, i, raw.columns.read(i))
+        return LearnedColumn(levels, level_column(n_rows, codes))
+    rows, values, fill = stored
+    numbers = values if len(rows) == n_rows else np.append(values, fill)
+    levels, _ = number_levels(raw, i, numbers)
+    return LearnedColumn(levels, _sparse_levels(n_rows, levels, rows, values, fill))
+
+
+def number_levels(
+    raw: RawTable, i: int, values: NDArray[np.float64]
+) -> tuple[Levels, NDArray[np.int32]]:
+    """Return the levels of a category of numbers, and the code of each value, -1 for missing.
+
+    Raise ValueError for integers that float64 does not tell apart, which would become one level.
+    Levels of categorical types count as integers; columns of floats are what they are.
+    """
+    levels, codes = Levels.of_numbers(values)
+    largest = np.abs(levels.values[np.isfinite(levels.values)]).max(initial=0.0)
+    if largest >= _FIRST_INEXACT and (
+        i in raw.categories or i in raw.inexact or i in raw.columns.inexact_columns()
+    ):
+        raise ValueError(
+            f"The category {raw.label(i)} of X holds integers of 2**53 or beyond, such as "
+            f"{largest:.0f}, where float64 takes neighbours for one level. Convert the column to "
+            "strings."
+        )
+    return levels, codes
+
+
+def _learn_text(
+    raw: RawTable, i: int, notes: ColumnNotes, date_format: str | None
+) -> LearnedColumn:
+    n_rows = int(raw.columns.n_rows)
+    levels, codes = Levels.of_text(raw.texts[i])
+    if not (i in raw.categories or i in notes.categories):
+        dates = notes.dates(i, levels, date_format)
+        if dates is not None:
+            column = core.Columns(n_rows)
+            column.add(encoded_values(dates.seconds, codes))
+            return LearnedColumn(dates.format, column)
+        if notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
+            return LearnedColumn(Levels.none(), missing_column(n_rows))
+    return LearnedColumn(levels, level_column(n_rows, codes))
+
+
+def _sparse_levels(
+    n_rows: int,
+    levels: Levels,
+    rows: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    fill: float,
+) -> core.Columns:
+    codes = levels.codes_of_numbers(np.append(values, fill))
+    column = core.Columns(n_rows)
+    column.add_sparse(rows, codes[:-1].copy(), float(codes[-1]))
+    column.set_missing(-1.0)
+    return column
+
+
+def apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
+    """Return the column of a category with the levels of a fit."""
+    n_rows = int(raw.columns.n_rows)
+    stored = None if i in raw.texts else raw.columns.stored(i)
+    if stored is not None and levels.numbers is None:
+        return _sparse_levels(n_rows, levels, *stored)
+    codes = _codes(raw, i, levels)
+    if (codes < 0).all():
+        n_present = _present_count(raw, i)
+        if n_present > 1:  # a single value may well be new
+            warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
+    return _code_column(n_rows, levels, codes)
+
+
+def _codes(raw: RawTable, i: int, levels: Levels) -> NDArray[np.int32]:
+    """Return the level code of each row, -1 for missing and unknown values."""
+    if i in raw.texts:
+        return levels.codes_of_text(raw.texts[i])
+    return levels.codes_of_numbers(raw.columns.read(i))
+
+
+def _present_count(raw: RawTable, i: int) -> int:
+    if i in raw.texts:
+        return int(raw.texts[i].n_present)
+    return int(np.count_nonzero(~np.isnan(raw.columns.read(i))))
+
+
+def _code_column(n_rows: int, levels: Levels, codes: NDArray[np.int32]) -> core.Columns:
+    """Return a category as one column of the core: its level codes, or the numbers of these."""
+    if levels.numbers is None:
+        return level_column(n_rows, codes)
+    column = core.Columns(n_rows)
+    column.add(encoded_values(levels.numbers, codes))
+    return column
+
+
+def ordered_levels(
+    orders: Collection[Order], label: str, values: Collection[object] = ()
+) -> Levels:
+    """Return the levels of an ordered category, whose dictionaries may be several.
+
+    Raises SchemaError where they tell no single order of all levels, `values` among them.
+    """
+    order = merged_order(orders)
+    if order is None or not set(values).issubset(order):
+        more = [tuple(values)] if order is not None else []
+        raise SchemaError(messages.order_message(label, [*orders, *more]))
+    return Levels.ordered(order)

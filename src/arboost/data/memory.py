@@ -1,0 +1,437 @@
+"""Memory limit of a fit -> storage of the rows: batches or codes in memory, codes in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from arboost.backend import core
+
+AUTO = "auto"
+_SHARE = 0.7  # of the memory that the process may use
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_LEAST_HISTOGRAMS = 16 << 20
+_MOST_HISTOGRAMS = 512 << 20  # the default of the core
+_SAMPLED_ROWS = 200_000
+_TREE_BYTES = 12  # of a row: element of 8 bytes, leaf
+_MEMORY_TREE_BYTES = 12  # of a row in memory: another element, and marks of threads
+_FEWEST_ROWS = 64  # of a batch
+_BATCHES = 4  # read ahead, waiting, in work, not yet released; its strings in the core are another
+_ENCODING_BYTES = 40  # of a row, while one category is target-encoded
+_LARGEST_BLOCK = 16 << 20
+_SMALLEST_BLOCK = 1 << 20
+_LARGEST_BATCH = 32 << 20
+
+
+def limit_bytes(memory_limit: object) -> int:
+    """Return a memory limit in bytes; "auto" is a share of the memory that may be used.
+
+    Examples
+    --------
+    >>> limit_bytes("2GB"), limit_bytes("500 MB"), limit_bytes("1GiB")
+    (2000000000, 500000000, 1073741824)
+    """
+    if memory_limit == AUTO:
+        return int(_SHARE * available_bytes())
+    found = None
+    if isinstance(memory_limit, str):
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
+    elif isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
+        return memory_limit
+    with contextlib.suppress(ValueError, KeyError):
+        if found is not None:
+            number, unit, is_binary = found.groups()
+            factor = (_BINARY if is_binary else _UNITS)[unit.upper()]
+            if float(number) * factor >= 1:
+                return int(float(number) * factor)
+    raise ValueError(
+        f"memory_limit={memory_limit!r} is not allowed: it must be a size such as "
+        '"2GB" or "500MB", a number of bytes, or "auto".'
+    )
+
+
+def shown_bytes(size: float) -> str:
+    """Return a size as `limit_bytes` reads it, rounded up.
+
+    Examples
+    --------
+    >>> shown_bytes(1_234_567), shown_bytes(2_100_000_000)
+    ('2MB', '2.1GB')
+    """
+    if size >= 10**9:
+        return f"{-(-size // 10**8) / 10:g}GB"
+    return f"{-(-size // 10**6):g}MB"
+
+
+def available_bytes() -> int:
+    """Return the memory that this process may still use: free memory, cgroup and address space."""
+    found = [_free_memory(), *_cgroup_rest(), *_address_space_rest()]
+    known = [one for one in found if one is not None]
+    return max(0, min(known)) if known else 2 << 30
+
+
+def _free_memory() -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return None
+
+
+def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """Return the memory that the cgroups of this process leave, of version 2 and of version 1."""
+    rest = []
+    pairs = [
+        (root / "memory.max", root / "memory.current"),
+        (root / "memory" / "memory.limit_in_bytes", root / "memory" / "memory.usage_in_bytes"),
+    ]
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+            controllers, path = line.split(":", 2)[1:]
+            own = root / path.lstrip("/")
+            if controllers == "":
+                pairs += [
+                    (one / "memory.max", one / "memory.current") for one in (own, *own.parents)
+                ]
+            elif "memory" in controllers.split(","):
+                own = root / "memory" / path.lstrip("/")
+                pairs.append((own / "memory.limit_in_bytes", own / "memory.usage_in_bytes"))
+    for limit, usage in pairs:
+        with contextlib.suppress(OSError, ValueError):
+            # "max" is no number: no limit. The page cache counts as used, but can be reclaimed.
+            rest.append(int(limit.read_text()) - int(usage.read_text()) + _page_cache(usage.parent))
+    return rest
+
+
+def _page_cache(cgroup: Path) -> int:
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = (cgroup / "memory.stat").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+    return 0
+
+
+def _address_space_rest() -> list[int]:
+    if sys.platform == "win32":
+        return []
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY:
+        return []
+    used = 0
+    with contextlib.suppress(OSError, ValueError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        used = int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return [soft - used]
+
+
+class RowState(NamedTuple):
+    """Bytes of a row in training: for each output (score, gradients), and others than the tree's.
+
+    The defaults are those of gradient boosting.
+    """
+
+    output: int = 16
+    other: int = 0
+
+
+BOOSTING_STATE = RowState()
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes of a fit on so many columns, under a limit.
+
+    Attributes
+    ----------
+    limit : int
+    n_features : int
+    width : int
+        Bytes of a code: 1, or 2 above 255 bins.
+    source_row : int or None
+        Bytes of a row of the source; None: 8 a cell.
+    other_rows : int
+        Rows of other workers, whose target, weights and scores are here, too.
+    cell_bytes : int
+        Bytes of a cell that trees need next to codes in memory.
+    column_bytes : int
+        Bytes of a column that trees need in any case.
+    row_state : RowState
+    reader : int
+        Bytes of the reader of the source, apart from batches.
+    largest_batch : int
+        Bytes of the largest batch so far.
+    levels : int
+        Bytes of the levels of all categories, with their hash tables.
+    n_encoded : int
+        Number of target-encoded categories.
+    """
+
+    limit: int
+    n_features: int
+    width: int = 1
+    source_row: int | None = None
+    other_rows: int = 0
+    cell_bytes: int = 0
+    column_bytes: int = 0
+    row_state: RowState = BOOSTING_STATE
+    reader: int = 0
+    largest_batch: int = 0
+    levels: int = 0
+    n_encoded: int = 0
+
+    def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
+        """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
+        outputs = self.row_state.other + self.row_state.output * n_outputs
+        rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + outputs)
+        return rows + self.n_features * self.column_bytes + self.levels
+
+    def codes(self, n_rows: int) -> int:
+        """Return the bytes of codes in memory."""
+        return 2 * n_rows * (self.n_features * self.width + 4)  # rows are padded to 8 bytes
+
+    def reading(self, n_rows: int, row_bytes: int = 8) -> int:
+        """Return the bytes of the first pass: target and weights, sample, batches, levels."""
+        # Between two batches the sample has up to a quarter more rows.
+        sample = 10 * min(n_rows, _SAMPLED_ROWS) * self.n_features
+        rows = (n_rows + self.other_rows) * row_bytes
+        return rows + sample + self._batches + 5 * self.levels // 2
+
+    def encoding(self, n_rows: int, row_bytes: int = 8, codes: int = 0) -> int:
+        """Return the bytes of the second pass: target, encodings, batches, levels and codes."""
+        of_row = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
+        rows = (n_rows + self.other_rows) * row_bytes + n_rows * of_row
+        return rows + self._batches + 2 * self.levels + codes
+
+    @property
+    def _batches(self) -> int:
+        n_batches = _BATCHES + (self.levels > 0)
+        # PyArrow's allocator keeps up to a third more than the reader holds.
+        return n_batches * max(self.batch, self.largest_batch) + 4 * self.reader // 3
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block of a file of codes, two of which are in memory."""
+        return max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, self.limit // 32))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of such a block, a multiple of 64."""
+        stride = (self.n_features * self.width + 7) // 8 * 8
+        return max(64, self.block // stride // 64 * 64)
+
+    @property
+    def batch(self) -> int:
+        """Bytes of a batch of the source, of which four or five are in memory."""
+        return max(_SMALLEST_BLOCK, min(_LARGEST_BATCH, self.limit // 24))
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows of such a batch."""
+        row_bytes = 8 * self.n_features if self.source_row is None else self.source_row
+        return max(_FEWEST_ROWS, min(1 << 18, self.batch // max(1, row_bytes)))
+
+    def keeps(self, n_bytes: int, n_rows: int) -> bool:
+        """Whether batches of so many bytes fit in memory next to both passes over so many rows."""
+        row_bytes = 8 + 20 * self.n_encoded
+        state = self.state(n_rows, row_bytes=row_bytes)
+        kept = 4 * n_bytes // 3  # with what PyArrow's allocator keeps
+        return kept + self._most_in_memory(state, n_rows, row_bytes) <= self.limit
+
+    def file(self, n_rows: int) -> int:
+        """Return the bytes of a file of codes, an upper bound."""
+        return n_rows * ((self.n_features * self.width + 7) // 8 * 8) + (1 << 20)
+
+    def in_memory(self, state: int, n_rows: int) -> int:
+        """Return the bytes of a fit with its codes in memory."""
+        of_row = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
+        return state + self.codes(n_rows) + n_rows * of_row + _LEAST_HISTOGRAMS
+
+    def stores(self, state: int, n_rows: int, row_bytes: int = 8) -> bool:
+        """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
+        if self._most_in_memory(state, n_rows, row_bytes) <= self.limit:
+            return False
+        self._require(
+            lambda plan: plan._most_in_file(state, n_rows, row_bytes),
+            f"{n_rows:,} rows of {self.n_features} features, which need",
+            f"{state // max(1, n_rows + self.other_rows)} bytes a row for target, scores, "
+            "gradients and trees, and blocks, sample, columns of the reader, levels and histograms",
+        )
+        return True
+
+    def check_passes(self, n_rows: int, n_read: int) -> None:
+        """Raise ValueError where the passes over all rows take more than the limit.
+
+        `n_read` rows have been read, which the levels are from.
+        """
+        batch, levels = max(self.batch, self.largest_batch), self.levels
+        parts = [f"sample, batches of {shown_bytes(batch)}"]
+        parts.append(f"columns of the reader ({shown_bytes(self.reader)})")
+        parts.append(f"{self.n_encoded} categories to encode")
+        parts.append(f"levels of the first {n_read:,} rows ({shown_bytes(levels)})")
+        if n_read < n_rows and levels:
+            whole = replace(self, levels=levels * n_rows // max(1, n_read))
+            parts[-1] += f"; {shown_bytes(whole._passes(n_rows))} if new levels go on as before"
+        self._require(
+            lambda plan: plan._passes(n_rows),
+            f"reading {n_rows:,} rows of {self.n_features} features, which needs at least",
+            ", ".join(parts),
+        )
+
+    def _passes(self, n_rows: int) -> int:
+        """Return the bytes of both passes, without codes."""
+        return max(self.reading(n_rows), self.encoding(n_rows, 8 + 20 * self.n_encoded))
+
+    def _require(self, needs: Callable[[MemoryPlan], int], what: str, parts: str) -> None:
+        """Raise ValueError with the bytes needed where they are more than the limit."""
+        needed = self.limit
+        while needed < (more := needs(replace(self, limit=needed))):
+            needed = more  # blocks and batches grow with the limit, by less
+        if needed > self.limit:
+            raise ValueError(
+                f"memory_limit={shown_bytes(self.limit)!r} is too low for {what} "
+                f"{shown_bytes(needed)}: {parts}. Raise memory_limit, or train on fewer rows or "
+                "columns; keys and free text are columns to drop."
+            )
+
+    def _most_in_memory(self, state: int, n_rows: int, row_bytes: int) -> int:
+        """Return the bytes of the passes and of the fit with codes in memory."""
+        encoding = self.encoding(n_rows, row_bytes, self.codes(n_rows))
+        return max(self.in_memory(state, n_rows), self.reading(n_rows, row_bytes), encoding)
+
+    def _most_in_file(self, state: int, n_rows: int, row_bytes: int) -> int:
+        """Return the bytes of the passes and of the fit with codes in a file."""
+        fit = state + 2 * self.block + _LEAST_HISTOGRAMS
+        encoding = self.encoding(n_rows, row_bytes, 2 * self.block)
+        return max(fit, self.reading(n_rows, row_bytes), encoding)
+
+    def histograms(self, state: int, n_rows: int, *, stored: bool) -> int:
+        """Return the bytes for histograms: those left, or half of them next to codes in a file."""
+        if stored:
+            left = (self.limit - state - 2 * self.block) // 2
+        else:
+            left = self.limit - self.in_memory(state, n_rows) + _LEAST_HISTOGRAMS
+        return max(_LEAST_HISTOGRAMS, min(_MOST_HISTOGRAMS, left))
+
+    def samples(self, state: int, n_rows: int) -> int:
+        """Return the bytes for rows of a sample, copied to memory from codes in a file."""
+        used = state + 2 * self.block + self.histograms(state, n_rows, stored=True)
+        return max(0, self.limit - used)
+
+
+_OTHER = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
+_WINDOW = 8 << 20  # bytes of the rows that are in memory at once
+
+
+class MemorySink:
+    """Codes in memory."""
+
+    rows_only: ClassVar[bool] = False
+
+    def __init__(self, n_rows: int, n_threads: int) -> None:
+        self._parts, self._n_threads = core.CodesParts(n_rows), n_threads
+
+    def append(self, codes: core.Codes) -> None:
+        """Add the codes of the next rows."""
+        self._parts.append(codes, self._n_threads)
+
+    def finish(self) -> core.Codes:
+        """Return the codes of all rows."""
+        return self._parts.finish()
+
+
+class FileSink:
+    """Codes in a file without a name, in the folder for scratch files.
+
+    Parameters
+    ----------
+    n_rows, window_rows : int
+        Number of all rows, and of those that are in memory at once later.
+    n_bytes : int
+        Size of the file, an upper bound.
+    """
+
+    rows_only: ClassVar[bool] = True
+
+    def __init__(self, n_rows: int, window_rows: int, n_bytes: int) -> None:
+        self._n_rows, self._n_bytes = n_rows, n_bytes
+        self._folder = scratch_folder()
+        with naming_folder(self._folder, n_rows, n_bytes):
+            check_room(self._folder, n_bytes)
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                self._writer = core.CodesWriter(file.fileno(), window_rows)
+
+    def append(self, codes: core.Codes) -> None:
+        """Add the codes of the next rows."""
+        with naming_folder(self._folder, self._n_rows, self._n_bytes):
+            self._writer.append(codes)
+
+    def finish(self) -> core.Codes:
+        """Return the codes of all rows, which stay in the file."""
+        with naming_folder(self._folder, self._n_rows, self._n_bytes):
+            return self._writer.finish()
+
+
+def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | FileSink:
+    """Return a sink in the place of other codes, for so many rows of their features."""
+    if not codes.is_stored or n_rows == 0:
+        return MemorySink(n_rows, n_threads)
+    stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8
+    return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))
+
+
+def check_room(folder: str, n_bytes: int) -> None:
+    """Raise OSError where the disk of a folder has not so much room."""
+    if shutil.disk_usage(folder).free < n_bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def naming_folder(folder: str, n_rows: int, n_bytes: int, other: str = _OTHER) -> Iterator[None]:
+    """Put the folder, the needed bytes and advice into errors of the file system."""
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or errno.EIO
+        message = (
+            f"{os.strerror(number)}: the bins of {n_rows:,} rows need {shown_bytes(n_bytes)} in "
+            f"the folder {folder!r}. Free disk space, {other}"
+        )
+        raise OSError(number, message) from error
+
+
+def scratch_folder() -> str:
+    """Return the folder for scratch files; not one in memory where there is another."""
+    folder = tempfile.gettempdir()
+    if "TMPDIR" not in os.environ and _is_in_memory(folder):
+        others = [one for one in ("/var/tmp", os.getcwd()) if os.access(one, os.W_OK)]
+        return next((one for one in others if not _is_in_memory(one)), folder)
+    return folder
+
+
+def _is_in_memory(folder: str) -> bool:
+    """Whether a folder is on a file system in memory."""
+    if sys.platform != "linux":
+        return False
+    found, real = "", os.path.realpath(folder)
+    kinds = {}
+    with suppress(OSError):
+        for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
+            _, mount, kind = line.split()[:3]
+            kinds[mount] = kind
+            if (real + "/").startswith(mount.rstrip("/") + "/") and len(mount) >= len(found):
+                found = mount
+    return kinds.get(found) in ("tmpfs", "ramfs")

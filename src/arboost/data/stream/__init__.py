@@ -1,1 +1,0 @@
-"""Tables that come in batches -> bins: two passes over a source, in bounded memory."""

@@ -1,1 +1,0 @@
-"""Columns of batches, and of the batches of several workers -> one schema."""

@@ -1,0 +1,324 @@
+"""Collections of Dask: training data as parts in the order of the rows, and lazy predictions.
+
+A part is a delayed value or a future of a table or of a tuple (X, y) or (X, y, weight), or the path
+of a file that a worker reads.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Future
+from numpy.typing import NDArray
+
+from arboost.data.files import DataPath, is_paths
+from arboost.data.messages import no_column_message
+from arboost.distributed.data import require_column_names, resolve_files, try_find_files
+from arboost.distributed.predict import (
+    PackedModel,
+    compute_results,
+    load_packed,
+    pack_model,
+    result_column_names,
+)
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """Parts of a table, and the names of the columns that are no features.
+
+    Attributes
+    ----------
+    parts : list
+    target, weight : str or None
+        Columns of the tables; None where parts are tuples.
+    """
+
+    parts: list[Any]
+    target: Hashable | None
+    weight: Hashable | None
+
+
+def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
+    """Return the parts of a table, its target and its weights.
+
+    Raises
+    ------
+    TypeError
+        The data are no collection of Dask, no list of its values, and no paths.
+    ValueError
+        A column does not exist, or collections have different partitions.
+    """
+    if is_paths(data):
+        require_column_names("paths", target=target, weight=weight)
+        return TableInput(_files(client, data), target, weight)
+    if is_frame(data):
+        return _frame_input(data, target, weight)
+    if is_array(data):
+        columns = _aligned_columns(data, target=target, weight=weight)
+        return TableInput(_joined_parts([_blocks(one) for one in (data, *columns)]), None, None)
+    if _is_list_of_parts(data):
+        if _are_names(target, weight):
+            return TableInput(list(data), target, weight)
+        columns = _aligned_columns(data, target=target, weight=weight)
+        return TableInput(_joined_parts([list(one) for one in (data, *columns)]), None, None)
+    raise TypeError(
+        f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask, a list of its "
+        "delayed values or futures, or paths of files. A table in memory becomes a DataFrame of "
+        "Dask by dask.dataframe.from_pandas, or is trained on without a cluster by fit of the "
+        "estimator."
+    )
+
+
+def is_frame(data: object) -> bool:
+    """Whether data is a DataFrame of Dask."""
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(data, module.DataFrame)
+
+
+def is_array(data: object) -> bool:
+    """Whether data is an array of Dask."""
+    module = sys.modules.get("dask.array")
+    return module is not None and isinstance(data, module.Array)
+
+
+def _is_series(data: object) -> bool:
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(data, module.Series)
+
+
+def _is_list_of_parts(data: object) -> bool:
+    return (
+        isinstance(data, list | tuple)
+        and bool(data)
+        and all(isinstance(one, Delayed | Future) for one in data)
+    )
+
+
+def _are_names(*columns: object) -> bool:
+    return all(one is None or isinstance(one, str) for one in columns)
+
+
+def _frame_input(data: Any, target: Any, weight: Any) -> TableInput:
+    for argument, column in (("target", target), ("weight", weight)):
+        if _is_name(column) and column not in data.columns:
+            raise ValueError(no_column_message(column, data.columns, argument))
+    if target is None:
+        raise TypeError(
+            "target=None, but a DataFrame of Dask needs one. Pass the name of the column to "
+            "predict, or a Series or array of Dask with the same partitions."
+        )
+    if all(column is None or _is_name(column) for column in (target, weight)):
+        return TableInput(data.to_delayed(), target, weight)
+    names = [column for column in (target, weight) if column is not None and _is_name(column)]
+    columns = _aligned_columns(
+        data,
+        target=data[target] if _is_name(target) else target,
+        weight=data[weight] if weight is not None and _is_name(weight) else weight,
+    )
+    features = data.drop(columns=names) if names else data
+    if all(_is_series(column) or is_frame(column) for column in columns):
+        # One expression, so that Dask reads what X and y share only once.
+        from dask.dataframe import map_partitions
+
+        pairs = map_partitions(
+            _as_tuple,
+            features,
+            *columns,
+            align_dataframes=False,
+            enforce_metadata=False,
+            meta=features._meta,
+        )
+        return TableInput(pairs.to_delayed(), None, None)
+    return TableInput(_joined_parts([_blocks(one) for one in (features, *columns)]), None, None)
+
+
+def _is_name(column: object) -> bool:
+    return isinstance(column, str | int)
+
+
+def _aligned_columns(data: Any, **columns: Any) -> list[Any]:
+    """Return the target and the weights that are there, each with the partitions of the data."""
+    if columns["target"] is None:
+        if columns["weight"] is not None:
+            raise TypeError("weight is given, but no target. Pass both.")
+        if is_array(data):
+            raise TypeError("target=None, but an array of Dask needs one. Pass an array of Dask.")
+        return []
+    given = {name: column for name, column in columns.items() if column is not None}
+    n_parts = _n_parts(data)
+    for name, column in given.items():
+        if not (
+            _is_series(column) or is_frame(column) or is_array(column) or _is_list_of_parts(column)
+        ):
+            raise TypeError(
+                f"{name} is a {type(column).__name__}, but must be of the same kind as the data: a "
+                "Series or array of Dask, or a list of its delayed values or futures; or the name "
+                "of a column of a table."
+            )
+        if _n_parts(column) != n_parts:
+            raise ValueError(
+                f"data has {n_parts} partitions, but {name} has {_n_parts(column)}. Both must have "
+                "the same rows in each partition: derive both from one collection, or use "
+                "repartition or rechunk."
+            )
+        if (
+            is_array(data)
+            and is_array(column)
+            and _lengths_differ(data.chunks[0], column.chunks[0])
+        ):
+            raise ValueError(
+                f"data has chunks of {data.chunks[0]} rows, but {name} of {column.chunks[0]}. Both "
+                f"must have the same rows in each chunk: use {name}.rechunk."
+            )
+    return list(given.values())
+
+
+def _n_parts(data: Any) -> int:
+    if is_array(data):
+        return len(data.chunks[0])
+    return len(data) if isinstance(data, list | tuple) else int(data.npartitions)
+
+
+def _lengths_differ(rows: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether known lengths of chunks differ."""
+    return any(
+        a != b and not (math.isnan(a) or math.isnan(b)) for a, b in zip(rows, others, strict=True)
+    )
+
+
+def _blocks(data: Any) -> list[Any]:
+    """Return delayed values of the rows of a collection, all columns of a row in one of them."""
+    if isinstance(data, list | tuple) or not is_array(data):
+        return list(data) if isinstance(data, list | tuple) else list(data.to_delayed())
+    blocks = data.to_delayed()
+    if blocks.ndim == 1:
+        return list(blocks)
+    blocks = blocks.reshape(len(blocks), -1)
+    if blocks.shape[1] == 1:
+        return list(blocks[:, 0])
+    beside = dask.delayed(_stacked_blocks, pure=True)
+    return [beside(list(row)) for row in blocks]
+
+
+def _joined_parts(columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return delayed tuples of parts; the parts themselves where there is nothing to join."""
+    if len(columns) == 1:
+        return list(columns[0])
+    join = dask.delayed(_as_tuple, pure=True)
+    return [join(*parts) for parts in zip(*columns, strict=True)]
+
+
+def _as_tuple(*parts: Any) -> tuple[Any, ...]:
+    return parts
+
+
+def _stacked_blocks(blocks: Sequence[Any]) -> Any:
+    """Return blocks of columns as one block, dense or sparse."""
+    import numpy as np
+
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.hstack(blocks)
+    from scipy import sparse
+
+    return sparse.hstack(blocks, format="csr")
+
+
+def _files(client: Any, data: Any) -> list[str]:
+    def ask_worker(given: list[Any]) -> list[DataPath] | Exception:
+        workers = list(client.nthreads())[:1]
+        answers = client.run(try_find_files, given, workers=workers) if workers else {}
+        return next(iter(answers.values()), None) or try_find_files(given)
+
+    return resolve_files(data, ask_worker, "Pass the DataFrame of dask.dataframe.read_parquet.")
+
+
+_COLUMN_NAMES = {"predict": "prediction"}
+
+
+def lazy_results(model: Any, data: Any, method: str) -> Any:
+    """Return the results of a method on a DataFrame or array of Dask, which computes them later.
+
+    A DataFrame gives a Series or DataFrame with the same partitions and index, an array an array
+    with the same chunks of rows.
+    """
+    packed = pack_model(model)
+    if is_frame(data):
+        return _lazy_frame(packed, data, method)
+    if is_array(data):
+        return _lazy_array(packed, data, method)
+    raise TypeError(
+        f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask. Tables in "
+        f"memory go to {method} of the model itself."
+    )
+
+
+def _lazy_frame(packed: PackedModel, data: Any, method: str) -> Any:
+    from dask.dataframe import map_partitions
+
+    return map_partitions(
+        _frame_results,
+        data,
+        _model_task(packed),
+        method,
+        meta=_frame_results(data._meta, packed, method),
+        enforce_metadata=False,
+        align_dataframes=False,
+    )
+
+
+def _lazy_array(packed: PackedModel, data: Any, method: str) -> Any:
+    from dask.array import map_blocks
+
+    if data.numblocks[1:] != (1,):
+        data = data.rechunk({1: -1})
+    # The results of no rows have the type of all others.
+    few = _results(np.empty((0, data.shape[1])), packed, method)
+    return map_blocks(
+        _results,
+        data,
+        _model_task(packed),
+        method,
+        dtype=few.dtype,
+        drop_axis=list(range(1, data.ndim)),
+        new_axis=list(range(1, few.ndim)),
+        chunks=(data.chunks[0], *((length,) for length in few.shape[1:])),
+        meta=few,
+    )
+
+
+def _model_task(packed: PackedModel) -> Any:
+    """Return the model as one task of the graph."""
+    make = dask.delayed(PackedModel, pure=True, traverse=False)
+    return make(packed.digest, packed.packed, dask_key_name=f"arboost-model-{packed.digest}")
+
+
+def _results(X: Any, packed: PackedModel, method: str) -> NDArray[Any]:
+    advice = "Use dask.dataframe.map_partitions with a function of your own."
+    return compute_results(X, packed, method, advice)
+
+
+def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
+    """Return results as a Series or DataFrame with the index of the rows."""
+    import pandas as pd
+
+    results = _results(part, packed, method)
+    # pandas would otherwise look at the values, of which an empty partition has none.
+    kind = "str" if results.dtype.kind == "U" else results.dtype
+    if results.ndim == 1:
+        name = _COLUMN_NAMES.get(method, method)
+        return pd.Series(results, index=part.index, name=name, dtype=kind)
+    if results.ndim > 2:  # noqa: PLR2004 - rows and columns
+        raise TypeError(
+            f"{method} of several outputs has {results.ndim} dimensions, which a DataFrame has "
+            "not. Pass data.to_dask_array()."
+        )
+    names = result_column_names(load_packed(packed), method, results.shape[1])
+    return pd.DataFrame(results, index=part.index, columns=names, dtype=kind)

@@ -1,0 +1,168 @@
+"""Training data of a cluster: files that workers read, and consecutive parts for each rank.
+
+parts     0 1 2 3 4 5 6 7
+ranks     0 0 0 1 1 2 2 2      balanced by bytes
+ranks     0 0 0 0 2 2 2 2      1 is lost: its neighbours share its parts, no other part moves
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from arboost.data.files import DataPath, find_files, is_path
+
+
+def require_column_names(kind: str, **columns: Any) -> None:
+    """Raise TypeError unless target and weight are names of columns; only the weight may be None.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the data, for messages: "paths".
+    **columns : Any
+        Target and weight.
+    """
+    for name, column in columns.items():
+        if column is not None and not isinstance(column, str):
+            raise TypeError(
+                f"{name} is a {type(column).__name__}, but must be the name of a column where the "
+                f"data are {kind}."
+            )
+    if columns["target"] is None:
+        raise TypeError(f"target=None, but the data are {kind}. Pass the name of its column.")
+
+
+def resolve_files(
+    data: Any, ask_worker: Callable[[list[Any]], list[DataPath] | Exception], instead: str
+) -> list[str]:
+    """Return the files of paths; those that this machine does not see are found by a worker.
+
+    Parameters
+    ----------
+    data : str, path-like or list of them
+    ask_worker : callable
+        Returns the result of `try_find_files` on a worker.
+    instead : str
+        Advice where files are in folders of partition keys, which workers do not read.
+    """
+    given = [data] if is_path(data) else list(data)
+    try:
+        found = find_files(given)
+    except FileNotFoundError:
+        answer = ask_worker(given)
+        if isinstance(answer, Exception):
+            raise answer from None
+        found = answer
+    else:
+        found = [DataPath(os.path.abspath(one.path), os.path.abspath(one.base)) for one in found]
+    for file in found:
+        if "=" in os.path.relpath(os.path.dirname(file.path), file.base or "."):
+            raise ValueError(
+                f"{file.path!r} is in a folder of partition keys, which workers do not read by "
+                f"themselves. {instead}"
+            )
+    return [file.path for file in found]
+
+
+def try_find_files(given: list[Any]) -> list[DataPath] | Exception:
+    """Return the files, or the error: clusters would log a traceback of one that is raised."""
+    try:
+        return find_files(given)
+    except (OSError, ValueError) as error:
+        return error
+
+
+def balanced_ranges(weights: Sequence[float], n_ranks: int) -> list[range]:
+    """Return consecutive parts of about equal weight for each rank.
+
+    Each rank has a part as long as there are enough of them.
+
+    Examples
+    --------
+    >>> balanced([1, 1, 1, 1, 4, 1], 3)
+    [range(0, 3), range(3, 4), range(4, 6)]
+    >>> balanced([1], 2)
+    [range(0, 1), range(1, 1)]
+    """
+    n_parts = len(weights)
+    if n_parts <= n_ranks:
+        return [range(min(rank, n_parts), min(rank + 1, n_parts)) for rank in range(n_ranks)]
+    before = [0.0, *accumulate(weights)]
+    bounds = [0]
+    for rank in range(1, n_ranks):
+        goal = before[-1] * rank / n_ranks
+        # At least one part for this rank, and for each of those that follow.
+        allowed = range(bounds[-1] + 1, n_parts - (n_ranks - rank) + 1)
+        bounds.append(min(allowed, key=lambda bound: abs(before[bound] - goal)))
+    bounds.append(n_parts)
+    return [range(first, last) for first, last in pairwise(bounds)]
+
+
+def workers_near_data(
+    ranges: Sequence[range],
+    weights: Sequence[float],
+    holders: Sequence[Sequence[str]],
+    workers: Sequence[str],
+) -> list[str]:
+    """Return a worker for each range, so that many bytes are there already.
+
+    Parameters
+    ----------
+    ranges : sequence of range
+        Parts of each rank.
+    weights : sequence of float
+        Bytes of each part.
+    holders : sequence of sequence of str
+        Workers that hold each part.
+    workers : sequence of str
+        At least as many workers as ranges.
+    """
+    held: dict[tuple[int, str], float] = {}
+    for rank, parts in enumerate(ranges):
+        for part in parts:
+            for worker in holders[part]:
+                held[rank, worker] = held.get((rank, worker), 0.0) + weights[part]
+    known = set(workers)
+    chosen: dict[int, str] = {}
+    for rank, worker in sorted(held, key=lambda pair: (-held[pair], pair)):
+        if rank not in chosen and worker in known:
+            chosen[rank] = worker
+            known.discard(worker)
+    free = (worker for worker in workers if worker in known)
+    return [chosen[rank] if rank in chosen else next(free) for rank in range(len(ranges))]
+
+
+def ranges_without(
+    lost: Sequence[int],
+    tables: Mapping[str, Sequence[range]],
+    weights: Mapping[str, Sequence[float]],
+) -> dict[str, list[range]]:
+    """Return the parts of the ranks that remain, in their order.
+
+    Parts of lost ranks go to the neighbours on both sides, about half of the weight to each.
+
+    Examples
+    --------
+    >>> ranges = [range(0, 2), range(2, 6), range(6, 7)]
+    >>> without([1], {"train": ranges}, {"train": [1] * 7})
+    {'train': [range(0, 4), range(4, 7)]}
+    >>> without([2, 1], {"train": ranges}, {"train": [1] * 7})
+    {'train': [range(0, 7)]}
+    """
+    return {name: _table_ranges_without(set(lost), tables[name], weights[name]) for name in tables}
+
+
+def _table_ranges_without(
+    lost: set[int], ranges: Sequence[range], weights: Sequence[float]
+) -> list[range]:
+    remaining = [rank for rank in range(len(ranges)) if rank not in lost]
+    bounds = [ranges[0].start]
+    for left, right in pairwise(remaining):
+        hole = range(ranges[left].stop, ranges[right].start)
+        half = balanced_ranges([weights[part] for part in hole], 2)[0]
+        bounds.append(hole.start + len(half))
+    bounds.append(ranges[-1].stop)
+    return [range(first, last) for first, last in pairwise(bounds)]

@@ -1,1 +1,0 @@
-"""A fit in a barrier stage of Spark, and predictions in tasks: one worker is one task."""

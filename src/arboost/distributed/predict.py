@@ -1,0 +1,84 @@
+"""Predictions of a model on workers: its bytes, which each process loads once."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from numpy.typing import NDArray
+
+from arboost.data.files import is_path
+from arboost.models.predictor import Predictor, load
+
+_MAX_CACHED_MODELS = 4  # in a process
+
+
+@dataclass(frozen=True)
+class PackedModel:
+    """Bytes of a model; equal and with the same hash where the digests of the bytes are equal."""
+
+    digest: str
+    packed: bytes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PackedModel) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __dask_tokenize__(self) -> str:
+        return self.digest
+
+
+def pack_model(model: Any) -> PackedModel:
+    """Return the bytes of a fitted estimator, a `Predictor`, or the file of a model."""
+    if is_path(model):
+        model = load(model)
+    packed = pickle.dumps(getattr(model, "model_", model), protocol=5)
+    return PackedModel(hashlib.sha256(packed).hexdigest(), packed)
+
+
+@lru_cache(maxsize=_MAX_CACHED_MODELS)
+def load_packed(model: PackedModel) -> Any:
+    """Return the model; a process loads it once."""
+    return pickle.loads(model.packed)
+
+
+def compute_results(X: Any, packed: PackedModel, method: str, instead: str) -> NDArray[Any]:
+    """Return the results of a method of the model, by one thread.
+
+    Parameters
+    ----------
+    X : table
+    packed : PackedModel
+    method : str
+    instead : str
+        Advice where the results are a list of arrays.
+    """
+    model = load_packed(packed)
+    compute: Callable[..., Any] = getattr(model, method)
+    # A cluster runs as many tasks at the same time as there are threads.
+    results = compute(X, n_jobs=1) if isinstance(model, Predictor) else compute(X)
+    if isinstance(results, list):
+        raise TypeError(
+            f"{method} of several targets is a list of arrays, which is no result on a cluster. "
+            f"{instead}"
+        )
+    array: NDArray[Any] = results
+    return array
+
+
+def result_column_names(model: Any, method: str, n_columns: int) -> list[str]:
+    """Return class labels, feature names, or numbers."""
+    names: Any = None
+    if method == "predict_proba":
+        names = getattr(model, "classes", getattr(model, "classes_", None))
+    elif method == "shap_values":
+        names = getattr(model, "feature_names", getattr(model, "feature_names_in_", None))
+    if names is None or len(names) != n_columns:
+        return [str(i) for i in range(n_columns)]
+    return [str(name) for name in names]

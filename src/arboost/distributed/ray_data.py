@@ -1,0 +1,184 @@
+"""Ray Datasets: training data as blocks in the order of the rows, and lazy predictions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import ray
+from ray.data import Dataset
+
+from arboost.data.files import DataPath, is_paths
+from arboost.data.messages import no_column_message
+from arboost.distributed.data import require_column_names, resolve_files, try_find_files
+from arboost.distributed.predict import (
+    PackedModel,
+    compute_results,
+    load_packed,
+    pack_model,
+    result_column_names,
+)
+from arboost.distributed.ray_worker import TableBlocks
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """Blocks or files of a table, and the names of the columns that are no features.
+
+    Attributes
+    ----------
+    blocks : TableBlocks
+    target : str
+    weight : str or None
+    data : Dataset or None
+        Its owner: blocks live as long as it.
+    """
+
+    blocks: TableBlocks
+    target: str
+    weight: str | None
+    data: Dataset | None = None
+
+
+def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInput:
+    """Return the blocks or files of a table, its target and its weights.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds that a node may take to find files that this machine does not see.
+    data : Dataset, or paths
+    target, weight : Any
+
+    Raises
+    ------
+    TypeError
+        The data are no Ray Dataset and no paths, or the columns are no names.
+    ValueError
+        A column does not exist, or there are no rows.
+    """
+    if is_paths(data):
+        require_column_names("paths", target=target, weight=weight)
+        paths = _files(timeout, data)
+        sizes = [os.path.getsize(path) if os.path.exists(path) else 1 for path in paths]
+        return TableInput(TableBlocks(tuple(paths), tuple(sizes), are_paths=True), target, weight)
+    if not isinstance(data, Dataset):
+        raise TypeError(
+            f"data is a {type(data).__name__}, but must be a Ray Dataset or paths of files. A "
+            "table in memory becomes a Ray Dataset by ray.data.from_pandas or from_arrow, or is "
+            "trained on without a cluster by fit of the estimator."
+        )
+    require_column_names("a Ray Dataset", target=target, weight=weight)
+    return _dataset_input(data, target, weight)
+
+
+def _dataset_input(data: Dataset, target: str, weight: str | None) -> TableInput:
+    with _row_order_preserved(data):
+        computed = data.materialize()
+    columns = computed.columns() or []
+    for argument, column in (("target", target), ("weight", weight)):
+        if column is not None and columns and column not in columns:
+            raise ValueError(no_column_message(column, columns, argument))
+    parts, sizes = [], []
+    for bundle in computed.iter_internal_ref_bundles():
+        for reference, metadata in zip(bundle.block_refs, bundle.metadata, strict=True):
+            # Blocks without rows may be without columns, too.
+            if metadata.num_rows != 0:
+                parts.append(reference)
+                sizes.append(metadata.size_bytes or 1)
+    if not parts:
+        raise ValueError("data is a Ray Dataset without rows, but training needs some.")
+    blocks = TableBlocks(tuple(parts), tuple(sizes), are_paths=False)
+    return TableInput(blocks, target, weight, computed)
+
+
+@contextmanager
+def _row_order_preserved(data: Dataset) -> Iterator[None]:
+    """Have Ray keep the order of the rows, which it does not by default."""
+    options = data.context.execution_options
+    before = options.preserve_order
+    options.preserve_order = True
+    try:
+        yield
+    finally:
+        options.preserve_order = before
+
+
+def _files(timeout: float, data: Any) -> list[str]:
+    def ask_worker(given: list[Any]) -> list[DataPath] | Exception:
+        found: list[DataPath] | Exception = ray.get(
+            ray.remote(try_find_files).remote(given), timeout=timeout
+        )
+        return found
+
+    return resolve_files(data, ask_worker, "Pass the Ray Dataset of ray.data.read_parquet.")
+
+
+_MAX_CACHED_MODELS = 4  # in a process
+_FETCH_LIMIT_S = 300.0  # seconds that Ray may take to bring the model
+_COLUMN_NAMES = {"predict": "prediction", "predict_proba": "probability"}
+
+
+@dataclass(frozen=True)
+class ModelReference:
+    """Reference of a model in the object store; equal where the digests of the bytes are equal."""
+
+    digest: str
+    reference: Any = field(compare=False)
+
+
+@lru_cache(maxsize=_MAX_CACHED_MODELS)
+def _fetch_model(sent: ModelReference) -> PackedModel:
+    """Return the model; a process fetches it once."""
+    packed: PackedModel = ray.get(sent.reference, timeout=_FETCH_LIMIT_S)
+    return packed
+
+
+def with_results(model: Any, data: Any, method: str) -> Dataset:
+    """Return a dataset with the results of a method as further columns; Ray computes them later."""
+    if not isinstance(data, Dataset):
+        raise TypeError(
+            f"data is a {type(data).__name__}, but must be a Ray Dataset. Tables in memory go to "
+            f"{method} of the model itself."
+        )
+    packed = pack_model(model)
+    options = {"sent": ModelReference(packed.digest, ray.put(packed)), "method": method}
+    return data.map_batches(
+        _append_results,
+        batch_size=None,
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        fn_kwargs=options,
+    )
+
+
+def _append_results(table: Any, sent: ModelReference, method: str) -> Any:
+    """Return a table of PyArrow with the results as further columns."""
+    import pyarrow
+
+    packed = _fetch_model(sent)
+    model = load_packed(packed)
+    features = _select_features(model, table)
+    advice = "Use Dataset.map_batches with a function of your own."
+    results = compute_results(features, packed, method, advice)
+    name = _COLUMN_NAMES[method]
+    if results.ndim == 1:
+        return table.append_column(name, pyarrow.array(results))
+    for i, of in enumerate(result_column_names(model, method, results.shape[1])):
+        table = table.append_column(f"{name}_{of}", pyarrow.array(results[:, i]))
+    return table
+
+
+def _select_features(model: Any, table: Any) -> Any:
+    """Return the columns that the model knows; other columns of the data are kept, but not used."""
+    schema = getattr(model, "schema", None)
+    names = getattr(model, "feature_names_in_", None) if schema is None else schema.columns
+    if names is None or not set(names) <= set(table.column_names):
+        return table
+    schema = getattr(getattr(model, "model_", model), "schema", None)
+    start = getattr(schema, "offset", None) or ()  # `predict` says which of them is missing
+    return table.select([*names, *(name for name in start if name in table.column_names)])

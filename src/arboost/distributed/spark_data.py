@@ -1,0 +1,256 @@
+"""Columns of Spark DataFrames: features of a fit, and predictions of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.ml.functions import array_to_vector, vector_to_array
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name of all users of Spark
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from arboost.data.files import is_path
+from arboost.models.predictor import Predictor, load
+
+
+def check_columns(frame: DataFrame, argument: str, names: Sequence[object]) -> None:
+    """Raise ValueError unless all names are columns."""
+    for name in names:
+        if name not in frame.columns:
+            raise ValueError(
+                f"{argument}={name!r} is no column of the DataFrame. Its columns are: "
+                f"{', '.join(frame.columns)}."
+            )
+
+
+def is_vector(frame: DataFrame, name: object) -> bool:
+    """Whether a column has vectors of pyspark.ml."""
+    return name in frame.columns and isinstance(frame.schema[str(name)].dataType, VectorUDT)
+
+
+def quoted_column(name: str) -> Column:
+    """Return a column by its name, which may have dots."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def training_columns(
+    frame: DataFrame, features: str | Sequence[str] | None, others: Sequence[str]
+) -> DataFrame:
+    """Return the features, and other columns after them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    features : str, sequence of str or None
+        Plain columns, or one column of vectors, whose elements become columns; None takes all but
+        the others.
+    others : sequence of str
+    """
+    check_columns(frame, "labelCol or weightCol", others)
+    if features is None:
+        features = [name for name in frame.columns if name not in others]
+    named = [features] if isinstance(features, str) else list(features)
+    check_columns(frame, "featuresCol", named)
+    if not isinstance(features, str) or not is_vector(frame, features):
+        return frame.select(*map(quoted_column, (*named, *others)))
+    values = vector_to_array(quoted_column(features))
+    elements = [
+        values[i].alias(name) for i, name in enumerate(_element_names(frame, features, others))
+    ]
+    return frame.select(*elements, *map(quoted_column, others))
+
+
+def _element_names(frame: DataFrame, vectors: str, others: Sequence[str]) -> list[str]:
+    """Return the names that VectorAssembler has noted, or else numbered ones."""
+    noted = frame.schema[vectors].metadata.get("ml_attr", {})
+    known = [one for group in noted.get("attrs", {}).values() for one in group]
+    names = {one["idx"]: one["name"] for one in known if "name" in one}
+    length = noted.get("num_attrs", len(names)) or _length(frame, vectors)
+    if len(set(names.values()) - set(others)) == length:
+        return [names[i] for i in range(length)]
+    return [f"{vectors}_{i}" for i in range(length)]
+
+
+def _length(frame: DataFrame, vectors: str) -> int:
+    """Return the length of the first vector."""
+    row = frame.select(quoted_column(vectors)).dropna().first()
+    if row is None:
+        raise ValueError(f"featuresCol={vectors!r} has no vectors, so there is nothing to learn.")
+    return len(row[0])
+
+
+_VECTOR_COLUMN = "__arboost_vectors"  # column for the time of a prediction
+_TYPES = {
+    "b": (BooleanType(), pa.bool_()),
+    "f": (DoubleType(), pa.float64()),
+    "i": (LongType(), pa.int64()),
+    "u": (LongType(), pa.int64()),
+    "O": (StringType(), pa.string()),
+    "U": (StringType(), pa.string()),
+}
+
+
+def predictor_of(model: Any) -> Any:
+    """Return the predictor of a fitted estimator, of a file, or the predictor itself."""
+    found = load(model) if is_path(model) else getattr(model, "model_", model)
+    if not hasattr(found, "schema"):
+        raise TypeError(
+            f"model is a {type(model).__name__}, but must be a fitted estimator of arboost, a "
+            "Predictor, or the path of a model file."
+        )
+    return found
+
+
+def with_predictions(
+    model: Any, frame: DataFrame, features: object, prediction: str, probability: str
+) -> DataFrame:
+    """Return the DataFrame with columns for predictions and class probabilities.
+
+    Parameters
+    ----------
+    model : Predictor or EnsemblePredictor
+    frame : DataFrame
+    features : object
+        Name of a column of vectors; otherwise the columns have the names of the fit.
+    prediction, probability : str
+        Names of the new columns; "" for none.
+    """
+    if isinstance(model.classes, tuple):
+        raise TypeError("The model has several targets with classes, which Spark has no type for.")
+    if model.classes is None:
+        probability = ""
+    types = {prediction: _prediction_type(model), probability: ArrayType(DoubleType())}
+    new = [StructField(name, kind) for name, kind in types.items() if name]
+    for field in new:
+        if field.name in frame.columns:
+            raise ValueError(
+                f"The DataFrame has a column {field.name!r} already. Rename or drop it."
+            )
+    task = _PredictionTask(
+        model=frame.sparkSession.sparkContext.broadcast(model),
+        names=_feature_names(model, frame, features),
+        offset=_offset_names(model, frame),
+        prediction=prediction,
+        probability=probability,
+    )
+    given = frame
+    if task.names is None:
+        given = frame.withColumn(_VECTOR_COLUMN, vector_to_array(quoted_column(str(features))))
+    result = given.mapInArrow(task.run, StructType([*frame.schema.fields, *new]))
+    if probability:
+        result = result.withColumn(probability, array_to_vector(quoted_column(probability)))
+    return result
+
+
+@dataclass(frozen=True)
+class _PredictionTask:
+    """The function of all tasks: batches -> batches with predictions.
+
+    Attributes
+    ----------
+    model : pyspark.Broadcast
+    names : tuple of str or None
+        Columns of the features; None for vectors.
+    offset : tuple of str
+        Columns of the offset.
+    prediction, probability : str
+    """
+
+    model: Any
+    names: tuple[str, ...] | None
+    offset: tuple[str, ...]
+    prediction: str
+    probability: str
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context: Any = TaskContext.get()
+        for batch in batches:
+            yield self._with_results(batch, context.cpus())
+
+    def _with_results(self, batch: pa.RecordBatch, n_threads: int) -> pa.RecordBatch:
+        model = self.model.value
+        if self.names is None:
+            X: Any = _vectors_as_table(
+                batch[_VECTOR_COLUMN], model.schema.shown_names[: model.schema.n_columns]
+            )
+            for name in self.offset:
+                X = X.append_column(name, batch[name])
+        else:
+            X = pa.Table.from_batches([batch]).select([*self.names, *self.offset])
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns.pop(_VECTOR_COLUMN, None)
+        if self.prediction:
+            columns[self.prediction] = _as_column(model.predict(X, n_jobs=n_threads))
+        if self.probability:
+            columns[self.probability] = _as_column(model.predict_proba(X, n_jobs=n_threads))
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _feature_names(model: Any, frame: DataFrame, features: object) -> tuple[str, ...] | None:
+    """Return the columns of the features; None for vectors."""
+    if is_vector(frame, features):
+        return None
+    if model.schema.columns is not None:
+        check_columns(frame, "feature", model.schema.columns)
+        return tuple(model.schema.columns)
+    named = [features] if isinstance(features, str) else features
+    return tuple(named if isinstance(named, Sequence) else frame.columns)
+
+
+def _offset_names(model: Any, frame: DataFrame) -> tuple[str, ...]:
+    """Return the columns of the offset."""
+    offset = model.schema.offset
+    if offset == ():
+        raise ValueError(
+            "The model was fitted with an array of offsets, which no column of the DataFrame is "
+            'known to hold. Fit it with the name of a column: offset="start".'
+        )
+    check_columns(frame, "offset", offset or ())
+    return offset or ()
+
+
+def _prediction_type(model: Any) -> DataType:
+    if model.classes is not None:
+        kind = model.classes.dtype.kind
+        if kind not in _TYPES:
+            raise TypeError(f"Spark has no type for class labels of type {model.classes.dtype}.")
+        return _TYPES[kind][0]
+    has_several = isinstance(model, Predictor) and model.n_outputs > 1
+    return ArrayType(DoubleType()) if has_several else DoubleType()
+
+
+def _vectors_as_table(vectors: pa.ListArray, names: Sequence[str]) -> pa.Table:
+    """Return lists of equal length as columns."""
+    if vectors.null_count or len(vectors.flatten()) != len(vectors) * len(names):
+        raise ValueError(
+            f"A vector of the features is missing, or has not the {len(names)} elements of the fit."
+        )
+    values = vectors.flatten().to_numpy(zero_copy_only=False).reshape(len(vectors), len(names))
+    return pa.table({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)})
+
+
+def _as_column(results: NDArray[Any]) -> pa.Array:
+    """Return an array as a column; that of a matrix has lists."""
+    kind = _TYPES[results.dtype.kind][1]
+    if results.ndim == 1:
+        return pa.array(results, kind)
+    n_rows, length = results.shape
+    offsets = np.arange(0, n_rows * length + 1, length, dtype=np.int32)
+    return pa.ListArray.from_arrays(offsets, pa.array(results.ravel(), kind))

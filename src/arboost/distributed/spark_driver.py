@@ -1,0 +1,175 @@
+"""A program as a barrier stage of Spark, with new attempts after losses."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name of all users of Spark
+
+from arboost.distributed.dask_transport import loads
+from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program
+from arboost.distributed.spark_worker import OUTCOMES, BarrierTask, pack_batches
+from arboost.errors import WorkerError
+
+_UNSUPPORTED_CHAIN = "BarrierJobUnsupportedRDDChainException"
+# Losses in the words of Spark; all other failures would come again.
+_LOSS_PATTERN = re.compile(
+    r"WorkerError: (?P<cause>.+)|ExecutorLostFailure.*|Python worker exited.*|FetchFailed.*"
+)
+
+
+def run_stage(
+    frame: DataFrame,
+    program: Program,
+    others: Mapping[str, list[bytes]],
+    *,
+    n_workers: int | None,
+    timeout: float,
+    retries: int,
+) -> Any:
+    """Return the result of a program whose workers are the tasks of a stage.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Training rows.
+    program : Program
+    others : mapping of str to list of bytes
+        Further tables, as `collect_batches` returns them.
+    n_workers : int or None
+    timeout : float
+    retries : int
+
+    Raises
+    ------
+    WorkerError
+        More attempts than `retries` have failed because tasks were lost.
+    """
+    slots, n_partitions = n_slots(frame), frame.rdd.getNumPartitions()
+    if n_workers is not None and n_workers > slots:
+        raise ValueError(
+            f"n_workers={n_workers} is more than the {slots} tasks that Spark runs at the same "
+            "time, as the workers of a fit must. Pass a smaller number, or add executors."
+        )
+    if n_partitions == 0:
+        raise ValueError("frame has no partitions, so there are no rows to train on.")
+    size = min(n_partitions, n_workers or slots)
+    sent = frame.sparkSession.sparkContext.broadcast(dict(others))
+    task = BarrierTask(program, uuid.uuid4().hex, timeout, sent)
+    try:
+        if size == n_partitions:
+            try:
+                return _run_attempts(frame, task, retries)
+            except Py4JJavaError as error:
+                # Such as a union, whose tables have fewer partitions than itself.
+                if _UNSUPPORTED_CHAIN not in str(error):
+                    raise
+        return _run_attempts(regroup(frame, n_partitions, size), task, retries)
+    finally:
+        sent.destroy()
+
+
+def _run_attempts(frame: DataFrame, task: BarrierTask, retries: int) -> Any:
+    # Attempts of one DataFrame share the files of its shuffles.
+    stage = frame.mapInArrow(task.run, OUTCOMES, barrier=True)
+    cause = ""
+    for _ in range(retries + 1):
+        try:
+            outcomes = {row.rank: loads(bytes(row.outcome)) for row in stage.collect()}
+        except (Py4JJavaError, PySparkException) as error:
+            loss = _LOSS_PATTERN.search(str(error))
+            if loss is None:
+                raise
+            cause = loss["cause"] or loss[0]
+            continue
+        end = _attempt_end(outcomes)
+        if isinstance(end, Done):
+            return loads(end.result or b"")
+        cause = end.cause
+    raise WorkerError(
+        f"The fit has failed {retries + 1} times, because tasks were lost: {cause.rstrip('.')}. "
+        "See the logs of the executors."
+    )
+
+
+def _attempt_end(outcomes: Mapping[int, Outcome]) -> Done | Interrupted:
+    """Return the end of an attempt; raise the error of the program, if one task has one."""
+    for rank, outcome in sorted(outcomes.items()):
+        if isinstance(outcome, Failed):
+            outcome.raise_on_client(f"Task {rank}")
+    interrupted = [one for one in outcomes.values() if isinstance(one, Interrupted)]
+    done = outcomes.get(0)
+    if interrupted or not isinstance(done, Done):
+        return interrupted[0] if interrupted else Interrupted("Task 0 has no result.")
+    return done
+
+
+_ROW_COLUMN, _KEY_COLUMN = "__arboost_row", "__arboost_key"  # columns for the time of a shuffle
+_CANDIDATES_PER_WORKER = (
+    40  # numbers per worker: one of 10,000 workers stays without a key once in 1e13 times
+)
+
+
+def check_frame(frame: object, name: str) -> None:
+    """Raise TypeError unless the argument is a DataFrame of a session with a SparkContext."""
+    is_remote = type(frame).__module__.startswith("pyspark.sql.connect")
+    if is_remote or not isinstance(frame, DataFrame):
+        kind = "DataFrame of Spark Connect" if is_remote else type(frame).__name__
+        raise TypeError(
+            f"{name} is a {kind}, but must be a DataFrame of a SparkSession with a SparkContext."
+        )
+
+
+def n_slots(frame: DataFrame) -> int:
+    """Return the number of tasks that run at the same time."""
+    context = frame.sparkSession.sparkContext
+    cores = int(context.getConf().get("spark.task.cpus", "1"))
+    return max(int(context.defaultParallelism) // cores, 1)
+
+
+def regroup(frame: DataFrame, n_partitions: int, n_groups: int) -> DataFrame:
+    """Return the rows in as many partitions as groups, each of consecutive partitions.
+
+    This is a shuffle: a barrier stage must not start with `coalesce`, which also does not keep the
+    order of partitions that are cached or have preferred hosts.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    n_partitions : int
+        Number of partitions of the frame.
+    n_groups : int
+        At most as many.
+    """
+    keys = F.array(*map(F.lit, _partition_keys(frame, n_groups))).cast("array<bigint>")
+    group = F.expr(f"least(spark_partition_id() * {n_groups} div {n_partitions}, {n_groups - 1})")
+    numbered = frame.select(
+        "*",
+        F.monotonically_increasing_id().alias(_ROW_COLUMN),
+        F.element_at(keys, (group + 1).cast("int")).alias(_KEY_COLUMN),
+    )
+    return (
+        numbered.repartition(n_groups, _KEY_COLUMN)
+        .sortWithinPartitions(_ROW_COLUMN)
+        .drop(_ROW_COLUMN, _KEY_COLUMN)
+    )
+
+
+def _partition_keys(frame: DataFrame, n_groups: int) -> list[int]:
+    """Return a number for each group whose hash code leads to its partition."""
+    numbers = frame.sparkSession.range(0, _CANDIDATES_PER_WORKER * n_groups, 1, 1)
+    found = numbers.selectExpr(f"pmod(hash(id), {n_groups})", "id").collect()
+    keys = {int(group): int(number) for group, number in found}
+    return [keys[group] for group in range(n_groups)]
+
+
+def collect_batches(frame: DataFrame) -> list[bytes]:
+    """Return all rows as Arrow streams, in their order."""
+    rows: list[Any] = frame.mapInArrow(pack_batches, "batch binary").collect()
+    return [bytes(row.batch) for row in rows]

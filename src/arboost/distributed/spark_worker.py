@@ -1,0 +1,250 @@
+"""A worker of a fit as a task of a barrier stage of Spark: batches of its partition -> outcome.
+
+A program that fails has an outcome, too, so that Spark does not run it again. A task that has lost
+another one raises WorkerError: then the stage fails, and the driver starts the next attempt.
+Spark's own calls between tasks take about a second each, so they carry the addresses only:
+
+    task 0: listen ──address──▶ allGather ──all addresses──▶ DaskTransport: one connection to each
+    task 1: listen ──address──▶ allGather ──all addresses──▶ ...                       other task
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import dask
+import pyarrow as pa
+from distributed.comm import listen
+from distributed.core import CommClosedError, Status
+from distributed.security import Security
+from distributed.utils import LoopRunner
+
+from arboost.distributed.dask_transport import DaskTransport, Membership, dumps
+from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program
+from arboost.distributed.training import TRAIN
+from arboost.errors import WorkerError
+from arboost.workers import Share, Workers, spread
+
+OUTCOMES = "rank int, outcome binary"  # schema of the results of a stage
+
+
+@dataclass(frozen=True)
+class BarrierTask:
+    """The function of all tasks of a stage.
+
+    Attributes
+    ----------
+    program : Program
+    fit : str
+        Id of the fit.
+    timeout : float
+        Seconds without a message after which another task counts as lost.
+    others : pyspark.Broadcast
+        Further tables by name, each as the lists of bytes that `pack_batches` returns. Each task
+        takes its share of their rows.
+    """
+
+    program: Program
+    fit: str
+    timeout: float
+    others: Any
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the program, and yield its outcome: one row, or none where another task has it."""
+        from pyspark import BarrierTaskContext
+
+        # Spark's batches come once, and a fit reads them more than once.
+        rows = _BatchTable(list(batches))
+        context: Any = BarrierTaskContext.get()
+        rank = context.partitionId()
+        host = context.getTaskInfos()[rank].address.rpartition(":")[0]
+        with TaskEndpoint(host) as endpoint:
+            addresses = tuple(context.allGather(endpoint.address))
+            place = Membership(self.fit, context.stageId(), rank, addresses)
+            transport = endpoint.connect(place, self.timeout)
+            failed: str | None = "its task has ended"
+            try:
+                outcome = self._outcome(rows, transport, context.cpus())
+                failed = _failure_reason(outcome)
+            except WorkerError as error:
+                failed = str(error)
+                raise
+            finally:
+                endpoint.close(transport, failed)
+        if not isinstance(outcome, Done) or rank == 0:
+            yield pa.RecordBatch.from_pydict(
+                {"rank": pa.array([rank], pa.int32()), "outcome": [dumps(outcome)]}
+            )
+
+    def _outcome(self, rows: _BatchTable, transport: DaskTransport, n_threads: int) -> Outcome:
+        workers = Workers(transport)
+        tables = {TRAIN: Share(rows, workers)}
+        for name, batches in self.others.value.items():
+            tables[name] = Share(_task_rows(batches, transport), workers)
+        try:
+            result = self.program(tables, TaskWorkerContext(transport, n_threads))
+            return Done(dumps(result) if transport.rank == 0 else None)
+        except Exception as error:
+            # Errors of any class are for the user, except losses, which another attempt may mend.
+            if not transport.has_raised:
+                return Failed.of(error, dumps)
+            if transport.lost:
+                raise WorkerError(str(error)) from None
+            return Interrupted(str(error))
+
+
+class TaskWorkerContext:
+    """`WorkerContext` of a task, which has no channel to the driver.
+
+    Parameters
+    ----------
+    transport : DaskTransport
+    n_threads : int
+        Cores of the task.
+    """
+
+    def __init__(self, transport: DaskTransport, n_threads: int) -> None:
+        self.rank, self.n_threads = transport.rank, n_threads
+        self.memory: int | None = None
+        self.kept: dict[str, Any] = {}
+        self.parts: Mapping[str, range] = {}
+        self.resumed: object | None = None
+        self._transport = transport
+
+    def show(self, message: object) -> None:
+        """Drop a message: Spark itself shows the progress of its stages."""
+
+    def ask(self, message: object) -> Any:
+        """Raise: nobody can answer."""
+        raise RuntimeError(f"A task of Spark cannot ask the driver: {message!r}")
+
+    def check(self) -> None:
+        """Raise WorkerError if another task is lost."""
+        self._transport.check()
+
+
+class _BatchTable:
+    """Batches as one table, which can be read again."""
+
+    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
+        self._tables = [pa.Table.from_batches(batches)] if batches else []
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        return iter(self._tables)
+
+    def part(self, rank: int, size: int) -> _BatchTable:
+        """Return the rows of one of several workers."""
+        if not self._tables:
+            return self
+        (table,) = self._tables
+        part = spread(table.num_rows, size)[rank]
+        return _BatchTable(table.slice(part.start, len(part)).to_batches())
+
+
+def pack_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield Arrow batches as rows of one binary column "batch", for the driver."""
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.RecordBatch.from_pydict({"batch": [sink.getvalue().to_pybytes()]})
+
+
+def _task_rows(packed: Sequence[bytes], transport: DaskTransport) -> _BatchTable:
+    batches = [batch for one in packed for batch in pa.ipc.open_stream(one)]
+    return _BatchTable(batches).part(transport.rank, transport.size)
+
+
+def _failure_reason(outcome: Outcome) -> str | None:
+    """Return the reason for the other tasks; None for a program that has returned."""
+    if isinstance(outcome, Failed):
+        return outcome.text
+    return outcome.cause if isinstance(outcome, Interrupted) else None
+
+
+class TaskEndpoint:
+    """Listener of one task, with an IO loop in a thread of its own; a context manager.
+
+    TLS and protocol are those of the configuration of Dask in this process.
+
+    Parameters
+    ----------
+    host : str
+        Host of this task as the other tasks reach it.
+
+    Attributes
+    ----------
+    address : str
+        Address that the other tasks connect to.
+    loop : tornado.ioloop.IOLoop
+    status : distributed.Status
+    connection_args : dict
+        Options of connections.
+    """
+
+    def __init__(self, host: str) -> None:
+        security = Security()
+        self.status = Status.running
+        self.connection_args: dict[str, Any] = security.get_connection_args("worker")
+        self._listen_args: dict[str, Any] = security.get_listen_args("worker")
+        self._host = host
+        self._runner = LoopRunner()
+        self._connected: asyncio.Future[tuple[Membership, DaskTransport]]
+
+    def __enter__(self) -> Self:
+        self._runner.start()
+        self.loop = self._runner.loop
+        self._runner.run_sync(self._listen)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.status = Status.closed
+        self._runner.run_sync(self._stop)
+        self._runner.stop()
+
+    def connect(self, place: Membership, timeout: float) -> DaskTransport:
+        """Return the transport, which connects to all other tasks in the background."""
+        transport: DaskTransport = self._runner.run_sync(self._connect, place, timeout)
+        return transport
+
+    def close(self, transport: DaskTransport, failed: str | None) -> None:
+        """Tell the other tasks that this one has ended, or why it failed."""
+        self._runner.run_sync(transport.close, failed)
+
+    async def _listen(self) -> None:
+        self._connected = asyncio.get_running_loop().create_future()
+        scheme = dask.config.get("distributed.comm.default-scheme")
+        self._listener = await listen(f"{scheme}://:0", self._accept, **self._listen_args)
+        port = self._listener.listen_address.rpartition(":")[2]
+        self.address = f"{scheme}://{self._host}:{port}"
+
+    async def _connect(self, place: Membership, timeout: float) -> DaskTransport:
+        transport = DaskTransport(self, place, timeout)
+        transport.start()
+        self._connected.set_result((place, transport))
+        return transport
+
+    async def _accept(self, comm: Any) -> None:
+        """Read the messages of another task; its connection may come before `connect`."""
+        try:
+            hello = await comm.read()
+            place, transport = await asyncio.shield(self._connected)
+        except CommClosedError:
+            return
+        if (hello["fit"], hello["attempt"]) == (place.fit, place.attempt):
+            await transport.read(hello["rank"], comm)
+        else:
+            comm.abort()
+
+    async def _stop(self) -> None:
+        self._connected.cancel()
+        self._listener.stop()

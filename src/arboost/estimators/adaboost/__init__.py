@@ -1,0 +1,1 @@
+"""AdaBoost: learners in sequence, on rows that the earlier learners have weighted."""

@@ -1,0 +1,568 @@
+"""Estimators of scikit-learn's kind as learners of one fit of AdaBoost: clones, or decision trees.
+
+The learners get X as the user gave it: there are no columns and bins of the engine. Decision trees
+of arboost are grown by one grower: each is the tree that a clone of the estimator would grow from
+the same weights, seed and bins. Clones would bin the table anew in every round, by the weights of
+that round; the bins here are those of the first round, as they are for `TreeLearners`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+
+from arboost.backend import core, lazy_property, threads
+from arboost.data.feature_names import split_row_columns
+from arboost.data.schema import Schema
+from arboost.data.target import Task
+from arboost.data.target_encoding import features_to_encode
+from arboost.estimators.adaboost.estimator_model import EstimatorModel, MemberVotes
+from arboost.estimators.adaboost.learners import LearnerStrategy, make_rounds
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners
+from arboost.estimators.adaboost.schemes import ClassScheme, make_scheme
+from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboost.estimators.estimator import column_options
+from arboost.estimators.forest_growth import (
+    ForestSpec,
+    forest_model,
+    read_target,
+    set_tree_attributes,
+    tree_params,
+    with_resolved_bins,
+)
+from arboost.estimators.forest_target import ForestTarget
+from arboost.estimators.member_fits import random_states, set_random_states, weight_name
+from arboost.estimators.member_predictions import member_name
+from arboost.estimators.member_tables import MemberTable, member_table, take_rows, training_table
+from arboost.losses.base import Floats, Target
+from arboost.losses.metrics import Metric
+from arboost.models.prediction import read_table, tree_scores
+from arboost.models.predictor import Predictor
+from arboost.training.fit import FitJob, LoopOptions, find_metrics, train_with_monitor
+from arboost.training.inputs import EngineRows, Rows, table_rows, training_rows
+from arboost.training.loop import FitResult, Rounds, fit_result
+from arboost.training.sets import GivenSet, bin_rows, split_rows
+from arboost.trees.grower import grown_forest, make_grower
+
+EstimatorRows = Rows[MemberTable]
+
+
+class EstimatorStrategy(LearnerStrategy[MemberTable]):
+    """Clones of an estimator as learners.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its clones are fitted, and the estimator itself is not.
+    previous : estimator, optional
+        Fitted AdaBoost estimator whose training is continued.
+    checkpoint : object
+        Refused unless None, before any table is read.
+    """
+
+    def __init__(self, estimator: Any, previous: Any = None, checkpoint: object = None) -> None:
+        self._started = time.monotonic()  # max_time includes the reading of the tables
+        _check_checkpoint(estimator, checkpoint)
+        self._estimator = estimator
+        self._old = None if previous is None else _checked_estimator_model(previous.model_)
+
+    def read(
+        self, kind: str, X: object, y: object, weight: object, groups: object
+    ) -> tuple[EstimatorRows, Task]:
+        """Return the training rows, checked, and their task."""
+        old = self._old
+        X, weight, row_columns = split_row_columns(X, weight, groups)
+        table, y = training_table(X, y, None if old is None else old.schema)
+        if row_columns:
+            table = replace(table, schema=replace(table.schema, row_columns=row_columns))
+        if table.n_rows == 0:  # without a schema, member_table says so itself
+            raise ValueError("X has no rows. Pass at least one row to train on.")
+        rows = table_rows(table, y, weight)
+        return rows, Task.of(kind, rows.y, None if old is None else old.classes)
+
+    def read_validation(self, given: GivenSet, schema: Schema) -> EstimatorRows:
+        """Return the rows of an evaluation set, checked."""
+        return given.rows(lambda X: member_table(X, schema))
+
+    def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
+        """Return the callable that starts a training; raise ValueError for unsuitable ones."""
+        votes = MemberVotes(recipe.scheme, task.classes)
+        check_learner(self._estimator, votes, resample=recipe.resample)
+        return partial(_start_clones, recipe, self._estimator, votes, self._old)
+
+    def run(self, job: FitJob[MemberTable]) -> FitResult:
+        """Train; there are no bins, no search for the number of rounds and no checkpoint."""
+        settings, train = job.settings, self._scored(job.train)
+        evaluations = tuple(map(self._scored, job.validation))
+        if job.splits:
+            train, held_out = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+            evaluations = (*evaluations, held_out)
+        metrics: tuple[Metric, ...] = ()
+        if evaluations:
+            metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
+        rounds = job.start(train, evaluations, n_threads=settings.n_threads, seed=settings.seed)
+        watch = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
+        (fitted,), monitor, _ = train_with_monitor([rounds], watch, metrics)
+        covers = np.full(len(fitted.forest), total_weight(train.target))
+        fitted = replace(fitted, facts={**fitted.facts, "cover": covers})
+        n_before = 0 if self._old is None else self._old.n_rounds
+        return fit_result(fitted, monitor, train, n_before=n_before)
+
+    def model(
+        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+    ) -> EstimatorModel:
+        """Return the fitted model; the members of a continued model come first."""
+        scheme = make_scheme(recorded, task.n_classes)
+        fitted, none = result.fitted, np.empty(0)
+        model = EstimatorModel(
+            members=fitted.forest if fitted.facts else (),  # none for a single class
+            weights=fitted.facts.get("weight", none),
+            covers=fitted.facts.get("cover", none),
+            votes=MemberVotes(scheme, task.classes),
+            schema=schema,
+            link=fitted.link,
+            params=recorded,
+            combine=scheme.combine,
+            provenance=result.provenance,
+        )
+        return model if self._old is None else model.after(self._old)
+
+    def _scored(self, rows: EstimatorRows) -> EstimatorRows:
+        """Return the rows with the scores of the old model; its predictions by member for R2."""
+        old, X = self._old, rows.source.X
+        if old is None:
+            return rows
+        return rows.started(old.predict_raw(X) if old.combine == "sum" else old.columns(X))
+
+
+def _start_clones(
+    recipe: AdaBoostRecipe,
+    estimator: Any,
+    votes: MemberVotes,
+    old: EstimatorModel | None,
+    data: EstimatorRows,
+    evaluations: Sequence[EstimatorRows] = (),
+    *,
+    n_threads: int,
+    seed: int,
+) -> AdaBoostRounds:
+    """Return the rounds of a fit of clones, or of the decision trees that they would be."""
+    learners: Learners | None = decision_tree_learners(
+        estimator,
+        training_input(data),
+        data.target,
+        [training_input(rows) for rows in evaluations],
+        votes,
+        resample=recipe.resample,
+        n_threads=n_threads,
+        seed=seed,
+    )
+    if learners is None:
+        learners = EstimatorLearners(estimator, data, evaluations, votes, seed=seed)
+    return make_rounds(
+        recipe,
+        learners,
+        data,
+        evaluations,
+        first_round=0 if old is None else old.n_rounds,
+        start_weights=None if old is None else old.weights,
+        n_threads=n_threads,
+        seed=seed,
+    )
+
+
+def _checked_estimator_model(model: object) -> EstimatorModel:
+    """Return the model of the continued fit; raise ValueError where it is of engine trees."""
+    if not isinstance(model, EstimatorModel):
+        raise ValueError(
+            "the learners that are kept are trees of the engine, but this fit has an estimator of "
+            "its own, and all learners of a model must be of one kind. Use estimator=None, or "
+            "train anew."
+        )
+    return model
+
+
+def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
+    if checkpoint is not None:
+        raise TypeError(
+            f"checkpoint={checkpoint!r} is not allowed with estimator={member_name(estimator)}: a "
+            "checkpoint holds trees of the engine, and these learners are Python objects. Leave "
+            "out checkpoint; init_model or warm_start continue a fitted estimator."
+        )
+
+
+class EstimatorLearners:
+    """Clones of an estimator, each fitted with the current row weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its clones are fitted, and the estimator itself is not.
+    data : Rows of a MemberTable
+        Training rows.
+    evaluations : sequence of Rows
+    member_votes : MemberVotes
+    seed : int
+        Every parameter of a clone named ``random_state``, nested ones too, is set from this seed
+        and the number of the clone.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        data: Rows[MemberTable],
+        evaluations: Sequence[Rows[MemberTable]],
+        member_votes: MemberVotes,
+        *,
+        seed: int,
+    ) -> None:
+        self.n_rows = len(data.target.y)
+        self._estimator = estimator
+        self._X = training_input(data)
+        self._evaluations = tuple(map(training_input, evaluations))
+        self._member_votes = member_votes
+        self._seed = seed
+        y, classes = data.target.y, member_votes.classes
+        self._y = y if classes is None else classes[y.astype(np.intp)]
+        self._weight_name = weight_name(estimator)
+        # The fit of a learner with penalties depends on the scale of the weights: the first
+        # learner must see exactly the weights that the user gave.
+        weight = data.target.weight
+        self._scale = 1.0 if weight is None else float(weight.mean())
+        self._cover = total_weight(data.target)
+        self._last: Any = None
+        self._kept: list[tuple[Any, float]] = []
+
+    def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
+        """Fit one more clone, on all rows with their weights, or on the drawn rows."""
+        self._last = clone(self._estimator)
+        set_random_states(self._last, self._seed, number)
+        if sample is not None:
+            self._learn_drawn(sample)
+        elif weight is None:
+            self._last.fit(self._X, self._y)
+        else:
+            # A new array: weights change from round to round, and a learner may keep its array.
+            weights = {str(self._weight_name): weight * self._scale}
+            self._last.fit(self._X, self._y, **weights)
+
+    def votes(self, evaluation: int | None = None) -> Floats:
+        """Return the votes of the last clone for the training rows, or for an evaluation set."""
+        X = self._X if evaluation is None else self._evaluations[evaluation]
+        return self._member_votes.of(self._last, X, self._cover)
+
+    def keep(self, factor: float) -> None:
+        """Keep the last clone, its votes multiplied by a factor."""
+        self._kept.append((self._last, factor))
+
+    def drop(self) -> None:
+        """Drop the last clone."""
+        self._last = None
+
+    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
+        """Return the votes of a kept clone, times its factor, for some training rows."""
+        member, factor = self._kept[index]
+        return factor * self._member_votes.of(member, take_rows(self._X, rows), self._cover)
+
+    def fitted(self, n_learners: int) -> tuple[Any, ...]:
+        """Return the first kept clones."""
+        return tuple(member for member, _ in self._kept[:n_learners])
+
+    def state(self) -> NoReturn:
+        """Raise TypeError: a state holds arrays, and estimators are Python objects."""
+        refuse_checkpoint(self._estimator)
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
+        """Raise TypeError: there is no state of estimators."""
+        refuse_checkpoint(self._estimator)
+
+    def digests(self) -> NoReturn:
+        """Raise TypeError: digests are for a state, and estimators have none."""
+        refuse_checkpoint(self._estimator)
+
+    def _learn_drawn(self, sample: core.Sample) -> None:
+        """Fit the last clone on drawn rows, each repeated by its count."""
+        rows, counts = sample.positions().astype(np.intp), sample.weights().astype(np.intp)
+        if len(counts):  # empty where each row was drawn once
+            rows = np.repeat(rows, counts)
+        y = self._y[rows]
+        if self._member_votes.classes is not None and (y == y[0]).all():
+            # Trees learn a constant from rows of one class; many other classifiers refuse them.
+            self._last = DummyClassifier(strategy="most_frequent")
+        self._last.fit(take_rows(self._X, rows), y)
+
+
+def training_input(rows: Rows[MemberTable]) -> Any:
+    """Return X of the rows, as estimators read it."""
+    return rows.source.X if rows.index is None else take_rows(rows.source.X, rows.index)
+
+
+def total_weight(target: Target) -> float:
+    """Return the weight of all training rows, in the units of the user's weights."""
+    n_rows = float(len(target.y))
+    return n_rows if target.weight is None else n_rows * float(target.weight.mean())
+
+
+def refuse_checkpoint(estimator: Any) -> NoReturn:
+    """Raise TypeError: a fit of estimators has no checkpoint."""
+    raise TypeError(
+        f"a fit of {member_name(estimator)} has no checkpoint: its learners are Python objects. "
+        "Leave out checkpoint."
+    )
+
+
+def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) -> None:
+    """Raise ValueError where an estimator lacks class probabilities or weights that a fit needs."""
+    name = member_name(estimator)
+    scheme = member_votes.scheme
+    if member_votes.needs_probabilities and not hasattr(estimator, "predict_proba"):
+        assert isinstance(scheme, ClassScheme)
+        raise ValueError(
+            f'algorithm="{scheme.algorithm}" needs class probabilities, but {name} has no '
+            'predict_proba. Use algorithm="discrete", or a learner with predict_proba.'
+        )
+    if not resample and weight_name(estimator) is None:
+        raise ValueError(
+            f"{name} doesn't support sample_weight: its fit has no such argument, but boosting by "
+            "weights needs it. Use resample=True, which draws rows by their weights instead."
+        )
+
+
+_DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+
+
+def decision_tree_learners(
+    estimator: Any,
+    X: Any,
+    target: Target,
+    evaluations: Sequence[Any],
+    member_votes: MemberVotes,
+    *,
+    resample: bool,
+    n_threads: int,
+    seed: int,
+) -> DecisionTreeLearners | None:
+    """Return learners for a decision tree of arboost; None where clones are needed.
+
+    Clones are for subclasses, drawn rows, class weights and pruning, and for tables whose target
+    encodings depend on the weights.
+    """
+    if type(estimator) not in _DECISION_TREES or resample:
+        return None
+    params = clone(estimator)._checked_params()  # which may draw from a random state
+    if params.get("class_weight") is not None or params["ccp_alpha"] > 0.0:
+        return None
+    classes = member_votes.classes
+    y = target.y if classes is None else classes[target.y.astype(np.intp)]
+    rows = training_rows(X, y, target.weight, None, column_options(params), device=params["device"])
+    of_trees = read_target(estimator._KIND, rows.y, params["criterion"])
+    found = of_trees.tasks[0].classes
+    has_all = classes is None or (found is not None and len(found) == len(classes))
+    if features_to_encode(rows.schema) or not has_all:
+        return None
+    return DecisionTreeLearners(
+        estimator,
+        rows,
+        of_trees,
+        evaluations,
+        member_votes,
+        spec=ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1),
+        n_threads=n_threads,
+        seed=seed,
+    )
+
+
+class DecisionTreeLearners:
+    """Decision trees that are grown on one binned table.
+
+    Parameters
+    ----------
+    estimator : DecisionTreeClassifier or DecisionTreeRegressor
+        Its clones would have grown the same trees.
+    rows : Rows
+        Training rows as the engine reads them.
+    target : ForestTarget
+        Target of these rows.
+    evaluations : sequence of tables
+        As estimators read them.
+    member_votes : MemberVotes
+    spec : ForestSpec
+        Parameters of the estimator.
+    n_threads : int
+    seed : int
+        Source of the random states of the trees, with their numbers.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        rows: EngineRows,
+        target: ForestTarget,
+        evaluations: Sequence[Any],
+        member_votes: MemberVotes,
+        *,
+        spec: ForestSpec,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        self.n_rows = len(rows.y)
+        self._estimator = estimator
+        self._rows = rows
+        self._target = target
+        self._evaluations = tuple(evaluations)
+        self._member_votes = member_votes
+        self._n_threads = n_threads
+        self._seed = seed
+        weight = rows.weight
+        self._scale = 1.0 if weight is None else float(weight.mean())
+        self._cover = self.n_rows * self._scale
+        tree = tree_params(
+            spec.tree,
+            rows.schema,
+            target,
+            total_weight=self._cover,
+            random_cuts=spec.random_cuts,
+        )
+        self._binned = bin_rows(rows, spec.bins, n_threads)
+        self._grower = make_grower(self._binned, tree, target.n_outputs)
+        self._gradients = core.Gradients(self.n_rows, target.n_outputs, by_row=target.n_outputs > 1)
+        self._set_values = None
+        if not target.is_exact and not any(tree.monotone):
+            by_medians = tree.criterion == "absolute_error"
+            self._set_values = self._grower.set_medians if by_medians else self._grower.set_means
+        self._state = 0  # random state of the last tree
+        self._states: list[int] = []  # of the kept trees
+
+    def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
+        """Grow one more tree, on all rows with their weights."""
+        assert weight is not None
+        assert sample is None
+        weight = weight if self._scale == 1.0 else weight * self._scale
+        target = self._target
+        core.apply_loss(target.kernel, target.y, weight, None, self._gradients, self._n_threads)
+        (self._state,) = random_states(self._seed, number, 1)
+        self._grower.grow(
+            self._gradients,
+            0,
+            seed=self._state,
+            tree=0,
+            rate=1.0,
+            n_threads=self._n_threads,
+        )
+        if self._set_values is not None:
+            self._set_values(target.y[:, np.newaxis], weight, None)
+
+    def votes(self, evaluation: int | None = None) -> Floats:
+        """Return the votes of the last tree for the training rows, or for an evaluation set."""
+        if evaluation is not None:
+            last = self._members(self._grower.n_trees - 1, [*self._states, self._state])
+            covers = np.array([self._cover])
+            return next(last.votes(self._evaluations[evaluation], self._member_votes, covers))
+        values = self._grower.last_tree()["value"]
+        units = self._member_votes.of_raw(values + self._target.middle, self._cover)
+        votes = np.zeros((self.n_rows, units.shape[1]))
+        self._grower.set_values(units)
+        self._grower.add_leaves(votes, 0, self._n_threads)
+        self._grower.set_values(values)  # those of the member
+        return votes
+
+    def keep(self, factor: float) -> None:
+        """Keep the last tree; the model multiplies its votes by the factor."""
+        self._states.append(self._state)
+
+    def drop(self) -> None:
+        """Drop the last tree."""
+        self._grower.drop_last()
+
+    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> NoReturn:
+        """Raise AssertionError: out-of-bag scores are for drawn rows, which need clones."""
+        raise AssertionError
+
+    def fitted(self, n_learners: int) -> TreeMembers:
+        """Return the first kept trees."""
+        return self._members(0, self._states[:n_learners])
+
+    def state(self) -> NoReturn:
+        """Raise TypeError: as with clones, there is no checkpoint."""
+        refuse_checkpoint(self._estimator)
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
+        """Raise TypeError: there is no state."""
+        refuse_checkpoint(self._estimator)
+
+    def digests(self) -> NoReturn:
+        """Raise TypeError: digests are for a state, and there is none."""
+        refuse_checkpoint(self._estimator)
+
+    def _members(self, first: int, states: Sequence[int]) -> TreeMembers:
+        """Return the trees from the first one on, with the random states of all."""
+        order = np.arange(first, len(states))
+        forest = grown_forest([self._grower], self._binned, [0], order=order)
+        found = {"max_bins": self._binned.max_bins}
+        forest = replace(forest, value=forest.value + self._target.middle)
+        model = forest_model(forest, self._rows, self._target, found)
+        return TreeMembers(clone(self._estimator), tuple(states[first:]), model)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeMembers(Sequence[Any]):
+    """Fitted decision trees, made of the trees of one forest when somebody asks for them.
+
+    Attributes
+    ----------
+    estimator : DecisionTreeClassifier or DecisionTreeRegressor
+        Unfitted.
+    states : tuple of int
+        The random state of each tree.
+    model : Predictor
+        All trees; never used as one model.
+    """
+
+    estimator: Any
+    states: tuple[int, ...]
+    model: Predictor
+
+    def votes(self, X: Any, member_votes: MemberVotes, covers: Floats) -> Iterator[Floats]:
+        """Yield the votes of each tree before its weight, as `MemberVotes.of` returns them.
+
+        `covers` has the weight of the training rows of each tree.
+        """
+        n_threads = threads(self.estimator.n_jobs)
+        table = read_table(self.model, X)
+        for tree, cover in enumerate(covers):
+            scores = tree_scores(self.model, table, tree, n_threads=n_threads)
+            yield member_votes.of_raw(scores, cover)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice) and index.start is None and index.step is None:
+            n_trees = len(range(len(self))[index])
+            model = self.model.truncated(n_trees)
+            return TreeMembers(self.estimator, self.states[:n_trees], model)
+        return self._all[index]
+
+    @lazy_property
+    def _all(self) -> tuple[Any, ...]:
+        return tuple(self._member(i) for i in range(len(self)))
+
+    def _member(self, index: int) -> Any:
+        member = clone(self.estimator)
+        member.random_state = self.states[index]
+        params = with_resolved_bins(member._checked_params(), self.model.params["max_bins"])
+        own = {"forest": self.model.forest.only(index), "params": member._recorded_params(params)}
+        set_tree_attributes(member, Predictor(**self.model.fields() | own), params["max_features"])
+        return member

@@ -1,0 +1,581 @@
+"""Rounds of AdaBoost: each learner sees the row weights that the earlier learners left.
+
+A round draws or weights the rows, fits a learner, and takes its error on all training rows. A
+learner no better than chance is dropped: with resampling another draw is tried, else the fit ends
+(Zhou 2012, "Ensemble Methods", section 2.2). After a perfect learner no row has an error to learn.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme
+from arboost.losses.base import Floats, Loss, Target
+from arboost.losses.metrics import Metric
+from arboost.training.loop import Fitted, Measured, Scores, validation_results
+from arboost.training.monitor import Results
+
+_PERFECT = "perfect learner"
+_NO_BETTER = "no better than chance"
+
+_OUT_OF_BAG_CELLS = 1 << 22  # numbers in memory at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaBoostRecipe:
+    """Recipe of AdaBoost: its scheme, and the rows of its learners.
+
+    Attributes
+    ----------
+    scheme : ClassScheme or R2Scheme
+    resample : bool
+        Whether learners see rows that are drawn by their weights, instead of the weights.
+    max_restarts : int
+        Further draws in a round after a learner that is no better than chance.
+    oob_score : bool
+        Whether training rows are scored by the learners that did not draw them.
+    """
+
+    scheme: Scheme
+    resample: bool = False
+    max_restarts: int = 0
+    oob_score: bool = False
+
+    @property
+    def loss(self) -> Loss:
+        """Metric of the validation rows where the user names none."""
+        return self.scheme.loss
+
+    @property
+    def n_attempts(self) -> int:
+        """Largest number of learners that a round fits."""
+        return 1 + self.max_restarts if self.resample else 1
+
+
+class ScoredRows(Protocol):
+    """Rows with their target, and the scores of the model whose training is continued."""
+
+    @property
+    def target(self) -> Target:
+        """Target and weights."""
+        ...
+
+    @property
+    def start(self) -> Scores | None:
+        """Scores of the model whose training is continued; None for a new model."""
+        ...
+
+
+class ScoredSet(ScoredRows, Measured, Protocol):
+    """Rows of an evaluation set."""
+
+
+class Learners(Protocol):
+    """The learners of a fit, engine trees or estimators, and the means to fit one more.
+
+    The last learner is provisional: once its error is known it is kept with a factor, or dropped.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of training rows.
+    """
+
+    n_rows: int
+
+    def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
+        """Fit one more learner.
+
+        Parameters
+        ----------
+        weight : float64 array of shape (n_rows,), or None
+            Weights of the training rows, of mean 1.
+        sample : core.Sample or None
+            Rows drawn by their weights instead, with their counts.
+        number : int
+            Number of the learner; random choices depend on it.
+        """
+        ...
+
+    def votes(self, evaluation: int | None = None) -> Floats:
+        """Return the votes of the last learner before its factor, shape (n_rows, n_outputs).
+
+        Votes for the training rows, or for the rows of an evaluation set by its index.
+        """
+        ...
+
+    def keep(self, factor: float) -> None:
+        """Keep the last learner, its votes multiplied by a factor."""
+        ...
+
+    def drop(self) -> None:
+        """Drop the last learner."""
+        ...
+
+    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
+        """Return the votes of a kept learner, times its factor, for some training rows."""
+        ...
+
+    def fitted(self, n_learners: int) -> Any:
+        """Return the first kept learners: a Forest, or a tuple of estimators."""
+        ...
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the learners as arrays for a checkpoint."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the learners of a checkpoint."""
+        ...
+
+    def digests(self) -> dict[str, str]:
+        """Return digests of the data of the fit, by name."""
+        ...
+
+
+class AdaBoostRounds(ABC):
+    """AdaBoost between two rounds: attempts, draws, and the history of the rounds.
+
+    Parameters
+    ----------
+    recipe : AdaBoostRecipe
+    learners : Learners
+    data : ScoredRows
+        Training rows.
+    evaluations : sequence of ScoredSet
+    first_round : int
+        Number of rounds of the model whose training is continued.
+    n_threads, seed : int
+    """
+
+    fact_names: tuple[str, ...]
+    keeps_first = False  # whether the very first learner stays, whatever its error
+
+    def __init__(
+        self,
+        recipe: AdaBoostRecipe,
+        learners: Learners,
+        data: ScoredRows,
+        evaluations: Sequence[ScoredSet] = (),
+        *,
+        first_round: int = 0,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        self.recipe = recipe
+        self.learners = learners
+        self.target = data.target
+        self.evaluations = tuple(evaluations)
+        self.first_round = first_round
+        self.n_threads = n_threads
+        self.seed = seed
+        self.n_rounds = 0
+        self.ended: str | None = None
+        self.facts: dict[str, list[float]] = {name: [] for name in self.fact_names}
+        self.distribution = np.empty(len(data.target.y))
+        self._drawn: list[NDArray[np.uint8]] = []  # of each round, a bit for each row
+
+    @abstractmethod
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of the validation set after the rounds so far."""
+
+    @abstractmethod
+    def _row_weights(self) -> Floats:
+        """Return the distribution of the rows, scaled to a mean of 1."""
+
+    @abstractmethod
+    def _error(self, votes: Floats) -> float:
+        """Return the error of the last learner over the distribution of the rows."""
+
+    @abstractmethod
+    def _keep_learner(self, error: float, votes: Floats) -> None:
+        """Keep the last learner, note its facts, and update the distribution of the rows."""
+
+    @abstractmethod
+    def _oob_scores(self, n_rounds: int) -> Scores:
+        """Return the scores of the training rows by the learners that did not draw them.
+
+        NaN for rows that every learner has drawn.
+        """
+
+    @property
+    def weights(self) -> Floats:
+        """Factor on each round next to its learner's weight: 1."""
+        return np.ones(self.n_rounds)
+
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+        """Return None: weights of the rows need a call for each round."""
+        return None
+
+    def run_rounds(self, limit: int = 1) -> None:
+        """Fit one more learner, whatever the limit, or end where none is better than chance."""
+        n_attempts = self.recipe.n_attempts
+        total = self.first_round + self.n_rounds
+        for attempt in range(n_attempts):
+            sample = self._learn(total * n_attempts + attempt)
+            votes = self.learners.votes()
+            error = self._error(votes)
+            is_last_chance = self.keeps_first and total == 0 and attempt == n_attempts - 1
+            if error < self.recipe.scheme.chance or is_last_chance:
+                self._keep_learner(error, votes)
+                if sample is not None and self.recipe.oob_score:
+                    self._note_drawn(sample)
+                self.n_rounds += 1
+                return
+            self.learners.drop()
+        self.end_as_weak()
+
+    def end_as_weak(self) -> None:
+        """End the fit: no further learner is better than chance."""
+        self.ended = _NO_BETTER
+
+    def fitted(self, weights: Floats) -> Fitted:
+        """Return the learners of the first rounds, with their facts and out-of-bag scores."""
+        n_rounds, scheme = len(weights), self.recipe.scheme
+        facts = {name: np.array(values[:n_rounds]) for name, values in self.facts.items()}
+        scores = self._oob_scores(n_rounds) if self.recipe.oob_score else None
+        return Fitted(
+            self.learners.fitted(n_rounds),
+            np.zeros(scheme.loss.n_outputs),
+            scheme.loss.link,
+            tree_weights=None if scheme.combine == "sum" else facts["weight"],
+            facts=facts,
+            oob_scores=scores,
+            oob_score=None if scores is None else self._oob_score(scores),
+        )
+
+    def digests(self) -> dict[str, str]:
+        """Return digests of the data of the fit, by name."""
+        return self.learners.digests()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that the next round depends on, apart from the data of the fit."""
+        drawn = np.array(self._drawn, np.uint8).reshape(-1, (len(self.target.y) + 7) // 8)
+        facts = np.array([self.facts[name] for name in self.fact_names])
+        own = {"weights": self.weights, "facts": facts, "drawn": drawn}
+        return own | self.learners.state()
+
+    def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
+        """Return a function that returns the state of this round, which is copied now."""
+        known = {name: array.copy() for name, array in self.state().items()}
+        return lambda: known
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Return to a state; the next round is the one that would have followed it."""
+        self.n_rounds = len(state["weights"])
+        if state["facts"].shape != (len(self.fact_names), self.n_rounds):
+            raise ValueError(f"facts of shape {state['facts'].shape}")
+        for name, values in zip(self.fact_names, state["facts"], strict=True):
+            self.facts[name] = values.tolist()
+        self._drawn = list(state["drawn"])
+        self.learners.restore(state)
+        if self.n_rounds and self.facts["error"][-1] <= 0.0:
+            self.ended = _PERFECT
+
+    def _learn(self, number: int) -> core.Sample | None:
+        """Fit a learner; return the rows that were drawn for it."""
+        if not self.recipe.resample:
+            self.learners.learn(self._row_weights(), None, number)
+            return None
+        sample = core.Sample()
+        sample.draw_by_weight(self.distribution, self.seed, number, self.n_threads)
+        self.learners.learn(None, sample, number)
+        return sample
+
+    def _note(self, **facts: float) -> None:
+        """Append the facts of a round; a perfect learner ends the fit."""
+        for name, value in facts.items():
+            self.facts[name].append(value)
+        if facts["error"] <= 0.0:
+            self.ended = _PERFECT
+
+    def _note_drawn(self, sample: core.Sample) -> None:
+        drawn = np.zeros(len(self.target.y), np.bool_)
+        drawn[sample.positions()] = True
+        self._drawn.append(np.packbits(drawn))
+
+    def _drawn_blocks(self, n_rounds: int) -> list[tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
+        """Return blocks of rows, each with a mask (n_rounds, n_rows) of the rounds that drew it."""
+        n_rows = len(self.target.y)
+        size = max(1, _OUT_OF_BAG_CELLS // max(1, n_rounds))
+        size += -size % 8
+        drawn = np.array(self._drawn[:n_rounds], np.uint8).reshape(n_rounds, -1)
+        return [
+            (
+                np.arange(first, min(first + size, n_rows), dtype=np.uint32),
+                np.unpackbits(drawn[:, first // 8 : (first + size) // 8], axis=1)[
+                    :, : n_rows - first
+                ].view(np.bool_),
+            )
+            for first in range(0, n_rows, size)
+        ]
+
+    def _oob_score(self, scores: Scores) -> float:
+        """Return the accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
+        has_score = ~np.isnan(scores[:, 0])
+        if not has_score.any():
+            return np.nan
+        y, weight = self.target.y[has_score], self.target.weight
+        weight = None if weight is None else weight[has_score]
+        return self.recipe.scheme.score(y, scores[has_score], weight, self.n_threads)
+
+
+class ClassRounds(AdaBoostRounds):
+    """AdaBoost for classification between two rounds; the parameters are those of the base."""
+
+    fact_names = ("error", "weight", "normalizer", "loss", "training_error", "vote_range")
+
+    def __init__(
+        self,
+        recipe: AdaBoostRecipe,
+        learners: Learners,
+        data: ScoredRows,
+        evaluations: Sequence[ScoredSet] = (),
+        *,
+        first_round: int = 0,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        super().__init__(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=first_round,
+            n_threads=n_threads,
+            seed=seed,
+        )
+        assert isinstance(recipe.scheme, ClassScheme)
+        self.scheme = recipe.scheme
+        self.scores = self._start(data)
+        self.evaluation_scores = [self._start(rows) for rows in evaluations]
+        self._log_loss, _ = self._update_distribution()
+
+    def run_rounds(self, limit: int = 1) -> None:
+        """Fit one more learner, whatever the limit, or end where none is better than chance.
+
+        Raise ValueError where not even the first learner is.
+        """
+        super().run_rounds()
+        if self.ended is None or self.first_round + self.n_rounds > 0:
+            return
+        raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of the validation set at the scores so far."""
+        return validation_results(self.evaluations, self.evaluation_scores, metrics)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that the next round depends on, apart from the data of the fit."""
+        scores = {f"scores_{i}": one for i, one in enumerate(self._all_scores())}
+        return super().state() | scores
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Return to a state; the next round is the one that would have followed it."""
+        super().restore(state)
+        for i, scores in enumerate(self._all_scores()):
+            scores[:] = state[f"scores_{i}"]
+        self._log_loss, _ = self._update_distribution()
+
+    def _all_scores(self) -> list[Scores]:
+        return [self.scores, *self.evaluation_scores]
+
+    def _start(self, rows: ScoredRows) -> Scores:
+        if rows.start is not None:
+            return rows.start.copy()
+        return np.zeros((len(rows.target.y), self.scheme.loss.n_outputs))
+
+    def _update_distribution(self) -> tuple[float, float]:
+        """Compute the distribution of the rows from their scores; return log loss and error."""
+        y, weight = self.target.y, self.target.weight
+        log_loss, error = core.class_distribution(
+            y, weight, self.scores, self.distribution, self.n_threads
+        )
+        return log_loss, error
+
+    def _row_weights(self) -> Floats:
+        return self.distribution  # its mean is 1
+
+    def _error(self, votes: Floats) -> float:
+        return core.weighted_error(self.target.y, self.distribution, votes, self.n_threads)
+
+    def _keep_learner(self, error: float, votes: Floats) -> None:
+        factor = self.scheme.weight(error)
+        self.scores += factor * votes
+        for i in range(len(self.evaluations)):
+            self.evaluation_scores[i] += factor * self.learners.votes(i)
+        self.learners.keep(factor)
+        before = self._log_loss
+        self._log_loss, training_error = self._update_distribution()
+        self._note(
+            error=error,
+            weight=factor,
+            normalizer=core.exp(self._log_loss - before),
+            loss=core.exp(self._log_loss),
+            training_error=training_error,
+            vote_range=factor * self.scheme.vote_range(votes),
+        )
+
+    def _oob_scores(self, n_rounds: int) -> Scores:
+        scores = np.full_like(self.scores, np.nan)
+        for rows, drawn in self._drawn_blocks(n_rounds):
+            of_block = np.zeros((len(rows), scores.shape[1]))
+            for index in range(n_rounds):
+                out = ~drawn[index]
+                if out.any():
+                    of_block[out] += self.learners.kept_votes(index, rows[out])
+            has_score = ~drawn.all(axis=0)
+            scores[rows[has_score]] = of_block[has_score]
+        return scores
+
+
+def _no_learner_message(recipe: AdaBoostRecipe, n_classes: int) -> str:
+    tried, instead = "the first learner is", "resample=True"
+    if recipe.resample:
+        tried = f"{1 + recipe.max_restarts} first learners, each on another draw of rows, are"
+        instead = "a larger max_restarts"
+    return (
+        f"{tried} worse than random, or no better: wrong on {1 - 1 / n_classes:.0%} of the rows' "
+        "weight or more, so that there is nothing to boost. Use a stronger learner (a larger "
+        f"max_depth), other features, or {instead}."
+    )
+
+
+_ROUNDING = 1e-9  # of the range of y
+
+
+class R2Rounds(AdaBoostRounds):
+    """AdaBoost.R2 between two rounds.
+
+    Parameters
+    ----------
+    start_weights : float64 array of shape (first_round,), or None
+        Learner weights of the model whose training is continued.
+    """
+
+    fact_names = ("error", "weight")
+    keeps_first = True
+
+    def __init__(
+        self,
+        recipe: AdaBoostRecipe,
+        learners: Learners,
+        data: ScoredRows,
+        evaluations: Sequence[ScoredSet] = (),
+        *,
+        start_weights: Floats | None = None,
+        n_threads: int,
+        seed: int,
+    ) -> None:
+        self._start_weights = np.empty(0) if start_weights is None else start_weights
+        super().__init__(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=len(self._start_weights),
+            n_threads=n_threads,
+            seed=seed,
+        )
+        assert isinstance(recipe.scheme, R2Scheme)
+        self.scheme = recipe.scheme
+        weight = data.target.weight
+        self.distribution[:] = 1.0 if weight is None else weight
+        self.distribution /= self.distribution.sum()
+        self._losses = np.empty_like(self.distribution)
+        self._range = float(data.target.y.max() / 2 - data.target.y.min() / 2) * 2
+        self._predictions = [_start_columns(rows) for rows in evaluations]
+        if data.start is not None:
+            for column in data.start.T:
+                self._update_distribution(self._error(column[:, np.newaxis]))
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of the validation set at the weighted medians or means so far."""
+        weights = np.append(self._start_weights, self.facts["weight"])
+        scores = [
+            self.scheme.combined(np.stack(columns, axis=1), weights, self.n_threads)
+            for columns in self._predictions
+        ]
+        combined = [values[:, np.newaxis] for values in scores]
+        return validation_results(self.evaluations, combined, metrics)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that the next round depends on, apart from the data of the fit."""
+        predictions = {
+            f"predictions_{i}": np.stack(columns[self.first_round :], axis=1)
+            if self.n_rounds
+            else np.empty((len(rows.target.y), 0))
+            for i, (rows, columns) in enumerate(
+                zip(self.evaluations, self._predictions, strict=True)
+            )
+        }
+        scores = {"scores_0": self.distribution}
+        return super().state() | scores | predictions
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Return to a state; the next round is the one that would have followed it."""
+        super().restore(state)
+        self.distribution[:] = state["scores_0"]
+        for i, columns in enumerate(self._predictions):
+            stored = state[f"predictions_{i}"]
+            if stored.shape != (len(self.evaluations[i].target.y), self.n_rounds):
+                raise ValueError(f"predictions of shape {stored.shape}")
+            columns[self.first_round :] = list(stored.T)
+
+    def _row_weights(self) -> Floats:
+        return self.distribution * len(self.distribution)  # its sum is 1
+
+    def _error(self, votes: Floats) -> float:
+        prediction = votes[:, 0].copy()
+        # Leaf values are sums of integers: their rounding is no error to learn from.
+        if np.abs(self.target.y - prediction).max() <= _ROUNDING * self._range:
+            self._losses[:] = 0.0
+            return 0.0
+        return core.r2_losses(
+            self.target.y,
+            prediction,
+            self.distribution,
+            self.scheme.error,
+            self._losses,
+            self.n_threads,
+        )
+
+    def _keep_learner(self, error: float, votes: Floats) -> None:
+        is_weak = error >= self.scheme.chance  # the very first learner, which stays alone
+        for i, columns in enumerate(self._predictions):
+            columns.append(self.learners.votes(i)[:, 0])
+        self.learners.keep(1.0)
+        weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
+        self._note(error=error, weight=weight)
+        if is_weak:
+            self.end_as_weak()
+        else:
+            self._update_distribution(error)
+
+    def _update_distribution(self, error: float) -> None:
+        """Multiply the distribution by powers of beta, from the losses of the last learner."""
+        exponent = self.scheme.rate * self.scheme.log_beta(error)
+        core.r2_reweight(self._losses, exponent, self.distribution, self.n_threads)
+
+    def _oob_scores(self, n_rounds: int) -> Scores:
+        scores = np.full((len(self.target.y), 1), np.nan)
+        weights = np.array(self.facts["weight"][:n_rounds])
+        for rows, drawn in self._drawn_blocks(n_rounds):
+            values = np.full((len(rows), n_rounds), np.nan)
+            for index in range(n_rounds):
+                out = ~drawn[index]
+                if out.any():
+                    values[out, index] = self.learners.kept_votes(index, rows[out])[:, 0]
+            scores[rows, 0] = self.scheme.combined(values, weights, self.n_threads)
+        return scores
+
+
+def _start_columns(rows: ScoredRows) -> list[Floats]:
+    return [] if rows.start is None else list(rows.start.T)

@@ -1,0 +1,573 @@
+"""Rounds of gradient boosting: gradients at the scores, trees, new scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.cuda import device_number
+from arboost.estimators.boosting_recipe import BoostingRecipe
+from arboost.losses.base import LARGEST_STEP, Floats, Loss, Target
+from arboost.losses.metrics import LossMetric, Metric
+from arboost.training.loop import Fitted, Scores, validation_results
+from arboost.training.monitor import Results
+from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
+from arboost.trees.grower import grown_forest, make_grower, restore_trees
+
+_CORE_CALL_S = 0.1  # seconds of rounds in the core; the progress bar is drawn as often
+
+
+class BoostingRounds:
+    """Gradient boosting between two rounds: its trees, their factors, and the scores."""
+
+    # The gradients of a good model are small, but trees can always follow them.
+    ended: str | None = None
+
+    def __init__(
+        self,
+        recipe: BoostingRecipe,
+        data: TrainingSet,
+        evaluations: Sequence[EvaluationSet] = (),
+        *,
+        n_threads: int,
+        seed: int,
+        workspace: core.Workspace | None = None,
+    ) -> None:
+        loss = recipe.loss
+        self.recipe = recipe
+        self.data = data
+        self.evaluations = tuple(evaluations)
+        self.n_threads = n_threads
+        self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
+        self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
+        self.base_score = recipe.start(data.target, data.offset)
+        self._scores = self._start(data, self.grower.start_scores)
+        self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
+        # Rounds with factors are added on the processor.
+        device = "cpu" if recipe.weighs_rounds else recipe.tree.device
+        self._on_device = DeviceScores.of(self.evaluations, self._evaluation_scores, device)
+        self.n_rounds = 0
+        self._weights = np.empty(0)  # factors of the rounds, where they have any
+        self._outputs = tuple(recipe.tree_outputs)
+        self._proposes = recipe.tree.tree_method == "approx"
+        self._sets_values = not recipe.one_step and (
+            recipe.boosting == "gradient" or loss.refits(recipe.boosting)
+        )
+        # Whether a tree is added to the training scores before the round is complete: growing has
+        # found the leaf of each row, and no tree is walked.
+        self._adds_at_once = recipe.dropout is None and (
+            recipe.parallel_trees == 1 or recipe.one_step
+        )
+        self._direction = np.zeros_like(self._scores) if recipe.one_step else None
+        n_sets = 0 if recipe.dropout is None else 1 + len(self.evaluations)
+        self._leaves = [core.RowLeaves() for _ in range(n_sets)]
+        self._sample = core.Sample()
+        self._gradients = self._new_gradients()
+        # Friedman's leaf values need hessians, his splits do not.
+        needs_hessians = (
+            recipe.boosting == "gradient" and not recipe.one_step and not loss.constant_hessian
+        )
+        self._newton = self._new_gradients() if needs_hessians else self._gradients
+        self._core_params = self._round_params()
+        # Whether scores and gradients of rounds in steps stay on the device.
+        self._steps_on_device = (
+            device != "cpu"
+            and loss.in_core
+            and self._adds_at_once
+            and recipe.rows.method == "uniform"
+            and not loss.refits(recipe.boosting)
+            and not recipe.one_step
+        )
+
+    def run_rounds(self, limit: int = 1) -> None:
+        """Run at least one and at most `limit` more rounds.
+
+        Plain rounds are loops of the core, which come back after a tenth of a second. They are
+        added to the training scores only, so that evaluation sets limit them to one at a time; so
+        do workers that share the rows, because their clocks differ.
+        """
+        if self._core_params is None:
+            self._run_round()
+            return
+        at_once = not self.evaluations and not self.data.binned.is_shared
+        n_rounds = self.grower.run_rounds(**self._core_args(limit if at_once else 1))
+        if self.evaluations:
+            self._add_round(1.0)
+        self.n_rounds += n_rounds
+
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+        """Run rounds with evaluation sets on the device; return their results, or None."""
+        if self._on_device is None or self._core_params is None:
+            return None
+        measured = self._on_device.run(self.grower, self._core_args(limit), metrics)
+        self.n_rounds += 0 if measured is None else len(measured)
+        return measured
+
+    def _core_args(self, limit: int) -> dict[str, Any]:
+        y, weight = self.data.target.y, self.data.target.weight
+        rounds = {"params": self._core_params, "n_rounds": limit, "seconds": _CORE_CALL_S}
+        data = {"y": y, "weight": weight, "scores": self._scores, "gradients": self._gradients}
+        return rounds | data | {"n_threads": self.n_threads}
+
+    def _round_params(self) -> core.RoundParams | None:
+        """Return the parameters of rounds in the core; None for rounds that it cannot run."""
+        recipe, loss, target = self.recipe, self.recipe.loss, self.data.target
+        quantiles = loss.leaf_quantiles if recipe.boosting == "newton" else ()
+        is_plain = self._adds_at_once and not recipe.one_step and loss.in_core
+        if not is_plain or (self._sets_values and not quantiles):
+            return None
+        return core.RoundParams(
+            loss=loss.kernel,
+            # Losses in the core have parameters that depend on no scores.
+            parameters=loss.parameters(target, self._scores, self.n_threads),
+            largest_weight=target.largest_weight,
+            rate=recipe.learning_rate,
+            seed=self.seed,
+            first_round=self.data.first_round,
+            sampling=recipe.rows.in_core(),
+            leaf_quantiles=quantiles,
+            max_step=recipe.tree.max_delta_step or np.inf,
+        )
+
+    def _run_round(self) -> None:
+        """Grow the trees of one more round, step by step."""
+        dropped = self._drop()
+        self._take_gradients()
+        for place in range(self.recipe.parallel_trees):
+            self._grow_trees(self.n_rounds * self.recipe.parallel_trees + place)
+        self._add_round(self._settle(dropped))
+        self.n_rounds += 1
+
+    @property
+    def scores(self) -> Scores:
+        """Raw scores of the training rows, which may be changed."""
+        self.grower.fetch_scores(self._scores)
+        return self._scores
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Factor of each round."""
+        return self._weights.copy() if self.recipe.weighs_rounds else np.ones(self.n_rounds)
+
+    @property
+    def evaluation_scores(self) -> list[Scores]:
+        """Raw scores of the rows of each evaluation set."""
+        if self._on_device is not None:
+            self._on_device.fetch()
+        return self._evaluation_scores
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every evaluation set at the scores so far."""
+        if self._on_device is not None:
+            return self._on_device.results(metrics)
+        return validation_results(self.evaluations, self._evaluation_scores, metrics)
+
+    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
+        """Return the first rounds, each times its factor."""
+        recipe = self.recipe
+        forest = grown_forest([self.grower], self.data.binned, recipe.tree_outputs)
+        if len(weights) < self.n_rounds:
+            forest = forest.first(len(weights) * self.recipe.trees_per_round)
+        if not (weights == 1.0).all():
+            factors = np.repeat(weights, self.recipe.trees_per_round)
+            of_node = np.repeat(factors, np.diff(forest.tree_start))
+            forest = replace(forest, value=forest.value * of_node[:, np.newaxis])
+        return Fitted(
+            forest, self.base_score, recipe.loss.link, trees_per_round=recipe.trees_per_round
+        )
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that the next round depends on, apart from data and parameters."""
+        scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
+        return {"weights": self.weights, **scores, **self.grower.trees()}
+
+    def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
+        """Return a function that returns the state of this round, even in the middle of the next.
+
+        Scores are left out where they are the sum of the trees; under dropout, trees are added
+        several times, in another order.
+        """
+        if self.recipe.weighs_rounds:
+            known = {name: array.copy() for name, array in self.state().items()}
+            return lambda: known
+        return partial(self._tree_state, self.n_rounds)
+
+    def _tree_state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
+        """Return the state of the first rounds without scores; later trees are dropped."""
+        while self.grower.n_trees > n_rounds * self.recipe.trees_per_round:
+            self.grower.drop_last()
+        return {"weights": np.ones(n_rounds), **self.grower.trees()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a state, so that the next round is the one that would have followed it."""
+        n_rounds, n_trees = len(state["weights"]), len(state["tree_start"]) - 1
+        if n_trees != n_rounds * self.recipe.trees_per_round:
+            raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
+        restore_trees(self.grower, self.data.binned, state)
+        if "scores_0" in state:
+            for i, scores in enumerate(self._all_scores()):
+                scores[:] = state[f"scores_{i}"]
+        else:
+            self._add_all_trees()
+        if self._on_device is not None:
+            self._on_device.send()
+        self.n_rounds = n_rounds
+        self._weights = state["weights"].copy()
+
+    def _add_all_trees(self) -> None:
+        """Add the trees to the start scores, in the order of the rounds."""
+        for tree in range(self.grower.n_trees):
+            output = self._outputs[tree % len(self._outputs)]
+            self.grower.add_own_tree(tree, self._scores, output, self.n_threads)
+            for place in range(len(self.evaluations)):
+                part, codes, scores = self._scored(1 + place)
+                self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
+
+    def digests(self) -> dict[str, str]:
+        """Return digests of the data of the fit, by name."""
+        return digests_of(self.data, self.evaluations)
+
+    def _all_scores(self) -> list[Scores]:
+        return [self.scores, *self.evaluation_scores]
+
+    def _start(
+        self, part: TrainingSet | EvaluationSet, fill: Callable[[Scores, Scores, int], None]
+    ) -> Scores:
+        """Return the start scores of rows; where all are the same, `fill` sets them."""
+        if part.start is not None:
+            return part.start.copy()
+        if part.offset is not None:
+            return self.base_score + part.offset
+        scores = np.empty((len(part.target.y), len(self.base_score)))
+        fill(self.base_score, scores, self.n_threads)
+        return scores
+
+    def _new_gradients(self) -> core.Gradients:
+        n_rows = len(self.data.target.y)
+        return core.Gradients(n_rows, self.recipe.loss.n_outputs, by_row=self.recipe.width > 1)
+
+    def _take_gradients(self) -> None:
+        self._apply_loss(self._gradients, least_squares=self.recipe.boosting == "gradient")
+        if self._newton is not self._gradients:
+            self._apply_loss(self._newton, least_squares=False)
+        if self._proposes:
+            self.grower.propose(self._gradients, self.n_threads)
+
+    def _apply_loss(self, out: core.Gradients, *, least_squares: bool) -> None:
+        loss, target = self.recipe.loss, self.data.target
+        if not self._steps_on_device:
+            loss.gradients(target, self.scores, out, self.n_threads, least_squares=least_squares)
+            return
+        self.grower.take_gradients(
+            loss=loss.kernel,
+            parameters=loss.parameters(target, self._scores, self.n_threads),
+            largest_weight=target.largest_weight,
+            least_squares=least_squares,
+            y=target.y,
+            weight=target.weight,
+            scores=self._scores,
+            gradients=out,
+        )
+
+    def _grow_trees(self, draw: int) -> None:
+        recipe = self.recipe
+        rate = recipe.learning_rate / recipe.parallel_trees
+        sample = recipe.rows.draw(
+            self._gradients,
+            self._sample,
+            seed=self.seed,
+            round_=self.data.first_round + self.n_rounds,
+            draw=draw,
+            n_threads=self.n_threads,
+        )
+        for output in self._outputs:
+            self.grower.grow(
+                self._gradients,
+                output,
+                seed=self.seed,
+                tree=self.grower.n_trees,
+                rate=rate,
+                sample=sample,
+                leaves_from_all_rows=recipe.rows.leaves_from_all_rows,
+                turn=self._turn(),
+                n_threads=self.n_threads,
+            )
+            if self._sets_values:
+                self._set_values(output, rate)
+            if self._direction is not None:
+                self.grower.add_leaves(self._direction, output, self.n_threads)
+            elif self._adds_at_once:
+                scores = self._scores if self._steps_on_device else self.scores
+                self.grower.add_leaves(scores, output, self.n_threads)
+
+    def _turn(self) -> int:
+        """Return the feature that is preferred among equally good splits.
+
+        XGBoost's is always the first. Friedman's boosting leaves it to chance, and on small tables,
+        where many splits are equal, that is worth a lot; here every round prefers another one.
+        """
+        return 0 if self.recipe.boosting == "newton" else self.data.first_round + self.n_rounds
+
+    def _set_values(self, output: int, rate: float) -> None:
+        """Set node values of the last tree that are not -G / (H + lambda)."""
+        recipe, loss, n_nodes = self.recipe, self.recipe.loss, self.grower.n_nodes
+        if recipe.refits:
+            leaf = self.grower.leaf_of_row()
+            columns = [
+                loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
+                for k in range(output, output + recipe.width)
+            ]
+            values = np.stack(columns, axis=1)
+        else:
+            sums = self.grower.leaf_sums(self._newton, output, self.n_threads)
+            values = loss.leaf_values(sums[..., 0], sums[..., 1])
+        limit = recipe.tree.max_delta_step or np.inf
+        self.grower.set_values(rate * values.clip(-limit, limit))
+
+    def _drop(self) -> NDArray[np.intp]:
+        """Take dropped rounds out of the training scores."""
+        if self.recipe.dropout is None:
+            return np.empty(0, np.intp)
+        dropped = self.recipe.dropout.draw(self._weights, seed=self.seed, index=self.n_rounds)
+        self._add_rounds(0, dropped, -self._weights[dropped])
+        return dropped
+
+    def _settle(self, dropped: NDArray[np.intp]) -> float:
+        """Put dropped rounds back with their new weights; return the weight of the new round."""
+        if self._direction is not None:
+            return self._step(self._direction)
+        if self.recipe.dropout is None:
+            return 1.0
+        new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
+        before = self._weights[dropped]
+        after = before * factor
+        self._add_rounds(0, dropped, after)
+        for place in range(len(self.evaluations)):
+            self._add_rounds(1 + place, dropped, after - before)
+        self._weights[dropped] = after
+        self._weights = np.append(self._weights, new)
+        return new
+
+    def _step(self, direction: Scores) -> float:
+        """Add the trees of a round to the training scores, times the length of a line search."""
+        recipe, scores = self.recipe, self.scores
+        start = 1.0 / recipe.learning_rate
+        length = step_length(
+            recipe.loss, self.data.target, scores, direction, start, self.n_threads
+        )
+        weight = recipe.learning_rate * length
+        scores += weight * direction
+        direction[:] = 0.0
+        self._weights = np.append(self._weights, weight)
+        return weight
+
+    def _add_round(self, weight: float) -> None:
+        """Add the new round to all scores that do not have it yet."""
+        per_round, n_sets = self.recipe.trees_per_round, 1 + len(self.evaluations)
+        if self._on_device is not None:
+            self._on_device.add(self.grower, self.n_rounds * per_round, per_round)
+            n_sets = 1
+        for place in range(self._adds_at_once, n_sets):
+            if self._leaves:
+                self._add_rounds(place, np.array([self.n_rounds]), np.array([weight]))
+                continue
+            part, codes, scores = self._scored(place)
+            first = self.n_rounds * per_round
+            for tree in range(first, first + per_round):
+                output = self._outputs[tree % len(self._outputs)]
+                self.grower.add_tree(tree, weight, codes, part.rows, scores, output, self.n_threads)
+
+    def _add_rounds(
+        self, place: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
+    ) -> None:
+        """Add rounds, each times its factor, to scores; with dropout, where they are often added.
+
+        `place` is that of a set: 0 for the training set, from 1 on for the evaluation sets.
+        """
+        part, codes, scores = self._scored(place)
+        per_round = self.recipe.trees_per_round
+        trees = (rounds[:, np.newaxis] * per_round + np.arange(per_round)).ravel()
+        outputs = np.array(self._outputs)[trees % len(self._outputs)]
+        self.grower.add_trees(
+            trees.astype(np.uint32),
+            np.repeat(factors, per_round),
+            outputs.astype(np.uint32),
+            codes,
+            part.rows,
+            scores,
+            self._leaves[place],
+            self.n_threads,
+        )
+
+    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, Any, Scores]:
+        """Return a set of rows with its codes and scores; the training set is the first."""
+        if place == 0:
+            return self.data, self.data.binned.codes, self.scores
+        part = self.evaluations[place - 1]
+        return part, part.codes, self._evaluation_scores[place - 1]
+
+
+def continued_seed(seed: int, n_rounds: int) -> int:
+    """Return a seed for continued rounds, whose random choices differ from those of the first.
+
+    Examples
+    --------
+    >>> continued_seed(7, 0) == continued_seed(7, 10)
+    False
+    """
+    return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])
+
+
+_MAX_DOUBLINGS = 100
+_STEP_PRECISION = 1e-9  # of a step, relative
+
+
+def step_length(
+    loss: Loss, target: Target, scores: Floats, direction: Floats, start: float, n_threads: int
+) -> float:
+    """Return the length of the step along a direction that minimises the loss.
+
+    Steps of losses on a logarithmic scale end where a score changes by 10, as those of leaves do:
+    rows of one class alone have no finite minimum.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : Target
+    scores, direction : float64 arrays of shape (n_rows, n_outputs)
+    start : float
+        First length to try, above 0.
+    n_threads : int
+    """
+    from scipy.optimize import minimize_scalar
+
+    def value(length: float) -> float:
+        mean = loss.value(target, scores + length * direction, n_threads)
+        return mean if math.isfinite(mean) else math.inf
+
+    most = math.inf
+    if loss.link != "identity":
+        largest = max(float(direction.max()), -float(direction.min()))
+        most = LARGEST_STEP / largest if largest > 0.0 else start
+    end = _upper_end(value, min(start, most), most)
+    result = minimize_scalar(
+        value, bounds=(0.0, end), method="bounded", options={"xatol": _STEP_PRECISION * end}
+    )
+    # A bounded search never tries the end itself.
+    return end if value(end) <= float(result.fun) else float(result.x)
+
+
+def _upper_end(value: Callable[[float], float], length: float, most: float) -> float:
+    """Return a length beyond the minimum of a convex function, and less than four times it.
+
+    Halved or doubled from a first length on; never more than `most`.
+    """
+    here = value(length)
+    for _ in range(_MAX_DOUBLINGS):
+        half = value(length / 2)
+        if not half < here:
+            break
+        length, here = length / 2, half
+    for _ in range(_MAX_DOUBLINGS):
+        if length >= most:
+            return most
+        length = min(2 * length, most)
+        there = value(length)
+        if not there < here:
+            break
+        here = there
+    return length
+
+
+class DeviceScores:
+    """Scores of evaluation sets, in the memory of a device.
+
+    Parameters
+    ----------
+    sets : sequence of EvaluationSet
+    scores : sequence of float64 arrays of shape (n_rows, n_outputs)
+        Start scores; `fetch` writes into them.
+    device : int
+        Number of the device.
+    """
+
+    def __init__(
+        self, sets: Sequence[EvaluationSet], scores: Sequence[Scores], device: int
+    ) -> None:
+        self._sets, self._scores = sets, scores
+        self._there = [
+            core.DeviceEvaluation(
+                device, part.own_codes, part.rows, part.target.y, part.target.weight, of_part
+            )
+            for part, of_part in zip(sets, scores, strict=True)
+        ]
+
+    @classmethod
+    def of(
+        cls, sets: Sequence[EvaluationSet], scores: Sequence[Scores], device: str
+    ) -> Self | None:
+        """Return the scores on a device; None for the processor, and for no sets."""
+        number = device_number(device)
+        return None if number < 0 or not sets else cls(sets, scores, number)
+
+    def add(self, grower: core.Grower, first: int, n_trees: int) -> None:
+        """Add trees of a grower, from the first on."""
+        for there in self._there:
+            there.add(grower, first, n_trees)
+
+    def run(
+        self, grower: core.Grower, rounds: dict[str, Any], metrics: Sequence[Metric]
+    ) -> list[Results] | None:
+        """Run rounds of a grower; return the results of each, or None where metrics forbid it."""
+        losses = [metric for metric in metrics if isinstance(metric, LossMetric)]
+        if len(losses) < len(metrics):
+            return None
+        values = grower.run_watched_rounds(
+            **rounds,
+            sets=self._there,
+            losses=[loss.kernel for loss in losses],
+            parameters=[list(loss.parameters) for loss in losses],
+        )
+        return [
+            {
+                part.name: {
+                    loss.name: loss.factor * float(value)
+                    for loss, value in zip(losses, of_set, strict=True)
+                }
+                for part, of_set in zip(self._sets, of_round, strict=True)
+            }
+            for of_round in values
+        ]
+
+    def fetch(self) -> None:
+        """Copy the scores to the arrays of the host."""
+        for there, scores in zip(self._there, self._scores, strict=True):
+            there.fetch_scores(scores)
+
+    def send(self) -> None:
+        """Copy the scores from the arrays of the host."""
+        for there, scores in zip(self._there, self._scores, strict=True):
+            there.set_scores(scores)
+
+    def results(self, metrics: Sequence[Metric]) -> Results:
+        """Return the metrics of every set; all but the loss need the scores on the host."""
+        if not all(isinstance(metric, LossMetric) for metric in metrics):
+            self.fetch()
+        return {
+            part.name: {metric.name: self._metric(metric, i) for metric in metrics}
+            for i, part in enumerate(self._sets)
+        }
+
+    def _metric(self, metric: Metric, place: int) -> float:
+        if isinstance(metric, LossMetric):
+            there = self._there[place]
+            return metric.factor * there.mean_loss(metric.kernel, list(metric.parameters))
+        target = self._sets[place].target
+        return metric(target.y, self._scores[place], target.weight)

@@ -1,0 +1,738 @@
+"""Rows and parameters -> bins -> independent trees, grown and pruned.
+
+Decision trees, random forests and extra trees share these steps. Gini impurity and squared error
+are the engine's gain without penalties, so that every leaf holds the column means of its rows
+(`ForestTarget`). The gradients are the same for all trees, which differ by the rows they are grown
+on and the features that their nodes may use (Breiman 2001, "Random Forests").
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core, startable, threads
+from arboost.data.bins import Binned
+from arboost.data.cuda import device_number
+from arboost.data.feature_names import monotone_directions
+from arboost.data.schema import Schema
+from arboost.estimators.estimator import EngineEstimator, category_encoding
+from arboost.estimators.forest_target import (
+    ForestTarget,
+    Reweigh,
+    balanced_by_sample,
+    class_weights,
+    split_weights,
+)
+from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees
+from arboost.models.model import Model, provenance_of
+from arboost.models.predictor import Predictor
+from arboost.params.auto import AUTO
+from arboost.params.records import BinParams, ParamRecord
+from arboost.progress import Bar
+from arboost.training.inputs import EngineRows, Rows, target_encode_rows
+from arboost.training.out_of_bag import OutOfBagCurve, OutOfBagSums, OutOfBagTruth
+from arboost.training.sets import TrainingSet, bin_rows, build_sets
+from arboost.trees.forest import Forest
+from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
+from arboost.trees.pruning import mean_decreases, pruned
+from arboost.trees.samples import RowDraws, draw_size, undrawn_rows
+from arboost.workers import spread
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeRows:
+    """Rows of each tree: all rows with weights, or draws.
+
+    Attributes
+    ----------
+    weight : float64 array of shape (n_rows,), or None
+        Row weights of trees that see all rows.
+    draws : RowDraws or None
+        Draws with replacement, in proportion to the row weights.
+    reweigh : callable or None
+        Weights of the drawn rows of a tree, as `ForestRecipe` has it.
+    """
+
+    weight: Floats | None = None
+    draws: RowDraws | None = None
+    reweigh: Reweigh | None = None
+
+    def total_weight(self, n_rows: int) -> float:
+        """Return the sum of the row weights of a tree."""
+        if self.draws is not None:
+            return float(self.draws.n_draws)
+        return float(n_rows) if self.weight is None else float(self.weight.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestSpec:
+    """Parameters of the trees of one fit.
+
+    Attributes
+    ----------
+    tree : CartParams
+    bins : BinParams
+    random_cuts : bool
+        Whether each feature of a node is cut at one random value.
+    n_trees : int
+    first_tree : int
+        Number of the first tree: random choices depend on the number of a tree.
+    seed : int
+    ccp_alpha : float
+        Strength of cost-complexity pruning.
+    n_threads : int
+    shows_bar : bool
+    """
+
+    tree: CartParams
+    bins: BinParams
+    random_cuts: bool
+    n_trees: int
+    first_tree: int = 0
+    seed: int
+    ccp_alpha: float
+    n_threads: int
+    shows_bar: bool
+
+    @classmethod
+    def of(
+        cls, params: Mapping[str, Any], *, random_cuts: bool, n_trees: int, first_tree: int = 0
+    ) -> ForestSpec:
+        """Return the specification in checked parameters of a tree or forest."""
+        return cls(
+            tree=CartParams.of(params),
+            bins=BinParams.of(params),
+            random_cuts=random_cuts,
+            n_trees=n_trees,
+            first_tree=first_tree,
+            seed=params["random_state"],
+            ccp_alpha=params["ccp_alpha"],
+            n_threads=threads(params["n_jobs"]),
+            shows_bar=params["verbose"] > 0,
+        )
+
+
+def fit_forest(
+    spec: ForestSpec,
+    rows: EngineRows,
+    target: ForestTarget,
+    use: TreeRows,
+    out_of_bag: OutOfBagSums | None = None,
+) -> tuple[Forest, int]:
+    """Return the trees of a fit, and the largest number of bins of a feature.
+
+    Parameters
+    ----------
+    spec : ForestSpec
+    rows : Rows
+        With encoded levels, as `encode_levels` returns them.
+    target : ForestTarget
+        Target of these rows.
+    use : RowUse
+    out_of_bag : OutOfBagSums, optional
+        Sums that the unpruned trees add their out-of-bag predictions to.
+    """
+    tree = tree_params(
+        spec.tree,
+        rows.schema,
+        target,
+        total_weight=use.total_weight(len(rows.y)),
+        random_cuts=spec.random_cuts,
+    )
+    has_limit = tree.min_child_weight > 0.0 or tree.min_gain_share > 0.0 or any(tree.monotone)
+    recipe = ForestRecipe(
+        target=target,
+        tree=tree,
+        n_trees=spec.n_trees,
+        seed=spec.seed,
+        first_tree=spec.first_tree,
+        weight=use.weight,
+        split_weight=use.weight if has_limit or use.weight is None else split_weights(use.weight),
+        draws=use.draws,
+        reweigh=use.reweigh,
+    )
+    weight = use.weight if use.draws is None else use.draws.weight
+    weight = None if weight is None else split_weights(weight)
+    weighted = Rows(rows.source, rows.index, rows.y, weight)
+    binned = bin_rows(weighted, spec.bins, spec.n_threads)
+    data, _ = build_sets(weighted, (), binned, spec.n_threads)
+    with Bar(spec.n_trees, "fitting", visible=spec.shows_bar) as bar:
+        bar.show(0)  # trees done before the first look at them are no trees of an earlier fit
+        forest = grow_trees(recipe, data, out_of_bag, n_threads=spec.n_threads, bar=bar)
+    if spec.ccp_alpha == 0.0:
+        return forest, binned.max_bins
+    decreases = impurity_decreases(forest, target)
+    return pruned(forest, decreases, spec.ccp_alpha), binned.max_bins
+
+
+def with_resolved_bins(params: dict[str, Any], max_bins: int) -> dict[str, Any]:
+    """Return the parameters of a fit with the number of bins in place of "auto"."""
+    return params | {"max_bins": max_bins} if params["max_bins"] == AUTO else params
+
+
+def impurity_decreases(forest: Forest, target: ForestTarget) -> Floats:
+    """Return the decrease of impurity by each split, times the weight of its node."""
+    if target.criterion == "quadratic":
+        return mean_decreases(forest, 1.0 / target.gain_factor)
+    return forest.gain / target.gain_factor
+
+
+def read_target(
+    kind: str, y: NDArray[Any], criterion: str, old: Model | None = None
+) -> ForestTarget:
+    """Return the training target of a y; `old` is the model whose trees a warm start keeps."""
+    return ForestTarget.read(kind, y, CRITERIA[criterion], old)
+
+
+def encode_levels(
+    rows: EngineRows, target: ForestTarget, known: Schema | None, params: Mapping[str, Any]
+) -> EngineRows:
+    """Return the rows with target encodings of the categories of many levels."""
+    return target_encode_rows(rows, target.tasks, known, category_encoding(params, "mean"))
+
+
+def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> TreeRows:
+    """Return the rows of each tree, by the class weights and the bootstrap of the parameters."""
+    draws_rows = params.get("bootstrap", False)
+    given = params.get("class_weight")
+    by_sample = draws_rows and given == "balanced_subsample"
+    if target.kind == "classifier" and not by_sample:
+        # Of trees that see all rows, each sample is the whole table.
+        given = "balanced" if given == "balanced_subsample" else given
+        weight = class_weights(given, target.tasks, weight)
+    if not draws_rows:
+        return TreeRows(weight=weight)
+    n_rows = len(target.tasks[0].y)
+    draws = RowDraws(
+        n_rows=n_rows,
+        n_draws=draw_size(params["max_samples"], n_rows),
+        seed=params["random_state"],
+        weight=weight,
+    )
+    return TreeRows(draws=draws, reweigh=balanced_by_sample(target.tasks) if by_sample else None)
+
+
+def out_of_bag_sums(
+    params: Mapping[str, Any], rows: EngineRows, target: ForestTarget
+) -> OutOfBagSums | None:
+    """Return the sums of out-of-bag predictions, with their curve; None without oob_score."""
+    if not params["oob_score"]:
+        return None
+    truths = [
+        OutOfBagTruth(task.y, width, task.n_classes)
+        for task, width in zip(target.tasks, target.widths, strict=True)
+    ]
+    curve = OutOfBagCurve(truths, rows.weight, out_of_bag_trees(params["n_estimators"]))
+    return OutOfBagSums(len(rows.y), target.n_outputs, curve)
+
+
+def forest_model(
+    forest: Forest,
+    rows: EngineRows,
+    target: ForestTarget,
+    recorded: dict[str, Any],
+    out_of_bag: OutOfBagSums | None = None,
+) -> Predictor:
+    """Return the model of the trees, whose file keeps parameters and out-of-bag curve."""
+    history = {}
+    if out_of_bag is not None and out_of_bag.curve is not None:
+        trees, errors = out_of_bag.curve.points()
+        if trees:
+            curve = out_of_bag_history(trees, out_of_bag.curve.metric, errors)
+            history = history_of(out_of_bag=curve)
+    return Predictor(
+        forest=forest,
+        schema=rows.schema,
+        base_score=np.zeros(forest.width),
+        trees_per_round=1,
+        params=recorded,
+        kind=target.kind,
+        combine="mean",
+        provenance=provenance_of(len(rows.y), history=history),
+        **target.model_fields,
+    )
+
+
+def set_tree_attributes(estimator: EngineEstimator, model: Predictor, max_features: Any) -> None:
+    """Set the attributes of a fitted tree or forest."""
+    estimator._keep_model(model, model.schema)
+    estimator.n_outputs_ = max(1, len(model.targets))
+    estimator.max_features_ = feature_count(max_features, model.schema.n_features)
+
+
+# As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
+# between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
+CART_LEVELS: dict[str, Any] = {
+    "max_cat_to_onehot": 2,
+    "max_cat_threshold": 256,
+    "min_cat_weight": 0.0,
+    "cat_smooth": 0.0,
+    "cat_l2": 0.0,
+}
+
+# Criteria of users -> criteria of the engine.
+CRITERIA = {
+    "gini": "quadratic",
+    "entropy": "entropy",
+    "log_loss": "entropy",
+    "error": "error",
+    "gain_ratio": "gain_ratio",
+    "squared_error": "quadratic",
+    "absolute_error": "absolute_error",
+    "poisson": "poisson",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CartParams(ParamRecord):
+    """Parameters of one CART tree, as users give them."""
+
+    criterion: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_split: float
+    min_samples_leaf: float
+    min_weight_fraction_leaf: float
+    min_impurity_decrease: float
+    max_features: Any
+    monotonic_cst: list[Any] | None
+    tree_method: str
+    device: str
+
+
+def tree_params(
+    params: CartParams,
+    schema: Schema,
+    target: ForestTarget,
+    *,
+    total_weight: float,
+    random_cuts: bool,
+) -> TreeParams:
+    """Return the growth parameters of the engine.
+
+    Parameters
+    ----------
+    params : CartParams
+    schema : Schema
+    target : ForestTarget
+    total_weight : float
+        Sum of the row weights of a tree.
+    random_cuts : bool
+        Whether each feature of a node is cut at one random value.
+    """
+    n_rows = len(target.tasks[0].y)
+    monotone = monotone_directions(params.monotonic_cst, schema)
+    if monotone:
+        _check_monotone(params.criterion, target)
+    if target.criterion == "absolute_error" and any(schema.categorical):
+        raise ValueError(
+            f"The column {schema.label(schema.categorical.index(True))} of X is a category, "
+            'which criterion="absolute_error" cannot split: medians give levels no order. Use '
+            "another criterion, or turn the column into numbers; of more than 100 levels "
+            'category_encoding="mean" makes numbers.'
+        )
+    n_used = feature_count(params.max_features, schema.n_features)
+    least = _row_count(params.min_samples_leaf, n_rows)
+    return TreeParams(
+        max_depth=params.max_depth,
+        max_leaves=params.max_leaf_nodes,
+        grow_policy="depthwise" if params.max_leaf_nodes is None else "leafwise",
+        min_child_weight=params.min_weight_fraction_leaf * total_weight,
+        min_samples_leaf=least,
+        min_samples_split=max(_row_count(params.min_samples_split, n_rows), 2 * least),
+        gamma=0.0,
+        min_gain_share=params.min_impurity_decrease * target.gain_factor,
+        allow_zero_gain=True,
+        criterion=target.criterion,
+        target_ends=target.ends,
+        random_cuts=random_cuts,
+        reg_lambda=0.0,
+        reg_alpha=0.0,
+        max_delta_step=0.0,
+        colsample_bynode=n_used / schema.n_features,
+        monotone=tuple(monotone),
+        tree_method=params.tree_method,
+        device=params.device,
+        **CART_LEVELS,
+    )
+
+
+def _check_monotone(criterion: str, target: ForestTarget) -> None:
+    if target.criterion != "quadratic":
+        raise ValueError(
+            f"Monotone constraints are not allowed with criterion={criterion!r}. Use "
+            f'criterion="{"gini" if target.kind == "classifier" else "squared_error"}", or no '
+            "constraints."
+        )
+    if target.n_outputs > 1:
+        raise ValueError(
+            "Monotone constraints are not allowed with more than two classes or several targets "
+            "(multiclass and multi-output): they are for predictions of one number. Leave them out."
+        )
+
+
+def feature_count(max_features: Any, n_features: int) -> int:
+    """Return the number of features that a node draws.
+
+    Examples
+    --------
+    >>> [feature_count(given, 20) for given in ("sqrt", "log2", None, 50, 0.25)]
+    [4, 4, 20, 20, 5]
+    """
+    if max_features is None:
+        return n_features
+    if max_features == "sqrt":
+        return max(1, math.isqrt(n_features))
+    if max_features == "log2":
+        return n_features.bit_length() - 1 or 1
+    if isinstance(max_features, int):
+        return min(max_features, n_features)
+    return max(1, int(max_features * n_features))
+
+
+def _row_count(given: float, n_rows: int) -> int:
+    return given if isinstance(given, int) else math.ceil(given * n_rows)
+
+
+_POLL_S = 0.1  # seconds between two looks at the trees that are done
+_MAX_DEVICE_GROWERS = 6  # more trees at once do not fill a device any better
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForestRecipe:
+    """Recipe of independent trees.
+
+    Attributes
+    ----------
+    target : ForestTarget
+    tree : TreeParams
+    n_trees : int
+    seed : int
+    first_tree : int
+        Number of the first tree: random choices depend on a tree's number.
+    weight : float64 array of shape (n_rows,), or None
+        Of the training rows, for trees that see all of them.
+    split_weight : float64 array of shape (n_rows,), or None
+        The same in the search of splits (`split_weights`), where no limit of a tree is a weight.
+    draws : RowDraws or None
+        Draws with replacement; None for trees on all rows.
+    reweigh : callable or None
+        Returns the weights of the training rows, above 0, for a tree, from the rows that it has
+        drawn and their counts; needs draws.
+    """
+
+    target: ForestTarget
+    tree: TreeParams
+    n_trees: int
+    seed: int
+    first_tree: int = 0
+    weight: Floats | None = None
+    split_weight: Floats | None = None
+    draws: RowDraws | None = None
+    reweigh: Reweigh | None = None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether trees are grown in parts, each at the scale of its rows."""
+        return self.target.has_heavy_tail and not any(self.tree.monotone)
+
+    @property
+    def is_evened(self) -> bool:
+        """Whether the search of splits has weights of its own."""
+        return self.split_weight is not self.weight
+
+
+def grow_trees(
+    recipe: ForestRecipe,
+    data: TrainingSet,
+    out_of_bag: OutOfBagSums | None,
+    *,
+    n_threads: int,
+    bar: Bar,
+) -> Forest:
+    """Return the trees of a recipe; their predictions of out-of-bag rows are added to the sums.
+
+    With as many trees as threads or more, every thread grows trees of its own. The forest does not
+    depend on who grows which. Where workers share the rows, and each has room for the bins of all,
+    each grows some of the trees on all rows; otherwise they grow every tree together.
+    """
+    if recipe.in_parts:
+        recipe = replace(recipe, tree=replace(recipe.tree, device="cpu"))
+    target = recipe.target
+    shared_codes = data.binned.codes
+    if isinstance(shared_codes, core.SharedCodes) and _each_worker_holds_all_rows(
+        data.binned, shared_codes
+    ):
+        return _grow_on_workers(
+            recipe, data, shared_codes, out_of_bag, n_threads=n_threads, bar=bar
+        )
+    n_workers = startable(min(n_threads, recipe.n_trees, _max_grower_threads(recipe, data)))
+    n_inner = n_threads // n_workers
+    shared = None if recipe.reweigh else target.gradients(recipe.split_weight, n_threads)
+    numbers = range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
+    workers = [
+        _GrowerThread(recipe, data, shared, out_of_bag, n_workers=n_workers, n_threads=n_inner)
+        for _ in range(n_workers)
+    ]
+    _run_threads(workers, _TreeQueue(numbers), bar)
+    return _ordered_forest(workers, data.binned, recipe, n_threads)
+
+
+def _run_threads(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: Bar) -> None:
+    """Grow the trees of a queue, each worker in a thread of its own."""
+    if len(workers) == 1:
+        workers[0].work(queue, lambda: bar.show(queue.n_done))
+    else:
+        _run_in_parallel(workers, queue, bar)
+
+
+def _each_worker_holds_all_rows(binned: Binned, codes: core.SharedCodes) -> bool:
+    """Whether every worker has room for the codes of all rows."""
+    holds = binned.memory is not None and binned.memory.holds_all and not codes.is_stored
+    n_holding = np.array([holds and not codes.has_sparse], np.int64)
+    codes.workers.sum(n_holding)
+    return int(n_holding[0]) == codes.workers.size
+
+
+def _grow_on_workers(
+    recipe: ForestRecipe,
+    data: TrainingSet,
+    codes: core.SharedCodes,
+    out_of_bag: OutOfBagSums | None,
+    *,
+    n_threads: int,
+    bar: Bar,
+) -> Forest:
+    """Return the trees of a recipe, of which each worker of the cluster grows some on all rows."""
+    cluster, numbers = codes.workers, range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
+    own = numbers[cluster.rank :: cluster.size]
+    data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
+    n_workers = startable(max(1, min(n_threads, len(own))))
+    options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
+    shared = None if recipe.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
+    workers = [_GrowerThread(recipe, data, shared, None, **options) for _ in range(n_workers)]
+    _run_threads(workers, _TreeQueue(own), bar)
+    grown = pickle.dumps([(worker.numbers, worker.grower.trees()) for worker in workers])
+    everywhere = []
+    for packed in cluster.gather(grown):
+        for of_worker, trees in pickle.loads(packed):
+            worker = _GrowerThread(
+                recipe, data, shared, out_of_bag, n_workers=1, n_threads=n_threads
+            )
+            restore_trees(worker.grower, data.binned, trees)
+            worker.numbers = of_worker
+            everywhere.append(worker)
+    if out_of_bag is not None and recipe.draws is not None:
+        _add_out_of_bag_on_workers(everywhere, numbers, recipe.draws.n_rows, out_of_bag, cluster)
+    return _ordered_forest(everywhere, data.binned, recipe, n_threads)
+
+
+def _add_out_of_bag_on_workers(
+    workers: Sequence[_GrowerThread],
+    numbers: range,
+    n_rows: int,
+    sums: OutOfBagSums,
+    cluster: core.Workers,
+) -> None:
+    """Add the predictions of all trees for out-of-bag rows, some rows in each worker."""
+    places = {number: (worker, i) for worker in workers for i, number in enumerate(worker.numbers)}
+    parts = spread(n_rows, cluster.size)
+    own = parts[cluster.rank]
+    if sums.curve is not None:
+        sums.curve.part = slice(own.start, own.stop)
+    for number in numbers:
+        worker, tree = places[number]
+        worker.add_out_of_bag(number, tree, own)
+    found = pickle.dumps(sums.rows(slice(own.start, own.stop)))
+    for part, packed in zip(parts, cluster.gather(found), strict=True):
+        sums.put(slice(part.start, part.stop), pickle.loads(packed))
+    if sums.curve is not None:
+        sums.curve.add_up(numbers.start, cluster.sum)
+
+
+def _max_grower_threads(recipe: ForestRecipe, data: TrainingSet) -> int:
+    """Return the largest number of workers that helps; on a device each takes memory."""
+    if data.binned.codes.is_stored or data.binned.is_shared:
+        return 1  # threads share the rows of a window, or the messages of a worker
+    device = device_number(recipe.tree.device)
+    if device < 0:
+        return recipe.n_trees
+    n_rows, width = len(recipe.target.tasks[0].y), recipe.target.n_outputs
+    fitting: int = core.cuda_growers_that_fit(data.binned.own_codes, n_rows, width, device)
+    return min(fitting, _MAX_DEVICE_GROWERS)
+
+
+class _TreeQueue:
+    """Queue of tree numbers, shared by the workers."""
+
+    def __init__(self, numbers: range) -> None:
+        self._numbers = iter(numbers)
+        self._lock = threading.Lock()
+        self.n_done = 0
+
+    def take(self) -> int | None:
+        """Return the next number; None where there is none left."""
+        with self._lock:
+            return next(self._numbers, None)
+
+    def close(self) -> None:
+        """Empty the queue."""
+        with self._lock:
+            self._numbers = iter(())
+
+    def note_done(self) -> None:
+        """Count a tree."""
+        with self._lock:
+            self.n_done += 1
+
+
+class _GrowerThread:
+    """A grower with the trees that it has grown."""
+
+    def __init__(
+        self,
+        recipe: ForestRecipe,
+        data: TrainingSet,
+        gradients: core.Gradients | None,
+        out_of_bag: OutOfBagSums | None,
+        *,
+        n_workers: int,
+        n_threads: int,
+    ) -> None:
+        self._recipe = recipe
+        self._data = data
+        self._gradients = gradients
+        self._out_of_bag = out_of_bag
+        self._n_threads = n_threads
+        self._sample = core.Sample()
+        self.grower = make_grower(data.binned, recipe.tree, recipe.target.n_outputs, data.rows)
+        self.grower.expect(recipe.n_trees // n_workers + 1)
+        self.numbers: list[int] = []
+        # Under monotone constraints, leaf values may differ from means.
+        sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
+        self._y = recipe.target.columns if sets_values or recipe.is_evened else None
+        # Where nothing here asks for the rows of a tree, the device draws them itself.
+        self._draws_on_device = (
+            device_number(recipe.tree.device) >= 0
+            and recipe.draws is not None
+            and recipe.draws.weight is None
+            and recipe.reweigh is None
+            and out_of_bag is None
+            and self._y is None
+        )
+
+    def work(self, queue: _TreeQueue, after_each: Callable[[], None] = lambda: None) -> None:
+        """Grow trees until none is left."""
+        while (number := queue.take()) is not None:
+            self._grow(number)
+            self.numbers.append(number)
+            queue.note_done()
+            after_each()
+
+    def _draw(self, number: int) -> core.Sample | None:
+        """Return the rows of a tree; None for all."""
+        draws = self._recipe.draws
+        if draws is None:
+            return None
+        if not self._draws_on_device:
+            return draws.sample(number, self._n_threads, self._sample)
+        self.grower.draw_with_replacement(self._sample, draws.n_draws, draws.seed, number)
+        return self._sample
+
+    def _grow(self, number: int) -> None:
+        recipe, n_threads = self._recipe, self._n_threads
+        sample = self._draw(number)
+        gradients = self._gradients
+        if gradients is None:
+            assert recipe.reweigh is not None
+            assert sample is not None
+            weight = recipe.reweigh(sample.positions(), sample.weights())
+            gradients = recipe.target.gradients(weight, n_threads)
+        options: Any = {"seed": recipe.seed, "tree": number, "sample": sample}
+        options["n_threads"] = n_threads
+        if recipe.in_parts:
+            assert self._y is not None
+            self.grower.grow_in_parts(self._y, recipe.split_weight, **options)
+        else:
+            self.grower.grow(gradients, 0, rate=1.0, **options)
+        if self._y is not None:
+            by_medians = recipe.tree.criterion == "absolute_error"
+            set_values = self.grower.set_medians if by_medians else self.grower.set_means
+            set_values(self._y, recipe.weight, sample)
+        if recipe.weight is not None and recipe.is_evened:
+            self.grower.set_covers(recipe.weight, sample)
+        if self._out_of_bag is not None and sample is not None:
+            all_rows = range(len(recipe.target.tasks[0].y))
+            self._add_out_of_bag(number, self.grower.n_trees - 1, sample, all_rows)
+
+    def add_out_of_bag(self, number: int, tree: int, part: range) -> None:
+        """Add the predictions of a tree for those of its out-of-bag rows that are in a part."""
+        sample = self._draw(number)
+        assert sample is not None
+        self._add_out_of_bag(number, tree, sample, part)
+
+    def _add_out_of_bag(self, number: int, tree: int, sample: core.Sample, part: range) -> None:
+        draws, target, data = self._recipe.draws, self._recipe.target, self._data
+        assert draws is not None
+        assert self._out_of_bag is not None
+        rows = undrawn_rows(sample.positions(), draws.n_rows)
+        rows = rows[slice(*np.searchsorted(rows, (part.start, part.stop)))]
+        values = np.zeros((len(rows), target.n_outputs))
+        if len(rows):
+            of_table = rows if data.rows is None else data.rows[rows]
+            codes = data.binned.codes
+            self.grower.add_tree(tree, 1.0, codes, of_table, values, 0, self._n_threads)
+        self._out_of_bag.add(number, rows, values + target.middle)
+
+
+def _run_in_parallel(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: Bar) -> None:
+    """Run every worker in a thread; Ctrl-C, or a failure of one of them, ends them at once."""
+    gate = threading.Event()
+
+    def work(worker: _GrowerThread) -> None:
+        if not core.prepare_exceptions():
+            raise MemoryError
+        gate.wait()
+        worker.work(queue)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        try:
+            # No worker starts before all threads have: Python waits forever for a thread that finds
+            # no memory in its first lines.
+            pending: set[Future[None]] = {pool.submit(work, worker) for worker in workers}
+            gate.set()
+            while pending:
+                done, pending = wait(pending, _POLL_S, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                bar.show(queue.n_done)
+        except BaseException:
+            queue.close()
+            for worker in workers:
+                worker.grower.stop()
+            gate.set()
+            raise
+
+
+def _ordered_forest(
+    workers: Sequence[_GrowerThread], binned: Binned, recipe: ForestRecipe, n_threads: int
+) -> Forest:
+    """Return the trees of all workers in the order of their numbers, with the middle added."""
+    numbers = [number for worker in workers for number in worker.numbers]
+    growers = [worker.grower for worker in workers]
+    forest = grown_forest(growers, binned, [0], order=np.argsort(numbers), n_threads=n_threads)
+    target = recipe.target
+    if recipe.is_evened and target.criterion == "quadratic":
+        forest = replace(forest, gain=mean_decreases(forest))
+    return replace(forest, value=forest.value + target.middle) if target.middle.any() else forest

@@ -1,0 +1,1091 @@
+"""Random forests and extra trees: the fit from arguments to model, and the estimators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from arboost.backend import core, threads
+from arboost.data.dataset import Dataset
+from arboost.data.table import Table
+from arboost.data.target import numbers_of
+from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboost.estimators.estimator import (
+    ClassifierMethods,
+    EngineEstimator,
+    column_options,
+    regressor_score,
+    store_arguments,
+)
+from arboost.estimators.forest_growth import (
+    Floats,
+    ForestSpec,
+    encode_levels,
+    fit_forest,
+    forest_model,
+    out_of_bag_sums,
+    read_target,
+    set_tree_attributes,
+    tree_rows,
+    with_resolved_bins,
+)
+from arboost.models.metadata import without_history
+from arboost.models.model import Model
+from arboost.models.prediction import (
+    distributions_of,
+    leaf_distributions,
+    predictions,
+    probabilities,
+    read_table,
+    table_quantiles,
+)
+from arboost.models.predictor import Predictor
+from arboost.params.forest import (
+    EXTRA_TREES_CLASSIFIER,
+    EXTRA_TREES_REGRESSOR,
+    RANDOM_FOREST_CLASSIFIER,
+    RANDOM_FOREST_REGRESSOR,
+)
+from arboost.params.suggestions import known_arguments
+from arboost.training.fit import n_to_add
+from arboost.training.inputs import EngineRows, StreamOptions, training_rows, warn_one_class
+from arboost.training.out_of_bag import OutOfBagSums, scores_of_all, warn_never_out_of_bag
+from arboost.trees.forest import Forest
+from arboost.trees.leaf_distributions import LeafDistributions
+from arboost.trees.samples import DrawOrigin, RowDraws, undrawn_rows
+
+_MIN_ROWS_OF_R2 = 2  # rows that R^2 is defined for
+_OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
+
+
+class ForestEstimator(EngineEstimator):
+    """Independent trees whose mean is the prediction, each on draws of its own or on all rows."""
+
+    _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
+    _SPLITTER: ClassVar[str] = "best"  # of those trees
+
+    _MONOTONE = "monotonic_cst"
+
+    warm_start: bool
+    max_features: Any
+    _origins: list[DrawOrigin]
+
+    @known_arguments
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        memory_limit: int | str = "auto",
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on a table and a target.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features), or arboost.Dataset
+            NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
+            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
+            times, or categories. NaN and None are missing values. With device="cuda" also an array
+            in device memory. A Dataset brings its own y and weights.
+            Or a source that is read in batches and need not fit in memory: paths of files or
+            folders, patterns such as "data/*.parquet", an iterable of batches that starts again;
+            y and sample_weight are then names of columns, or arrays.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
+            which is then no feature.
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight 0 are left out. With bootstrap=True, rows are drawn in proportion to
+            their weights. Or the name of a column of X, which is then no feature.
+        memory_limit : int or str, default="auto"
+            Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
+            "auto": a share of the memory that the process may use. The model is the same.
+        cache : path, optional
+            Folder that keeps the bins of files: the next fit on the same files with the same
+            columns and bins starts at once. Files that have changed are read again.
+
+        Returns
+        -------
+        self
+        """
+        params = self._checked_params()
+        old = self.model_ if self.warm_start and hasattr(self, "model_") else None
+        stream = StreamOptions(memory_limit, cache)
+        rows = self._read((X, y, sample_weight), params, old, stream)
+        target = read_target(self._KIND, rows.y, params["criterion"], old)
+        warn_one_class(X, target.tasks)
+        rows = encode_levels(rows, target, None if old is None else old.schema, params)
+        use = tree_rows(params, target, rows.weight)
+        n_trees, n_kept, origins = params["n_estimators"], 0, []
+        out_of_bag = out_of_bag_sums(params, rows, target)
+        n_threads = threads(params["n_jobs"])
+        if old is not None:
+            n_kept, origins = old.n_trees, self._kept_origins()
+            n_to_add(n_trees, n_kept, "trees")
+            _check_same_outputs(old, target.n_outputs, params["criterion"])
+            if out_of_bag is not None:
+                _check_same_rows(origins, rows)
+                _add_out_of_bag(old.forest, origins, rows, out_of_bag, n_threads)
+        draws = _draws_of_all_rows(len(rows.y)) if use.draws is None else use.draws
+        new_origins = [DrawOrigin(draws, number, rows.index) for number in range(n_kept, n_trees)]
+        forest = Forest.empty(target.n_outputs) if old is None else old.forest
+        if n_trees > n_kept:
+            spec = ForestSpec.of(
+                params,
+                random_cuts=self._SPLITTER == "random",
+                n_trees=n_trees - n_kept,
+                first_tree=n_kept,
+            )
+            # Trees find the leaves of out-of-bag rows by bins as they grow; pruned trees have
+            # other leaves, and find them by values afterwards.
+            prunes = spec.ccp_alpha > 0.0
+            new, max_bins = fit_forest(spec, rows, target, use, None if prunes else out_of_bag)
+            params = with_resolved_bins(params, max_bins)
+            if prunes and out_of_bag is not None:
+                _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
+            forest = new if old is None else forest.joined(new)
+        model = forest_model(forest, rows, target, self._recorded_params(params), out_of_bag)
+        if params.get("quantiles", False):
+            model = replace(model, distributions=_distributions(model, rows, n_threads))
+        # A score that fails leaves the estimator unchanged.
+        scoring, scores = params["oob_score"], {}
+        if out_of_bag is not None:
+            scores = self._out_of_bag(model, scoring, out_of_bag, rows)
+        set_tree_attributes(self, model, params["max_features"])
+        self._origins = [*origins, *new_origins]
+        for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(scores)
+        return self
+
+    def _read(
+        self,
+        given: tuple[object, object, object],
+        params: dict[str, Any],
+        old: Model | None,
+        stream: StreamOptions,
+    ) -> EngineRows:
+        """Return the training rows, checked."""
+        needs_values = "quantiles=True" if params.get("quantiles", False) else ""
+        if params["oob_score"] and (old is not None or params["ccp_alpha"] > 0.0):
+            needs_values = "oob_score with warm_start or ccp_alpha"
+        X, y, sample_weight = self._opened(given, params, stream, needs_values)
+        known = None if old is None or isinstance(X, Dataset) else old.schema
+        options, device = column_options(params), params["device"]
+        rows = training_rows(X, y, sample_weight, known, options, several=True, device=device)
+        if params.get("quantiles", False):
+            _check_quantiles(rows)
+        return rows
+
+    @property
+    def estimator_(self) -> EngineEstimator:
+        """Unfitted estimator of one tree, with the parameters of the forest."""
+        names = self._TREE._get_param_names()
+        given = {name: value for name, value in self.get_params().items() if name in names}
+        if given.get("class_weight") == "balanced_subsample":
+            given["class_weight"] = "balanced"
+        tree: EngineEstimator = self._TREE(**given, splitter=self._SPLITTER)
+        return tree
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees, each as a fitted estimator of one tree."""
+        return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
+
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        n_trees: int = self._fitted_model().n_trees
+        return n_trees
+
+    def __getitem__(self, tree: int | slice) -> Any:
+        """Return a tree as a fitted estimator; of a slice, a list of them."""
+        if isinstance(tree, slice):
+            return [self._one_tree(one) for one in range(len(self))[tree]]
+        return self._one_tree(range(len(self))[tree])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the trees."""
+        return iter(self.estimators_)
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.intp]]:
+        """The rows that each tree has drawn, ascending; drawn again when they are asked for."""
+        self._fitted_model()
+        return [origin.rows() for origin in self._kept_origins()]
+
+    def _out_of_bag(
+        self, model: Predictor, scoring: Any, sums: OutOfBagSums, rows: EngineRows
+    ) -> dict[str, Any]:
+        """Return the out-of-bag attributes of a fit."""
+        means, known = sums.means(), sums.has_some()
+        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree")
+        wide = scores_of_all(means, rows.index, rows.source.n_rows)
+        score: Any = np.nan
+        if known.any():
+            predicted = predictions(model, means[known])
+            y = rows.y[known]
+            if callable(scoring):
+                score = scoring(y, predicted)
+            else:
+                weight = None if rows.weight is None else rows.weight[known]
+                score = _prediction_score(self._KIND, y, predicted, weight)
+        return {"oob_score_": score, _OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
+
+    def _one_tree(self, tree: int) -> EngineEstimator:
+        """Return a tree as an estimator."""
+        model = self._fitted_model()
+        one: EngineEstimator = self.estimator_.set_params(random_state=model.params["random_state"])
+        known = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
+            known.pop(name, None)
+        one.__dict__.update(known)
+        one.model_ = Predictor(
+            **model.fields()
+            | {
+                "forest": model.forest.only(tree),
+                "distributions": None,
+                "provenance": without_history(model.provenance),
+            }
+        )
+        return one
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        set_tree_attributes(self, model, self.max_features)
+
+    def _kept_origins(self) -> list[DrawOrigin]:
+        """Return the origins of the rows of each tree; raise ValueError for a loaded forest."""
+        if not hasattr(self, "_origins"):
+            raise ValueError(
+                "the forest was loaded from a file, which does not keep the rows of each tree. Use "
+                "warm_start=False, or keep the estimator itself, for example with joblib.dump."
+            )
+        return self._origins
+
+    def _checked_params(self) -> dict[str, Any]:
+        params = super()._checked_params()
+        if params["bootstrap"]:
+            return params
+        if params["oob_score"]:
+            raise ValueError(
+                f"oob_score={params['oob_score']!r} is not allowed with bootstrap=False: every "
+                "tree sees all rows, and none is out of bag. Use bootstrap=True, or "
+                "oob_score=False."
+            )
+        if params["max_samples"] is not None:
+            raise ValueError(
+                f"max_samples={params['max_samples']!r} is not allowed with bootstrap=False, which "
+                "draws nothing. Use bootstrap=True, or max_samples=None."
+            )
+        return params
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _oob_values(model: Model, means: Floats) -> Floats:
+    """Return the out-of-bag means as users meet them: values, or class probabilities."""
+    if model.kind == "regressor":
+        return means[:, 0] if means.shape[1] == 1 else means
+    found = probabilities(model, means)
+    if not isinstance(found, list):
+        return found
+    # A class that only another target has is padded with probability 0.
+    most = max(one.shape[1] for one in found)
+    wide = [np.pad(one, ((0, 0), (0, most - one.shape[1]))) for one in found]
+    return np.stack(wide, axis=2)
+
+
+def _prediction_score(
+    kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None
+) -> float:
+    """Return the accuracy of all targets, or R^2."""
+    if kind == "classifier":
+        right = (y == predicted).reshape(len(y), -1).all(axis=1)
+        return float(np.average(right, weights=weight))
+    if len(y) < _MIN_ROWS_OF_R2:
+        return float("nan")
+    return float(r2_score(y, predicted, sample_weight=weight))
+
+
+def _check_quantiles(rows: EngineRows) -> None:
+    if rows.y.ndim > 1:
+        raise ValueError(
+            f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for "
+            "each target, or use quantiles=False."
+        )
+    _table_with_values(rows, "quantiles=True")
+
+
+def _check_same_outputs(old: Model, n_outputs: int, criterion: str) -> None:
+    if n_outputs != old.n_outputs:
+        raise ValueError(
+            f"criterion={criterion!r} is not allowed: warm_start=True keeps trees of "
+            f"{old.params['criterion']!r}, and for several targets the two are not alike. Use "
+            "the same, or warm_start=False to start anew."
+        )
+
+
+def _draws_of_all_rows(n_rows: int) -> RowDraws:
+    return RowDraws(n_rows=n_rows, n_draws=n_rows, seed=0, repeats=False)
+
+
+def _check_same_rows(origins: Sequence[DrawOrigin], rows: EngineRows) -> None:
+    """Raise ValueError for other rows than those that the kept trees were grown on."""
+    for origin in origins:
+        n_rows = origin.draws.n_rows
+        if n_rows != len(rows.y) or not _are_equal(origin.kept, rows.index):
+            raise ValueError(
+                f"X has {len(rows.y)} rows of nonzero weight, but warm_start keeps trees that were "
+                f"grown on {n_rows} others, so that the out-of-bag rows of these trees are not "
+                "known. Pass the rows of the first fit, or use oob_score=False."
+            )
+
+
+def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _add_out_of_bag(
+    forest: Forest,
+    origins: Sequence[DrawOrigin],
+    rows: EngineRows,
+    sums: OutOfBagSums,
+    n_threads: int,
+) -> None:
+    """Add the trees' predictions of their out-of-bag rows, found by the values of the table."""
+    table = _table_with_values(rows, "oob_score with warm_start or ccp_alpha")
+    for tree, origin in enumerate(origins):
+        out = undrawn_rows(origin.draws.drawn(origin.number).rows, origin.draws.n_rows)
+        values = np.zeros((table.n_rows, forest.width))
+        core.traverse(
+            columns=table.columns,
+            forest=forest,
+            out=values,
+            tree_begin=tree,
+            tree_end=tree + 1,
+            n_threads=n_threads,
+        )
+        of_table = out if rows.index is None else rows.index[out]
+        sums.add(origin.number, out, values[of_table])
+
+
+def _distributions(model: Predictor, rows: EngineRows, n_threads: int) -> LeafDistributions:
+    """Return the training values of y by leaf; rows of weight 0 have no weight there."""
+    table = _table_with_values(rows, "quantiles=True")
+    y, weight = numbers_of(rows.y), rows.weight
+    if rows.index is not None:
+        weight = np.zeros(table.n_rows)
+        weight[rows.index] = 1.0 if rows.weight is None else rows.weight
+        y = np.zeros(table.n_rows)
+        y[rows.index] = rows.y
+    return leaf_distributions(model, table, y, weight, n_threads=n_threads)
+
+
+def _table_with_values(rows: EngineRows, what: str) -> Table:
+    if isinstance(rows.source, Dataset):
+        raise ValueError(
+            f"{what} is not allowed with a Dataset, which holds bins instead of the values that "
+            "trees look at. Pass the table it was made from."
+        )
+    return rows.source
+
+
+class QuantileMethods:
+    """Quantiles of y from the training rows in the leaves, for forests of regression trees."""
+
+    n_jobs: int | None
+    _fitted_model: Any
+
+    def predict_quantiles(self, X: object, quantiles: float | Sequence[float] = 0.5) -> Floats:
+        """Return quantiles of y for the rows of X; needs ``quantiles=True``.
+
+        Each tree gives the training rows in the leaf of a row equal shares, or such as their
+        weights say; the quantile q is the smallest y at which the shares of all trees, averaged,
+        reach q (Meinshausen 2006).
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        quantiles : float or sequence of float, default=0.5
+            Between 0 and 1.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_quantiles), or (n_rows,) for one float
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from arboost import RandomForestRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = RandomForestRegressor(quantiles=True, min_samples_leaf=10).fit(X, y)
+        >>> low, high = model.predict_quantiles(X, [0.05, 0.95]).T
+        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
+        True
+        """
+        model = self._fitted_model()
+        table = read_table(model, X)
+        return table_quantiles(
+            model, table, distributions_of(model), quantiles, n_threads=threads(self.n_jobs)
+        )
+
+
+class RandomForestClassifier(ClassifierMethods, ForestEstimator):
+    """Random forest for classification (Breiman 2001).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"gini", "entropy", "log_loss", "error", "gain_ratio"}, default="gini"
+        Impurity to minimise: Gini impurity; entropy, also called log_loss; the share of rows
+        outside the most frequent class, of equal ones the Gini impurity; or entropy with C4.5's
+        choice of the feature, by its gain over the entropy of the split itself.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, in a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, in each child of a split; a row that is
+        drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the total weight in each child of a split.
+    max_features : "sqrt", "log2", int, float or None, default="sqrt"
+        Number of features drawn for each node as candidates for its split: the square root or the
+        logarithm of their number, a number, a share of them, or None for all.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows best-first, by the decrease of
+        impurity; None sets no limit.
+    min_impurity_decrease : float, default=0.0
+        Smallest decrease of impurity of a split, weighted by the node's share of the total weight.
+    bootstrap : bool, default=True
+        Whether each tree is grown on rows drawn with replacement, in proportion to their weights,
+        instead of all rows.
+    oob_score : bool or callable, default=False
+        Whether to compute the out-of-bag score, or a function of (y, prediction) to compute it
+        with; needs bootstrap=True.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None: a new seed for each fit.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
+    warm_start : bool, default=False
+        Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
+    class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
+        Factors on the row weights by label, 1 for labels that are not named; for several targets a
+        list, whose factors are multiplied. "balanced" gives all classes the same total weight,
+        "balanced_subsample" among the rows drawn for each tree.
+    ccp_alpha : float, default=0.0
+        Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
+        branches are pruned, the weakest first.
+    max_samples : int or float or None, default=None
+        With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
+        None draws as often as there are rows.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
+        or a dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
+    max_bins : int or str, default="auto"
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
+    bundling : bool, default=True
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
+    category_encoding : {"auto", "groups", "mean"}, default="auto"
+        Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups,
+        of which each frequent level is one and rare levels of similar means share the others; or
+        one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
+        other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them: "hour", "weekday", "month" and
+        "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the weekday of
+        more than a week, the others of more than a year. None: no parts.
+    missing : float, default=float("nan")
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,), or a list of them
+        Labels, sorted; for several targets one array each.
+    n_classes_ : int, or a list of them
+    model_ : arboost.Predictor
+        The fitted model.
+    estimators_ : list
+        The trees, each as a fitted DecisionTreeClassifier.
+    n_outputs_, max_features_ : int
+        Number of targets, and number of features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Mean over the trees of the share of each feature in the gain of their splits.
+    oob_score_, oob_decision_function_ : float, float64 array
+        With `oob_score`: out-of-bag accuracy and class probabilities of the training rows; NaN for
+        rows that every tree has drawn, or of weight 0. Several targets have a third axis.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from arboost import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(RandomForestClassifier(oob_score=True).fit(X, y).oob_score_, 1)
+    0.9
+    """
+
+    _KIND = "classifier"
+    _TABLE = RANDOM_FOREST_CLASSIFIER
+    _TREE = DecisionTreeClassifier
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: bool | int = 1,
+        warm_start: bool = False,
+        class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int | str = "auto",
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
+        missing: float = float("nan"),
+    ) -> None:
+        store_arguments(self, locals())
+
+
+class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
+    """Random forest for regression (Breiman 2001).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        Impurity to minimise: squared error; absolute error around medians, which are then the leaf
+        values; or the Poisson deviance, for counts.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, in a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, in each child of a split; a row that is
+        drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the total weight in each child of a split.
+    max_features : "sqrt", "log2", int, float or None, default=1.0
+        Number of features drawn for each node as candidates for its split: the square root or the
+        logarithm of their number, a number, a share of them, or None for all.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows best-first, by the decrease of
+        impurity; None sets no limit.
+    min_impurity_decrease : float, default=0.0
+        Smallest decrease of impurity of a split, weighted by the node's share of the total weight.
+    bootstrap : bool, default=True
+        Whether each tree is grown on rows drawn with replacement, in proportion to their weights,
+        instead of all rows.
+    oob_score : bool or callable, default=False
+        Whether to compute the out-of-bag score, or a function of (y, prediction) to compute it
+        with; needs bootstrap=True.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None: a new seed for each fit.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
+    warm_start : bool, default=False
+        Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
+    ccp_alpha : float, default=0.0
+        Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
+        branches are pruned, the weakest first.
+    max_samples : int or float or None, default=None
+        With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
+        None draws as often as there are rows.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
+        or a dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
+    max_bins : int or str, default="auto"
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
+    bundling : bool, default=True
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
+    category_encoding : {"auto", "groups", "mean"}, default="auto"
+        Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups,
+        of which each frequent level is one and rare levels of similar means share the others; or
+        one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
+        other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them: "hour", "weekday", "month" and
+        "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the weekday of
+        more than a week, the others of more than a year. None: no parts.
+    missing : float, default=float("nan")
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
+    quantiles : bool, default=False
+        Whether leaves keep their values of y, for `predict_quantiles`: four bytes for each row and
+        tree.
+
+    Attributes
+    ----------
+    model_ : arboost.Predictor
+        The fitted model.
+    estimators_ : list
+        The trees, each as a fitted DecisionTreeRegressor.
+    n_outputs_, max_features_ : int
+        Number of targets, and number of features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Mean over the trees of the share of each feature in the gain of their splits.
+    oob_score_, oob_prediction_ : float, float64 array
+        With `oob_score`: out-of-bag R^2 and predictions of the training rows; NaN for rows that
+        every tree has drawn, or of weight 0. Several targets have a column each.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from arboost import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(RandomForestRegressor(oob_score=True).fit(X, y).oob_score_, 1)
+    0.4
+    """
+
+    _KIND = "regressor"
+    _TABLE = RANDOM_FOREST_REGRESSOR
+    _TREE = DecisionTreeRegressor
+
+    score = regressor_score
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: bool | int = 1,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int | str = "auto",
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
+        missing: float = float("nan"),
+        quantiles: bool = False,
+    ) -> None:
+        store_arguments(self, locals())
+
+
+class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
+    """Extremely randomised trees for classification (Geurts, Ernst and Wehenkel 2006).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"gini", "entropy", "log_loss", "error", "gain_ratio"}, default="gini"
+        Impurity to minimise: Gini impurity; entropy, also called log_loss; the share of rows
+        outside the most frequent class, of equal ones the Gini impurity; or entropy with C4.5's
+        choice of the feature, by its gain over the entropy of the split itself.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, in a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, in each child of a split; a row that is
+        drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the total weight in each child of a split.
+    max_features : "sqrt", "log2", int, float or None, default="sqrt"
+        Number of features drawn for each node as candidates for its split: the square root or the
+        logarithm of their number, a number, a share of them, or None for all.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows best-first, by the decrease of
+        impurity; None sets no limit.
+    min_impurity_decrease : float, default=0.0
+        Smallest decrease of impurity of a split, weighted by the node's share of the total weight.
+    bootstrap : bool, default=False
+        Whether each tree is grown on rows drawn with replacement, in proportion to their weights,
+        instead of all rows.
+    oob_score : bool or callable, default=False
+        Whether to compute the out-of-bag score, or a function of (y, prediction) to compute it
+        with; needs bootstrap=True.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None: a new seed for each fit.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
+    warm_start : bool, default=False
+        Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
+    class_weight : dict, list of dict, "balanced", "balanced_subsample" or None, default=None
+        Factors on the row weights by label, 1 for labels that are not named; for several targets a
+        list, whose factors are multiplied. "balanced" gives all classes the same total weight,
+        "balanced_subsample" among the rows drawn for each tree.
+    ccp_alpha : float, default=0.0
+        Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
+        branches are pruned, the weakest first.
+    max_samples : int or float or None, default=None
+        With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
+        None draws as often as there are rows.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
+        or a dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
+    max_bins : int or str, default="auto"
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
+    bundling : bool, default=True
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
+    category_encoding : {"auto", "groups", "mean"}, default="auto"
+        Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups,
+        of which each frequent level is one and rare levels of similar means share the others; or
+        one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
+        other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them: "hour", "weekday", "month" and
+        "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the weekday of
+        more than a week, the others of more than a year. None: no parts.
+    missing : float, default=float("nan")
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,), or a list of them
+        Labels, sorted; for several targets one array each.
+    n_classes_ : int, or a list of them
+    model_ : arboost.Predictor
+        The fitted model.
+    estimators_ : list
+        The trees, each as a fitted DecisionTreeClassifier.
+    n_outputs_, max_features_ : int
+        Number of targets, and number of features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Mean over the trees of the share of each feature in the gain of their splits.
+    oob_score_, oob_decision_function_ : float, float64 array
+        With `oob_score`: out-of-bag accuracy and class probabilities of the training rows; NaN for
+        rows that every tree has drawn, or of weight 0. Several targets have a third axis.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from arboost import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ExtraTreesClassifier().fit(X, y).score(X, y)
+    1.0
+    """
+
+    _KIND = "classifier"
+    _TABLE = EXTRA_TREES_CLASSIFIER
+    _TREE = DecisionTreeClassifier
+    _SPLITTER = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: bool | int = 1,
+        warm_start: bool = False,
+        class_weight: Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int | str = "auto",
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
+        missing: float = float("nan"),
+    ) -> None:
+        store_arguments(self, locals())
+
+
+class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
+    """Extremely randomised trees for regression (Geurts, Ernst and Wehenkel 2006).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        Impurity to minimise: squared error; absolute error around medians, which are then the leaf
+        values; or the Poisson deviance, for counts.
+    max_depth : int or None, default=None
+        Largest number of splits between the root of a tree and a leaf; None sets no limit.
+    min_samples_split : int or float, default=2
+        Smallest number of training rows, or share of them, in a node that is split.
+    min_samples_leaf : int or float, default=1
+        Smallest number of training rows, or share of them, in each child of a split; a row that is
+        drawn twice is one row.
+    min_weight_fraction_leaf : float, default=0.0
+        Smallest share of the total weight in each child of a split.
+    max_features : "sqrt", "log2", int, float or None, default=1.0
+        Number of features drawn for each node as candidates for its split: the square root or the
+        logarithm of their number, a number, a share of them, or None for all.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves of a tree, which then grows best-first, by the decrease of
+        impurity; None sets no limit.
+    min_impurity_decrease : float, default=0.0
+        Smallest decrease of impurity of a split, weighted by the node's share of the total weight.
+    bootstrap : bool, default=False
+        Whether each tree is grown on rows drawn with replacement, in proportion to their weights,
+        instead of all rows.
+    oob_score : bool or callable, default=False
+        Whether to compute the out-of-bag score, or a function of (y, prediction) to compute it
+        with; needs bootstrap=True.
+    device : str, default="cpu"
+        Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other CUDA devices
+        than the first. The model does not depend on it.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 take all that this process may use. The model does not depend
+        on it.
+    random_state : int, RandomState or None, default=0
+        Seed of every random choice; None: a new seed for each fit.
+    verbose : bool or int, default=1
+        Whether fits of more than about a second draw a progress bar in terminals and notebooks;
+        numbers above 0 are True.
+    warm_start : bool, default=False
+        Whether a further call of fit keeps the trees and adds new ones up to n_estimators.
+    ccp_alpha : float, default=0.0
+        Minimal cost-complexity pruning: decrease of impurity per additional leaf below which
+        branches are pruned, the weakest first.
+    max_samples : int or float or None, default=None
+        With bootstrap=True: number of draws for each tree, or that number as a share of the rows;
+        None draws as often as there are rows.
+    monotonic_cst : dict, sequence of {-1, 0, 1}, or None, default=None
+        scikit-learn's name of monotone_constraints.
+    monotone_constraints : dict, sequence of {-1, 0, 1}, or None, default=None
+        Features in which predictions, or the probability of the second of two classes, may only
+        rise (1) or only fall (-1), 0 for no constraint: a sequence with an entry for each feature,
+        or a dict by name or index.
+    tree_method : {"hist", "exact"}, default="hist"
+        Candidates for splits: the bin edges of a histogram, or all distinct values.
+    max_bins : int or str, default="auto"
+        Largest number of bins of a feature with tree_method="hist", not counting missing values;
+        above 255 a bin code takes two bytes. "auto": 255; or a bin for each value where trees that
+        may have more than 256 leaves need them for pure leaves, on up to 32,768 rows; a Dataset has
+        its own.
+    bundling : bool, default=True
+        Whether features share stored columns with tree_method="hist": exclusive feature bundling
+        (EFB), and several columns of few values in one byte. The model does not depend on it.
+    categorical_features : "from_dtype", or list of str, int or bool, default="from_dtype"
+        Additional categories, whatever their type: names, indices or a mask of columns.
+        "from_dtype": only columns of strings, and of the categorical types of pandas, Polars and
+        Arrow, which are always categories.
+    category_encoding : {"auto", "groups", "mean"}, default="auto"
+        Encoding of categories of more than 100 levels by their targets: sets of at most 255 groups,
+        of which each frequent level is one and rare levels of similar means share the others; or
+        one number, the mean target of a level. "auto": groups in gradient boosting, the mean in all
+        other algorithms; a Dataset has its own.
+    date_format : str, dict, or None, default="auto"
+        Format of dates in strings, for all columns or by column: "iso" (year first), "dayfirst",
+        "monthfirst", or a format of strptime such as "%d.%m.%y". "auto": year first, and day or
+        month first where the values of a column leave no doubt. None: dates in strings are
+        categories.
+    calendar_parts : "auto", list of str, or None, default="auto"
+        Calendar parts of dates that are features next to them: "hour", "weekday", "month" and
+        "dayofyear". "auto": those that repeat, the hour in dates of more than a day, the weekday of
+        more than a week, the others of more than a year. None: no parts.
+    missing : float, default=float("nan")
+        Number that means missing in all numeric columns, such as -999, or 0 in sparse tables; NaN,
+        None and NA are always missing.
+    quantiles : bool, default=False
+        Whether leaves keep their values of y, for `predict_quantiles`: four bytes for each row and
+        tree.
+
+    Attributes
+    ----------
+    model_ : arboost.Predictor
+        The fitted model.
+    estimators_ : list
+        The trees, each as a fitted DecisionTreeRegressor.
+    n_outputs_, max_features_ : int
+        Number of targets, and number of features that a node draws.
+    feature_importances_ : float64 array of shape (n_features,)
+        Mean over the trees of the share of each feature in the gain of their splits.
+    oob_score_, oob_prediction_ : float, float64 array
+        With `oob_score`: out-of-bag R^2 and predictions of the training rows; NaN for rows that
+        every tree has drawn, or of weight 0. Several targets have a column each.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from arboost import ExtraTreesRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ExtraTreesRegressor(min_samples_leaf=5).fit(X, y).score(X, y) > 0.5
+    True
+    """
+
+    _KIND = "regressor"
+    _TABLE = EXTRA_TREES_REGRESSOR
+    _TREE = DecisionTreeRegressor
+    _SPLITTER = "random"
+
+    score = regressor_score
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: str | int | float | None = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | Callable[..., float] = False,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: bool | int = 1,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
+        monotone_constraints: Mapping[Any, int] | Sequence[int] | None = None,
+        tree_method: str = "hist",
+        max_bins: int | str = "auto",
+        bundling: bool = True,
+        categorical_features: str | Sequence[Any] = "from_dtype",
+        category_encoding: str = "auto",
+        date_format: str | Mapping[Any, str] | None = "auto",
+        calendar_parts: str | Sequence[str] | None = "auto",
+        missing: float = float("nan"),
+        quantiles: bool = False,
+    ) -> None:
+        store_arguments(self, locals())

@@ -1,0 +1,224 @@
+"""Checked predictions of members: class probabilities, class votes, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+
+from arboost.data.messages import listing
+from arboost.losses.base import Floats
+
+_PROBABILITY_TOLERANCE = (
+    1e-3  # tolerance for probabilities outside [0, 1], and for sums other than 1
+)
+
+
+def member_name(member: Any) -> str:
+    """Return the name of an estimator in messages."""
+    return type(member).__name__
+
+
+def row_count(X: Any) -> int:
+    """Return the number of rows of a table, or of strings in a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def member_one_hot(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Floats:
+    """Return the predicted classes of a member, one-hot.
+
+    Parameters
+    ----------
+    member : fitted estimator
+    X : table of shape (n_rows, ...)
+    labels : array of shape (n_classes,)
+        All classes, sorted; a member may have been fitted on fewer.
+    **params
+        More arguments of the member's ``predict``.
+
+    Returns
+    -------
+    float64 array of shape (n_rows, n_classes)
+    """
+    predicted = np.asarray(member.predict(X, **params))
+    check_shape(member, predicted, row_count(X))
+    chosen = np.zeros((len(predicted), len(labels)))
+    chosen[np.arange(len(predicted)), class_indices(member, predicted.ravel(), labels)] = 1.0
+    return chosen
+
+
+def member_probabilities(
+    member: Any, X: Any, labels: NDArray[Any], otherwise: str, **params: Any
+) -> Floats:
+    """Return the class probabilities of a member; 0 for classes that it was not fitted on.
+
+    The arguments are those of `member_one_hot`; ``otherwise`` is the alternative to a learner with
+    probabilities that error messages name.
+    """
+    given = np.asarray(member.predict_proba(X, **params), np.float64)
+    known = np.asarray(getattr(member, "classes_", labels))
+    if given.shape != (X.shape[0], len(known)):
+        raise ValueError(
+            f"{member_name(member)}.predict_proba returned an array of shape {given.shape} for "
+            f"{X.shape[0]} rows and {len(known)} classes. It must have one row per row of X, and "
+            "one column per entry of classes_."
+        )
+    # NaN fails both comparisons.
+    in_range = (given >= -_PROBABILITY_TOLERANCE) & (given <= 1.0 + _PROBABILITY_TOLERANCE)
+    if not in_range.all() or (np.abs(given.sum(axis=1) - 1.0) > _PROBABILITY_TOLERANCE).any():
+        raise ValueError(
+            f"{member_name(member)}.predict_proba returned rows that are no probabilities: "
+            "each must be from 0 to 1, and their sum 1. Use a learner with probabilities, or "
+            f"{otherwise}."
+        )
+    shares = np.zeros((len(given), len(labels)))
+    shares[:, class_indices(member, known, labels)] = given.clip(0.0, 1.0)
+    return shares
+
+
+def member_values(member: Any, X: Any, n_targets: int = 1, **params: Any) -> Floats:
+    """Return the predictions of a regressor, float64 of shape (n_rows, n_targets)."""
+    predicted = np.asarray(member.predict(X, **params), np.float64)
+    check_shape(member, predicted, row_count(X), n_targets)
+    return predicted.reshape(-1, n_targets)
+
+
+def class_indices(member: Any, given: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the indices of labels among all classes, which are sorted."""
+    places: NDArray[np.intp] = np.searchsorted(labels, given).clip(max=len(labels) - 1)
+    strange = given[labels[places] != given]
+    if len(strange):
+        raise ValueError(
+            f"{member_name(member)} predicts the label {strange.tolist()[0]!r}, but y has "
+            f"{listing(map(repr, labels.tolist()))}. It must predict labels of y: fit it on them, "
+            "or leave it out."
+        )
+    return places
+
+
+def check_shape(member: Any, given: NDArray[Any], n_rows: int, n_targets: int = 1) -> None:
+    """Raise ValueError unless there is one prediction per row and target."""
+    if given.shape == (n_rows, n_targets) or (n_targets == 1 and given.shape == (n_rows,)):
+        return
+    wanted = "one prediction" if n_targets == 1 else f"{n_targets} predictions"
+    raise ValueError(
+        f"{member_name(member)}.predict returned an array of shape {given.shape} for {n_rows} "
+        f"rows. It must return {wanted} for each row."
+    )
+
+
+# Sorted labels; for several targets a list with the labels of each; None for regression.
+Classes = NDArray[Any] | list[NDArray[Any]] | None
+
+_METHODS = ("predict_proba", "decision_function", "predict")
+
+
+def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
+    """Return the prediction method to call on a member.
+
+    Parameters
+    ----------
+    name : str
+        Name of the member in the ensemble.
+    member : estimator
+    wanted : str
+        A method, or "auto" for the first of the three that the member has.
+    advice : str
+        Alternative that the error message names.
+    """
+    asked = _METHODS if wanted == "auto" else (wanted,)
+    for method in asked:
+        if callable(getattr(member, method, None)):
+            return method
+    raise ValueError(
+        f"the member {name!r} ({member_name(member)}) has no method {' or '.join(asked)}. Use "
+        f"{advice}, or another estimator."
+    )
+
+
+def predict_member(
+    member: Any, method: str, X: Any, classes: Classes, *, by_label: bool = False
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return the predictions of a member for the rows of X.
+
+    Parameters
+    ----------
+    member : fitted estimator
+    method : {"predict_proba", "decision_function", "predict"}
+    X : table of shape (n_rows, ...)
+    classes : Classes
+    by_label : bool
+        Whether the member was fitted on labels instead of class indices, as the estimator in a
+        FrozenEstimator always was.
+
+    Returns
+    -------
+    array of shape (n_rows,) or (n_rows, n_columns), or a list of them
+        A list has one entry per target. Classes that the member was not fitted on have the
+        probability 0.
+    """
+    given = getattr(member, method)(X)
+    if classes is None:
+        return np.asarray(given)
+    by_label = by_label or isinstance(member, FrozenEstimator)
+    known = getattr(member, "classes_", None)
+    if isinstance(classes, list):
+        if not isinstance(given, list):
+            return np.asarray(given)
+        return [
+            _with_all_classes(member, method, np.asarray(one), labels, of_target, by_label=by_label)
+            for one, labels, of_target in zip(given, known or classes, classes, strict=True)
+        ]
+    given = np.asarray(given)
+    if method != "predict":
+        return _with_all_classes(member, method, given, known, classes, by_label=by_label)
+    # Numeric labels stay; strings become class indices, which the final estimator can learn from.
+    if given.dtype.kind in "OUS" and given.ndim == 1:
+        return class_indices(member, given, classes)
+    return given
+
+
+def member_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the index of the class that a member predicts for each row."""
+    predicted = np.asarray(member.predict(X))
+    check_shape(member, predicted, row_count(X))
+    predicted = predicted.ravel()
+    known = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
+    by_label = isinstance(member, FrozenEstimator)
+    if not by_label and np.isin(known, np.arange(len(classes))).all():
+        return predicted.astype(np.intp)
+    return class_indices(member, predicted, classes)
+
+
+def _with_all_classes(
+    member: Any,
+    method: str,
+    given: NDArray[Any],
+    known: NDArray[Any] | Sequence[Any] | None,
+    classes: NDArray[Any],
+    *,
+    by_label: bool,
+) -> NDArray[Any]:
+    """Return probabilities or scores with one column per class."""
+    if known is None or len(known) >= len(classes):
+        return given
+    labels = np.asarray(known)
+    numbers = np.arange(len(classes))
+    if by_label or not np.isin(labels, numbers).all():
+        numbers = class_indices(member, labels, classes)
+    else:
+        numbers = labels.astype(np.intp)
+    if method == "decision_function":
+        missing = np.delete(classes, numbers)
+        raise ValueError(
+            f"{member_name(member)} was fitted on rows without the classes "
+            f"{listing(map(repr, missing.tolist()))}, so its decision_function has no scores for "
+            "them. Use folds with every class among the rows to train on, or "
+            'stack_method="predict_proba" if the member has it.'
+        )
+    shares = np.zeros((len(given), len(classes)), given.dtype)
+    shares[:, numbers] = given
+    return shares

@@ -1,1 +1,0 @@
-"""Explanations of a model: importances, SHAP values, partial dependence, monotone proofs."""

@@ -1,1 +1,0 @@
-"""Models as files: the model file, JSON, C, ONNX."""

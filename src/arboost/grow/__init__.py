@@ -1,1 +1,0 @@
-"""Bin codes and gradients -> trees: the grower, row sampling, bootstrap samples, pruning."""

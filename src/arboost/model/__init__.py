@@ -1,1 +1,0 @@
-"""The fitted model: forest arrays, links, raw scores, leaves, quantiles."""

@@ -1,1 +1,0 @@
-"""History of a fit in model files: its record, and its checks."""

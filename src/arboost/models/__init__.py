@@ -1,0 +1,1 @@
+"""Fitted models: predictions, explanations and files."""

@@ -1,0 +1,627 @@
+"""Ensembles of models: their arithmetic, file, SHAP values, and `EnsemblePredictor`.
+
+    X ─┬─▶ member 0 ─▶ outputs ─┐
+       ├─▶ member 1 ─▶ outputs ─┼─▶ columns ─▶ (final model) ─▶ prediction
+       └─▶ ...                  ┘
+
+Bagging and voting add the outputs of their members to the same columns, times their weights; stacks
+give each member columns of its own, which a final model reads: trees, or a linear function.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core, threads
+from arboost.data.raw_table import RawTable
+from arboost.data.schema import Schema
+from arboost.data.table import apply_raw, read_raw
+from arboost.losses.links import LINKS, Labels, require, validate_names
+from arboost.models.files.container import Budget, naming_errors, pack, unpack
+from arboost.models.files.model_file import (
+    ENSEMBLE,
+    describe_classes,
+    describe_schema,
+    from_bytes,
+    read_classes,
+    read_schema,
+    to_bytes,
+)
+from arboost.models.metadata import check_metadata
+from arboost.models.methods import report
+from arboost.models.model import Model
+from arboost.models.prediction import (
+    EstimatorMethods,
+    decision,
+    predictions,
+    probabilities,
+    table_scores,
+)
+from arboost.models.shap import table_expected, table_shap_values
+from arboost.params.records import check
+from arboost.write import remove_orphans, write_file
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Outputs of a member: class probabilities; one-hot predicted classes, whose means are those of
+# predict_proba or not; predicted values.
+OUTPUTS = ("probabilities", "vote_shares", "votes", "values")
+_LINEAR_LINKS = ("identity", "logistic", "softmax")
+_TWO_CLASSES = 2
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EnsembleMember:
+    """One member of an ensemble.
+
+    Attributes
+    ----------
+    name : str
+    model : Model
+    features : int64 array
+        Features of the table that the member reads, in its order.
+    output : str
+        One of `OUTPUTS`.
+    taken, places : int64 arrays of equal length
+        Columns of the output, and the columns of the ensemble that they are added to.
+    weight : float
+    """
+
+    name: str
+    model: Model
+    features: Index
+    output: str
+    taken: Index
+    places: Index
+    weight: float = 1.0
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the output."""
+        classes = self.model.classes
+        return self.model.n_outputs if classes is None else len(classes)
+
+    def outputs(self, raw: RawTable, n_threads: int) -> Floats:
+        """Return the outputs of the rows, shape (n_rows, n_columns)."""
+        table = apply_raw(raw.select(self.features.tolist()), self.model.schema)
+        scores = table_scores(self.model, table, n_threads=n_threads)
+        if self.output == "values":
+            return predictions(self.model, scores).reshape(len(scores), -1)
+        shares = probabilities(self.model, scores)
+        assert not isinstance(shares, list)  # members have one target
+        if self.output == "probabilities":
+            return shares
+        chosen = predictions(self.model, scores)
+        votes: Floats = (chosen[:, np.newaxis] == self.model.classes).astype(np.float64)
+        return votes
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """A linear function of the columns, with a link; the default final model of stacks.
+
+    Attributes
+    ----------
+    coef : float64 array of shape (n_outputs, n_columns)
+    intercept : float64 array of shape (n_outputs,)
+    link : {"identity", "logistic", "softmax"}
+    """
+
+    coef: Floats
+    intercept: Floats
+    link: str
+
+    def scores(self, columns: Floats) -> Floats:
+        """Return the raw scores of the rows, shape (n_rows, n_outputs)."""
+        total = np.zeros((len(columns), len(self.intercept)))
+        for column, coef in zip(columns.T, self.coef.T, strict=True):
+            # In this order: sums of BLAS depend on which rows are predicted together.
+            total += column[:, np.newaxis] * coef
+        return total + self.intercept
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ensemble:
+    """Members, the combination of their outputs, and a final model.
+
+    Attributes
+    ----------
+    kind : {"regressor", "classifier"}
+    schema : Schema
+        Names and number of the features; levels are those of the members.
+    classes : array of shape (n_classes,), or None for regression
+    members : tuple of EnsembleMember
+    n_columns : int
+        Number of columns that outputs are added to.
+    divisor : float
+        Divisor of the columns: the sum of the weights for means, 1 for stacks.
+    final : Model, LinearModel or None
+        None: the columns are the predictions.
+    passthrough : bool
+        Whether the final model also reads the features, after the columns.
+    provenance : dict
+        Metadata of the fit, for JSON.
+    metadata : dict
+        JSON values of the user, by name.
+    """
+
+    kind: str
+    schema: Schema
+    classes: Labels | None
+    members: tuple[EnsembleMember, ...]
+    n_columns: int
+    divisor: float = 1.0
+    final: Model | LinearModel | None = None
+    passthrough: bool = False
+    provenance: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", dict(self.metadata))
+
+    def columns(self, raw: RawTable, n_threads: int) -> Floats:
+        """Return the outputs of the members, placed, added in their order, and divided."""
+        total = np.zeros((int(raw.columns.n_rows), self.n_columns))
+        for member in self.members:
+            outputs = member.outputs(raw, n_threads)
+            total[:, member.places] += member.weight * outputs[:, member.taken]
+        return total / self.divisor
+
+    def predictions(self, X: object, n_threads: int) -> NDArray[Any]:
+        """Return the predicted values or labels of the rows of X."""
+        raw = read_raw(X, self.schema, "the ensemble")
+        values = self._final_scores(raw, n_threads)
+        if self.classes is None:
+            return values[:, 0] if values.shape[1] == 1 else values
+        if isinstance(self.final, Model):
+            codes = predictions(self.final, values).astype(np.intp)
+        elif self.final is not None and values.shape[1] == 1:
+            codes = (values[:, 0] > 0).astype(np.intp)
+        else:
+            codes = values.argmax(axis=1)
+        return self.classes[codes]
+
+    def probabilities(self, X: object, n_threads: int) -> Floats:
+        """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
+        if self.classes is None or any(one.output == "votes" for one in self.members):
+            what = "a regressor" if self.classes is None else "a hard vote"
+            raise TypeError(f"predict_proba was asked of {what}, which has none. Use predict.")
+        raw = read_raw(X, self.schema, "the ensemble")
+        values = self._final_scores(raw, n_threads)
+        if self.final is None:
+            return values
+        if isinstance(self.final, LinearModel):
+            return LINKS[self.final.link](values)
+        shares = np.zeros((len(values), len(self.classes)))
+        shares[:, self.final.classes.astype(np.intp)] = probabilities(self.final, values)
+        return shares
+
+    def decision_scores(self, X: object, n_threads: int) -> Floats:
+        """Return the raw scores of the final model of a stack of classifiers."""
+        final = self.final
+        has_shares = isinstance(final, Model) and final.link in ("share_of_two", "shares")
+        if self.classes is None or final is None or has_shares:
+            raise TypeError(
+                "decision_function is there for stacks of classifiers whose final estimator has "
+                "scores. Use predict, or predict_proba of a classifier."
+            )
+        return self._final_scores(read_raw(X, self.schema, "the ensemble"), n_threads)
+
+    def _final_scores(self, raw: RawTable, n_threads: int) -> Floats:
+        """Return the raw scores of the final model; without one, the columns."""
+        columns = self.columns(raw, n_threads)
+        if self.final is None:
+            return columns
+        if isinstance(self.final, LinearModel):
+            if self.passthrough:
+                n_features = range(self.schema.n_features)
+                columns = np.column_stack([columns, *(raw.columns.read(i) for i in n_features)])
+            return self.final.scores(columns)
+        features = RawTable(core.Columns(len(columns)))
+        features.columns.add_matrix(columns)
+        if self.passthrough:
+            features.extend(raw)
+        table = apply_raw(features, self.final.schema)
+        scores = table_scores(self.final, table, n_threads=n_threads)
+        return LINKS[self.final.link](scores) if self.classes is None else scores
+
+    def with_models(self, made: type[Model]) -> Self:
+        """Return the ensemble with all models as instances of a subclass of Model."""
+        members = (replace(one, model=made(**one.model.fields())) for one in self.members)
+        final = self.final
+        if isinstance(final, Model):
+            final = made(**final.fields())
+        return replace(self, members=tuple(members), final=final)
+
+    def on_device(self, device: str) -> Self:
+        """Return the ensemble with all models on a device."""
+        members = (replace(one, model=one.model.to(device)) for one in self.members)
+        final = self.final
+        if isinstance(final, Model):
+            final = final.to(device)
+        return replace(self, members=tuple(members), final=final)
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parts fit together; for an ensemble from a file."""
+        require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
+        require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
+        require(self.members, "no members")
+        check_metadata(self.metadata)
+        validate_names(self.schema)
+        require(self.n_columns >= 1 and self.divisor > 0, "columns and divisor")
+        for member in self.members:
+            self._validate_member(member)
+        n_final = self.n_columns + self.schema.n_features * self.passthrough
+        n_classes = 0 if self.classes is None else len(self.classes)
+        if isinstance(self.final, LinearModel):
+            n_outputs = len(self.final.intercept)
+            require(self.final.coef.shape == (n_outputs, n_final), "shape of coefficients")
+            require(self.final.link in _LINEAR_LINKS, f"the link {self.final.link!r}")
+            is_class = self.final.link != "identity"
+            require(is_class == (self.kind == "classifier"), "link of the final model")
+            one = n_classes == _TWO_CLASSES or self.classes is None
+            require(n_outputs == (1 if one else n_classes), "outputs of the final model")
+        elif self.final is not None:
+            require(self.final.schema.n_columns == n_final, "features of the final model")
+            require(self.final.schema.offset is None, "a final model with an offset")
+            require(self.final.kind == self.kind and not self.final.targets, "final model")
+            self._validate_codes(self.final.classes, n_classes)
+        elif self.classes is not None:
+            require(self.n_columns == n_classes, f"{self.n_columns} columns")
+        else:
+            filled = set[int]().union(*(one.places.tolist() for one in self.members))
+            require(len(filled) == self.n_columns, f"{self.n_columns} columns")
+
+    def _validate_member(self, member: EnsembleMember) -> None:
+        model = member.model
+        require(model.schema.offset is None, "a member with an offset")
+        require(member.output in OUTPUTS, f"the output {member.output!r}")
+        require((member.output == "values") == (model.classes is None), "output of a member")
+        require(model.classes is None or not model.targets, "classes of several targets")
+        require(len(member.features) == model.schema.n_columns, "features of a member")
+        require(len(member.taken) == len(member.places), "columns of a member")
+        require(len(set(member.places.tolist())) == len(member.places), "columns given twice")
+        for index, end in (
+            (member.features, self.schema.n_features),
+            (member.taken, member.n_columns),
+            (member.places, self.n_columns),
+        ):
+            require(((index >= 0) & (index < end)).all(), "an index out of range")
+
+    @staticmethod
+    def _validate_codes(codes: Any, n_classes: int) -> None:
+        if codes is not None:
+            is_code = codes.dtype.kind in "iu" and ((codes >= 0) & (codes < n_classes)).all()
+            require(is_code, "classes of the final model")
+
+
+_FIELDS = {"kind": str, "n_columns": int, "divisor": float, "passthrough": bool}
+_DICTS = ("provenance", "metadata")
+_INDICES = ("features", "taken", "places")
+
+
+def ensemble_bytes(ensemble: Ensemble) -> bytes:
+    """Return the ensemble as the bytes of a file."""
+    arrays: dict[str, NDArray[Any]] = {}
+    header: dict[str, Any] = {name: getattr(ensemble, name) for name in _FIELDS}
+    header["schema"] = describe_schema(ensemble.schema, arrays)
+    header["classes"] = describe_classes(ensemble.classes, arrays)
+    header["members"] = []
+    for i, member in enumerate(ensemble.members):
+        described = {"name": member.name, "output": member.output, "weight": member.weight}
+        header["members"].append(described)
+        arrays[f"member {i}"] = _section(member.model)
+        arrays |= {f"member {i} {name}": getattr(member, name) for name in _INDICES}
+    check_metadata(ensemble.metadata)
+    for name in _DICTS:
+        if getattr(ensemble, name):
+            header[name] = getattr(ensemble, name)
+    if isinstance(ensemble.final, LinearModel):
+        header["final"] = ensemble.final.link
+        arrays |= {"coef": ensemble.final.coef, "intercept": ensemble.final.intercept}
+    elif ensemble.final is not None:
+        header["final"] = "model"
+        arrays["final"] = _section(ensemble.final)
+    return pack(ENSEMBLE, header, arrays)
+
+
+def read_ensemble(data: bytes, name: str) -> Ensemble:
+    """Return the ensemble in the bytes of a file, validated; error messages call it `name`."""
+    with naming_errors(ENSEMBLE, name):
+        header, arrays = unpack(ENSEMBLE, data)
+        values = {name: header[name] for name in _FIELDS}
+        for name_, expected in _FIELDS.items():
+            if type(values[name_]) is not expected:
+                raise TypeError(f"{name_}={values[name_]!r}")
+        for name_ in _DICTS:
+            values[name_] = header.get(name_, {})
+            if type(values[name_]) is not dict:
+                raise TypeError(f"{name_}={values[name_]!r}")
+        budget = Budget(len(data))
+        classes = read_classes(header["classes"], arrays, budget)
+        if isinstance(classes, tuple):
+            raise TypeError("classes of several targets")
+        ensemble = Ensemble(
+            schema=read_schema(header["schema"], arrays, budget),
+            classes=classes,
+            members=tuple(
+                _read_member(i, one, arrays, budget) for i, one in enumerate(header["members"])
+            ),
+            final=_read_final(header.get("final"), arrays, budget),
+            **values,
+        )
+        ensemble.validate()
+    return ensemble
+
+
+def _section(model: Model) -> NDArray[np.uint8]:
+    return np.frombuffer(to_bytes(model), np.uint8)
+
+
+def _read_model(array: NDArray[Any], budget: Budget) -> Model:
+    if array.dtype != np.uint8:
+        raise TypeError(f"a model of type {array.dtype}")
+    return from_bytes(array.tobytes(), "a member", budget)
+
+
+def _read_member(
+    i: int, described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], budget: Budget
+) -> EnsembleMember:
+    name, output, weight = described["name"], described["output"], described["weight"]
+    if type(name) is not str or type(output) is not str or type(weight) is not float:
+        raise TypeError(f"the member {described!r}")
+    indices = {part: arrays[f"member {i} {part}"] for part in _INDICES}
+    if any(one.dtype != np.int64 or one.ndim != 1 for one in indices.values()):
+        raise TypeError(f"indices of the member {name!r}")
+    model = _read_model(arrays[f"member {i}"], budget)
+    return EnsembleMember(name=name, model=model, output=output, weight=weight, **indices)
+
+
+def _read_final(
+    described: object, arrays: Mapping[str, NDArray[Any]], budget: Budget
+) -> Model | LinearModel | None:
+    if described is None:
+        return None
+    if described == "model":
+        return _read_model(arrays["final"], budget)
+    coef, intercept = arrays["coef"], arrays["intercept"]
+    is_linear = coef.dtype == intercept.dtype == np.float64 and intercept.ndim == 1
+    if type(described) is not str or not is_linear:
+        raise TypeError(f"the final model {described!r}")
+    return LinearModel(coef, intercept, described)
+
+
+def ensemble_shap_values(
+    ensemble: Ensemble, X: object, background: object, *, n_threads: int
+) -> Floats:
+    """Return the SHAP values of the rows of X.
+
+    The shape is (n_rows, n_features), with several columns (n_rows, n_features, n_columns): class
+    probabilities, log-odds of a stack, or targets.
+    """
+    maps = [_linear_map(ensemble, member, "shap_values") for member in ensemble.members]
+    raw = read_raw(X, ensemble.schema, "the ensemble")
+    others = None if background is None else read_raw(background, ensemble.schema)
+    n_outputs = maps[0].shape[1]
+    total = np.zeros((int(raw.columns.n_rows), ensemble.schema.n_features, n_outputs))
+    for member, linear in zip(ensemble.members, maps, strict=True):
+        features, schema = member.features.tolist(), member.model.schema
+        table = apply_raw(raw.select(features), schema)
+        behind = None if others is None else apply_raw(others.select(features), schema)
+        values = table_shap_values(member.model, table, behind, n_threads)
+        parts = values @ linear
+        # A member may have a column several times, and derived features count to their columns.
+        for place, column in enumerate(schema.column_of):
+            total[:, features[column]] += parts[:, place]
+    return total[:, :, 0] if n_outputs == 1 else total
+
+
+def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads: int) -> Floats:
+    """Return the prediction from which the SHAP values count, shape (n_columns,)."""
+    others = None if background is None else read_raw(background, ensemble.schema)
+    total: Floats | float = 0.0
+    for member in ensemble.members:
+        linear = _linear_map(ensemble, member, "expected_value")
+        features, schema = member.features.tolist(), member.model.schema
+        behind = None if others is None else apply_raw(others.select(features), schema)
+        expected = table_expected(member.model, behind, n_threads)
+        total = total + expected @ linear + _offset(member) @ _placed(ensemble, member)
+    if isinstance(ensemble.final, LinearModel):
+        total = total + ensemble.final.intercept
+    return np.asarray(total)
+
+
+def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
+    """Return the matrix from the scores that SHAP values explain to the share of a member."""
+    is_linear = member.model.link in ("identity", "shares", "share_of_two")
+    votes = member.output in ("votes", "vote_shares")
+    if not is_linear or votes or member.model.combine == "median":
+        kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
+        raise TypeError(
+            f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are no "
+            "sums of trees, so there are no exact SHAP values of the ensemble. Explain the member "
+            "itself, or use shap.PermutationExplainer of predict_proba."
+        )
+    if ensemble.passthrough or not (
+        ensemble.final is None or isinstance(ensemble.final, LinearModel)
+    ):
+        raise TypeError(
+            f"{method} was asked of a stack whose final estimator is no linear function of its "
+            "members alone. Explain the members and the final estimator themselves, or use "
+            "shap.PermutationExplainer of predict."
+        )
+    if member.model.link == "share_of_two":  # the score is the second of two probabilities
+        return np.array([[-1.0, 1.0]]) @ _placed(ensemble, member)
+    return _placed(ensemble, member)
+
+
+def _offset(member: EnsembleMember) -> Floats:
+    """Return the outputs of a member where its scores are 0."""
+    return (
+        np.array([1.0, 0.0]) if member.model.link == "share_of_two" else np.zeros(member.n_columns)
+    )
+
+
+def _placed(ensemble: Ensemble, member: EnsembleMember) -> Floats:
+    """Return the matrix from outputs of a member to predictions of the ensemble."""
+    matrix = np.zeros((member.n_columns, ensemble.n_columns))
+    matrix[member.taken, member.places] = member.weight / ensemble.divisor
+    return matrix @ ensemble.final.coef.T if isinstance(ensemble.final, LinearModel) else matrix
+
+
+class EnsemblePredictor(EstimatorMethods):
+    """A fitted ensemble of arboost's own models: the result of `load` for its file.
+
+    Columns are matched by name as in ``fit``. `n_jobs` is the number of threads (None for all that
+    this process may use); predictions do not depend on it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    """
+
+    report = report
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+
+    @property
+    def kind(self) -> str:
+        """Either "classifier" or "regressor"."""
+        return self._ensemble.kind
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Class labels, sorted; None for regression."""
+        return self._ensemble.classes
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the columns."""
+        return self._ensemble.schema
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self._ensemble.schema.shown_names
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """Predictors of the members by name."""
+        return {member.name: member.model for member in self._ensemble.members}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Metadata of the fit."""
+        return self._ensemble.provenance
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Values of the user, by name, which files keep as JSON."""
+        return self._ensemble.metadata
+
+    def with_provenance(self, entries: Mapping[str, Any]) -> EnsemblePredictor:
+        """Return the ensemble with more metadata of the fit, which files keep as JSON."""
+        provenance = {**self._ensemble.provenance, **entries}
+        return EnsemblePredictor(replace(self._ensemble, provenance=provenance))
+
+    def to(self, device: str) -> EnsemblePredictor:
+        """Return the ensemble with the trees of all members on another device.
+
+        As `arboost.Predictor.to`, but for tables of the host only.
+        """
+        return EnsemblePredictor(self._ensemble.on_device(device))
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the predicted values or class labels of the rows of X."""
+        return self._ensemble.predictions(X, _threads(n_jobs))
+
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
+        return self._ensemble.probabilities(X, _threads(n_jobs))
+
+    def decision_function(  # type: ignore[override]  # no rounds, and no offset
+        self, X: object, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the raw scores of the final model of a stack of classifiers.
+
+        The shape is (n_rows,) for two classes, else (n_rows, n_classes).
+        """
+        return decision(self._ensemble.decision_scores(X, _threads(n_jobs)))
+
+    def shap_values(
+        self, X: object, *, background: object = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the contribution of each feature to the predictions of the rows of X.
+
+        They are exact, and exist where predictions are linear in the raw scores of the members:
+        means of regressors and forests, and stacks with a linear final model over them.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_features)
+            With classes or several targets (n_rows, n_features, n_columns).
+        """
+        n_threads = _threads(n_jobs)
+        return ensemble_shap_values(self._ensemble, X, background, n_threads=n_threads)
+
+    def expected_value(
+        self, *, background: object = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the prediction from which the SHAP values count, shape (n_columns,)."""
+        n_threads = _threads(n_jobs)
+        return ensemble_expected_value(self._ensemble, background, n_threads=n_threads)
+
+    def predict_files(
+        self,
+        source: object,
+        path: str | os.PathLike[str],
+        *,
+        columns_to_keep: Sequence[str] | None = None,
+        method: str = "predict",
+        batch_rows: int = 131_072,
+        n_jobs: int | None = None,
+        escape_formulas: bool = False,
+    ) -> int:
+        """Write the predictions of rows that need not fit in memory; return their number.
+
+        As `arboost.Predictor.predict_files`, with the methods "predict" and "predict_proba".
+        """
+        from arboost.models.prediction_files import predict_to_file
+
+        return predict_to_file(
+            self,
+            source,
+            path,
+            columns_to_keep=columns_to_keep,
+            method=method,
+            batch_rows=batch_rows,
+            n_jobs=n_jobs,
+            escape_formulas=escape_formulas,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ensemble to a file that `load` reads; a failure leaves an existing file."""
+        if os.fsdecode(path).lower().endswith(".json"):
+            raise ValueError(
+                f"save to {os.fsdecode(path)!r} is not allowed: ensembles have no JSON form. Use "
+                "a name that ends in .arb, or save the members by their to_json."
+            )
+        data = ensemble_bytes(self._ensemble)
+        remove_orphans(path)
+        write_file(path, data)
+
+    def __repr__(self) -> str:
+        count = len(self._ensemble.members)
+        return f"EnsemblePredictor({self.kind}, {count} {'member' if count == 1 else 'members'})"
+
+
+def _threads(n_jobs: object) -> int:
+    return threads(check({"n_jobs": n_jobs})["n_jobs"])

@@ -1,0 +1,1 @@
+"""Models <-> files: the model file, JSON, C and ONNX."""

@@ -1,0 +1,473 @@
+"""Model <-> readable JSON: trees with names, thresholds and levels, exact to the bit.
+
+    {
+      "format": "arboost model", "version": 4,
+      "kind": "regressor", "link": "identity", "combine": "sum", "params": {...}, ...
+      "features": [{"name": "age"}, {"name": "city", "levels": {"kind": "string", ...}}],
+      "base_score": [0.5],
+      "trees": [
+        {"output": 0, "nodes": [
+          {"feature": "age", "at_most": 3.5, "missing": "left", "left": 1, "right": 2, ...},
+          {"value": 0.25, "cover": 7.0},
+          ...
+
+Numbers have the shortest digits that identify them; nonfinite numbers are strings: "nan", "inf",
+"-inf". Array entries without a meaning, such as the threshold of a leaf, are under "unused" where
+they differ from their default. Reading checks as much as that of model files.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
+from arboost.errors import ModelFormatError
+from arboost.models.files.container import Budget, naming_errors
+from arboost.models.files.model_file import FORMAT, assemble, describe, format_version, read_parts
+from arboost.models.model import Model
+from arboost.trees.forest import SET_WORDS, Forest
+from arboost.trees.leaf_distributions import DTYPES, LeafDistributions
+
+_NAME = "arboost model"
+_UNUSED = {"feature": -1, "threshold": 0.0, "default_left": False, "gain": 0.0}
+_WORD_BITS = 64
+_OF_LEAVES = tuple(name for name in DTYPES if name != "tree_start")
+
+
+def to_json(model: Model) -> str:
+    """Return the model as text."""
+    model.validate()
+    header, arrays = describe(model)
+    schema = header.pop("schema")
+    document = {"format": _NAME, "version": format_version(model.schema), **header}
+    document["classes"] = encode_classes(header["classes"], arrays)
+    document["missing"] = encode_number(model.schema.missing)
+    document["has_names"] = schema["names"] is not None
+    if model.schema.target is not None:
+        document["target"] = model.schema.target
+    if model.schema.offset is not None:
+        document["offset"] = model.schema.offset
+    if model.schema.row_columns:
+        document["row_columns"] = model.schema.row_columns
+    document["base_score"] = encode_numbers(model.base_score)
+    if model.combine == "median" or model.tree_weights.size:
+        document["tree_weights"] = encode_numbers(model.tree_weights)
+    document["width"] = model.forest.width
+    of_leaves = model.forest.feature[~model.forest.is_split]
+    document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # the default of leaves
+    if model.distributions is not None:
+        parts = {name: getattr(model.distributions, name).tolist() for name in _OF_LEAVES}
+        document["distributions"] = parts
+    features = [encode_feature(model.schema, feature) for feature in range(model.schema.n_features)]
+    labels = {
+        feature: encode_labels(levels)
+        for feature, levels in enumerate(model.schema.levels)
+        if levels is not None and not levels.is_encoded
+    }
+    defaults = _UNUSED | {"feature": document["leaf_feature"]}
+    trees = [_tree(model, tree, labels, defaults) for tree in range(model.n_trees)]
+    return _layout(document, {"features": features, "trees": trees})
+
+
+def from_json(text: str | bytes, name: str = "the text") -> Model:
+    """Return the model in a text; error messages call it `name`.
+
+    Raises
+    ------
+    ModelFormatError
+        The text is not a model, is damaged, or needs a newer version.
+    """
+    with naming_errors(FORMAT, name, "its content is not that of a model"):
+        try:
+            document = json.loads(text)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ModelFormatError(f"it is no JSON ({error}). {FORMAT.remedy}") from None
+        if not isinstance(document, dict) or document.get("format") != _NAME:
+            raise ModelFormatError(f"it is no arboost model. {FORMAT.source}")
+        version = as_integer(document["version"])
+        if version > FORMAT.version:
+            raise ModelFormatError(
+                f"it has format version {version}; this reader knows up to {FORMAT.version}. "
+                "Install a newer arboost."
+            )
+        return _read(document, Budget(len(text)))
+
+
+def _layout(document: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> str:
+    """Return the text with one line for each field, feature and node."""
+    lines = [f"{json.dumps(key)}: {_text(value)}" for key, value in document.items()]
+    features = ",\n  ".join(map(_text, lists["features"]))
+    lines.append(f'"features": [\n  {features}]')
+    trees = []
+    for tree in lists["trees"]:
+        nodes = ",\n    ".join(map(_text, tree["nodes"]))
+        trees.append(f'{{"output": {tree["output"]}, "nodes": [\n    {nodes}]}}')
+    lines.append('"trees": [\n  ' + ",\n  ".join(trees) + "]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _tree(
+    model: Model, tree: int, labels: Mapping[int, list[Any]], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    forest = model.forest
+    own = slice(*forest.tree_start[tree : tree + 2].tolist())
+    arrays = {
+        name: getattr(forest, name)[own].tolist()
+        for name in ("feature", "threshold", "left", "default_left", "gain", "cover", "level_set")
+    }
+    values = forest.value[own].tolist()
+    nodes = []
+    for i, left in enumerate(arrays["left"]):
+        node = {name: column[i] for name, column in arrays.items()}
+        value = values[i][0] if forest.width == 1 else values[i]
+        tail = {"value": value, "cover": node["cover"]}
+        if left:
+            nodes.append(_split(node, model, labels) | tail | {"gain": node["gain"]})
+        else:
+            nodes.append(tail | _unused(node, defaults))
+    return {"output": int(forest.output[tree]), "nodes": nodes}
+
+
+def _split(
+    node: Mapping[str, Any], model: Model, labels: Mapping[int, list[Any]]
+) -> dict[str, Any]:
+    feature, names = node["feature"], model.schema.names
+    described: dict[str, Any] = {"feature": feature if names is None else names[feature]}
+    if node["level_set"] < 0:
+        described["at_most"] = encode_number(node["threshold"])
+    else:
+        levels = labels.get(feature, [])  # none where codes are those of groups
+        codes = _codes(model.forest.level_sets[node["level_set"]])
+        described["levels"] = [levels[c] if c < len(levels) else {"code": c} for c in codes]
+        described |= _unused(node, {"threshold": 0.0})
+    described["missing"] = "left" if node["default_left"] else "right"
+    return described | {"left": node["left"], "right": node["left"] + 1}
+
+
+def _unused(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries without a meaning that differ from their default; -0 is not 0."""
+    found = {
+        name: node[name] for name, value in defaults.items() if repr(node[name]) != repr(value)
+    }
+    numbers = {name: encode_number(x) if type(x) is float else x for name, x in found.items()}
+    return {"unused": numbers} if numbers else {}
+
+
+def _codes(words: NDArray[np.uint64]) -> list[int]:
+    return [
+        _WORD_BITS * i + bit
+        for i, word in enumerate(words.tolist())
+        for bit in range(_WORD_BITS)
+        if word >> bit & 1
+    ]
+
+
+class _Reader:
+    """Collector of the nodes of all trees, with names and levels resolved to indices."""
+
+    def __init__(self, schema: Schema, leaf_feature: int) -> None:
+        self._defaults = _UNUSED | {"feature": leaf_feature}
+        names = schema.names
+        self._features = {} if names is None else {name: i for i, name in enumerate(names)}
+        self._schema = schema
+        self._codes: dict[int, dict[Any, int]] = {}
+        self.columns: dict[str, list[Any]] = {
+            name: []
+            for name in ("feature", "threshold", "left", "default_left", "gain", "cover", "value")
+        }
+        self.level_set: list[int] = []
+        self.sets: list[list[int]] = []
+
+    def add(self, node: Mapping[str, Any]) -> None:
+        unused = node.get("unused", {})
+        found: dict[str, Any] = {
+            name: unused.get(name, value) for name, value in self._defaults.items()
+        }
+        found["left"] = 0
+        by_set = False
+        if "left" in node:
+            by_set = "levels" in node
+            found |= self._split(node)
+            if by_set:
+                self.sets.append(self._set(found["feature"], node["levels"]))
+            else:
+                found["threshold"] = node["at_most"]
+        self.level_set.append(len(self.sets) - 1 if by_set else -1)
+        value = node["value"] if isinstance(node["value"], list) else [node["value"]]
+        found |= {"value": read_numbers(value), "cover": node["cover"]}
+        for name in ("threshold", "gain", "cover"):
+            found[name] = read_number(found[name])
+        if type(found["default_left"]) is not bool:
+            raise TypeError(f"default_left={found['default_left']!r}")
+        for name, column in self.columns.items():
+            column.append(found[name])
+
+    def _split(self, node: Mapping[str, Any]) -> dict[str, Any]:
+        left = as_integer(node["left"])
+        if left < 1 or as_integer(node["right"]) != left + 1:
+            raise ValueError(f"the children {left} and {node['right']!r}, which are no neighbours")
+        feature, missing = node["feature"], node["missing"]
+        if self._schema.names is not None:
+            feature = self._features[as_string(feature)]
+        if missing not in ("left", "right"):
+            raise ValueError(f"missing values that go {missing!r}")
+        return {
+            "feature": as_integer(feature),
+            "left": left,
+            "default_left": missing == "left",
+            "gain": node["gain"],
+        }
+
+    def _set(self, feature: int, described: object) -> list[int]:
+        if feature not in self._codes:
+            if not 0 <= feature < self._schema.n_features:
+                raise ValueError(f"the feature {feature}")
+            levels = self._schema.levels_of(feature)
+            labels = [] if levels is None else encode_labels(levels)
+            self._codes[feature] = {label: code for code, label in enumerate(labels)}
+        words = [0] * SET_WORDS
+        for level in as_list(described):
+            is_code = isinstance(level, dict)
+            code = as_integer(level["code"]) if is_code else self._codes[feature][level]
+            if not 0 <= code < _WORD_BITS * SET_WORDS:
+                raise ValueError(f"the level {code}")
+            words[code // _WORD_BITS] |= 1 << code % _WORD_BITS
+        return words
+
+
+def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
+    reader = _Reader(schema, as_integer(document["leaf_feature"]))
+    starts, outputs = [0], []
+    for tree in as_list(document["trees"]):
+        outputs.append(as_integer(tree["output"]))
+        for node in as_list(tree["nodes"]):
+            reader.add(node)
+        starts.append(len(reader.level_set))
+    width = as_integer(document["width"])
+    columns = reader.columns
+    values = columns.pop("value")
+    if not all(len(value) == width for value in values):
+        raise ValueError(f"leaves that have not {width} values")
+    integers = {name: as_integers(columns.pop(name), np.int32) for name in ("feature", "left")}
+    return Forest(
+        tree_start=np.array(starts),
+        output=as_integers(outputs, np.int32),
+        value=np.array(values, np.float64).reshape(len(values), width),
+        level_set=np.array(reader.level_set, np.int32),
+        level_sets=np.array(reader.sets, np.uint64).reshape(len(reader.sets), SET_WORDS),
+        **integers,
+        **{name: np.array(column) for name, column in columns.items()},
+    )
+
+
+def _read(document: dict[str, Any], budget: Budget) -> Model:
+    features = as_list(document["features"])
+    has_names = document["has_names"]
+    levels = [read_levels(feature.get("levels")) for feature in features]
+    units = [feature.get("unit", "") for feature in features]
+    formats = [as_string(feature.get("format", "")) for feature in features]
+    schema = Schema(
+        names=tuple(as_string(feature["name"]) for feature in features) if has_names else None,
+        n_features=len(features),
+        levels=tuple(levels) if any(one is not None for one in levels) else (),
+        missing=read_number(document["missing"]),
+        units=tuple(units) if any(units) else (),
+        formats=tuple(formats) if any(formats) else (),
+        parts=read_parts([feature["part"] for feature in features if "part" in feature]),
+        target=as_string(document["target"]) if "target" in document else None,
+        offset=tuple(map(as_string, as_list(document["offset"]))) if "offset" in document else None,
+        row_columns=tuple(map(as_string, as_list(document.get("row_columns", [])))),
+    )
+    schema.validate()
+    arrays = {"base_score": read_numbers(document["base_score"])}
+    if "tree_weights" in document:
+        arrays["tree_weights"] = read_numbers(document["tree_weights"])
+    header = document | {"classes": read_json_classes(document["classes"], arrays)}
+    forest = _read_forest(document, schema)
+    distributions = _read_distributions(document, forest)
+    return assemble(header, arrays, forest, distributions, budget, schema)
+
+
+def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:
+    if "distributions" not in document:
+        return None
+    parts = document["distributions"]
+    return LeafDistributions(
+        tree_start=forest.tree_start,
+        start=as_integers(parts["start"], np.int64),
+        rank=as_integers(parts["rank"], np.int32),
+        upto=as_integers(parts["upto"], np.int64),
+        values=read_numbers(parts["values"]),
+    )
+
+
+_LABEL_TYPES = frozenset(
+    ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
+)
+
+
+def encode_number(x: float) -> float | str:
+    """Return a number for JSON, which has no nonfinite numbers: these become strings."""
+    return float(x) if math.isfinite(x) else str(float(x))
+
+
+def encode_numbers(array: NDArray[Any]) -> list[float | str]:
+    """Return numbers for JSON."""
+    return [encode_number(x) for x in array.tolist()]
+
+
+def read_number(given: object) -> float:
+    """Return the number of a result of `encode_number`."""
+    if type(given) is float or type(given) is int:
+        return float(given)
+    if given in ("nan", "inf", "-inf"):
+        return float(str(given))
+    raise TypeError(f"{given!r} where a number is due")
+
+
+def read_numbers(given: object) -> NDArray[np.float64]:
+    """Return the array of a result of `encode_numbers`."""
+    return np.array([read_number(x) for x in as_list(given)], np.float64)
+
+
+def as_integer(given: object) -> int:
+    """Return an integer; raise TypeError for any other type."""
+    if type(given) is not int:
+        raise TypeError(f"{given!r} where an integer is due")
+    return given
+
+
+def as_list(given: object) -> list[Any]:
+    """Return a list; raise TypeError for any other type."""
+    if not isinstance(given, list):
+        raise TypeError(f"{given!r} where a list is due")
+    return given
+
+
+def as_integers(given: object, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    """Return an array of integers; raise TypeError for others, OverflowError beyond the dtype."""
+    return np.array([as_integer(x) for x in as_list(given)], dtype)
+
+
+def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """Return the labels of a file's header, with values in place of sections."""
+
+    def full(part: dict[str, Any], section: str) -> dict[str, Any]:
+        if part:
+            return part
+        labels = arrays[section]
+        values = encode_numbers(labels) if labels.dtype.kind == "f" else labels.tolist()
+        return {"dtype": labels.dtype.newbyteorder("<").str, "values": values}
+
+    if isinstance(described, list):
+        return [full(part, f"classes {i}") for i, part in enumerate(described)]
+    return None if described is None else full(described, "classes")
+
+
+def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return the labels for a file's header; numbers go to the arrays."""
+
+    def stored(part: dict[str, Any], section: str) -> dict[str, Any]:
+        dtype, values = part["dtype"], as_list(part["values"])
+        if type(dtype) is not str:
+            raise TypeError(f"labels of type {dtype!r}")
+        if dtype.startswith(("<U", "|O")):
+            return part
+        if dtype not in _LABEL_TYPES:
+            raise ValueError(f"labels of type {dtype!r}")
+        kind = np.dtype(dtype).kind
+        if kind == "f":
+            arrays[section] = read_numbers(values).astype(dtype)
+        else:
+            expected = bool if kind == "b" else int
+            if not all(type(value) is expected for value in values):
+                raise TypeError(f"labels that are not of type {dtype!r}")
+            arrays[section] = np.array(values, dtype)
+        return {}
+
+    if isinstance(described, list):
+        return [stored(part, f"classes {i}") for i, part in enumerate(described)]
+    return None if described is None else stored(described, "classes")
+
+
+def encode_feature(schema: Schema, feature: int) -> dict[str, Any]:
+    """Return the description of a column: name, unit and levels."""
+    described: dict[str, Any] = {}
+    if schema.names is not None:
+        described["name"] = schema.names[feature]
+    if schema.unit_of(feature):
+        described["unit"] = schema.unit_of(feature)
+    if schema.format_of(feature):
+        described["format"] = schema.format_of(feature)
+    if feature >= schema.n_columns:
+        described["part"] = list(schema.parts[feature - schema.n_columns])
+    levels = schema.levels_of(feature)
+    if levels is not None:
+        described["levels"] = {"kind": levels.kind, "values": encode_labels(levels)}
+        if levels.statistic is not None:
+            described["levels"]["statistic"] = encode_numbers(levels.statistic)
+        if levels.groups is not None:
+            assert levels.group_means is not None
+            assert levels.shared_groups is not None
+            described["levels"] |= {
+                "groups": levels.groups.tolist(),
+                "group_means": encode_numbers(levels.group_means),
+                "shared_groups": levels.shared_groups.tolist(),
+            }
+        if levels.ranks is not None:
+            described["levels"]["ranks"] = levels.ranks.tolist()
+    return described
+
+
+def encode_labels(levels: Levels) -> list[Any]:
+    """Return the levels; bytes that are not UTF-8 become surrogates, so that none is lost."""
+    if levels.offsets is None:
+        return encode_numbers(levels.values)
+    data, ends = levels.values.tobytes(), levels.offsets.tolist()
+    return [
+        data[begin:end].decode("utf-8", "surrogateescape")
+        for begin, end in itertools.pairwise(ends)
+    ]
+
+
+def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
+    """Return the levels of a column, not yet validated by their schema."""
+    if described is None:
+        return None
+    kind = described["kind"]
+    encoding: dict[str, Any] = {
+        part: read_numbers(described[part])
+        for part in ("statistic", "group_means")
+        if part in described
+    }
+    integers: dict[str, Any] = {"groups": np.uint8, "shared_groups": np.uint8, "ranks": np.int32}
+    for part, dtype in integers.items():
+        if part in described:
+            encoding[part] = as_integers(described[part], dtype)
+    if kind != "string":
+        return Levels(kind, read_numbers(described["values"]), **encoding)
+    texts = [
+        as_string(text).encode("utf-8", "surrogateescape") for text in as_list(described["values"])
+    ]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
+    joined = np.frombuffer(b"".join(texts), np.uint8)
+    return Levels(kind, joined, offsets.astype(np.int64), **encoding)
+
+
+def as_string(given: object) -> str:
+    """Return a string; raise TypeError for any other type."""
+    if type(given) is not str:
+        raise TypeError(f"{given!r} where a string is due")
+    return given

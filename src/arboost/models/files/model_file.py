@@ -1,0 +1,368 @@
+"""Model <-> versioned bytes of a `container`. No pickle and nothing executable inside.
+
+The same model gives the same bytes: there is no date, no path, and no setting of the fit that
+changes neither the model nor its metadata.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.levels import Levels
+from arboost.data.schema import Schema
+from arboost.losses.links import Labels
+from arboost.models.files import packed_trees
+from arboost.models.files.container import (
+    FREE_FEATURES,
+    Budget,
+    Data,
+    Format,
+    map_file,
+    naming_errors,
+    pack,
+    read_file,
+    unpack,
+)
+from arboost.models.model import Model
+from arboost.trees.forest import ALL_DTYPES, FOREST_DTYPES, Forest
+from arboost.trees.leaf_distributions import DTYPES, LeafDistributions
+from arboost.write import remove_orphans, write_file
+
+# Version 2 added level sets, and levels, units and missing values of the schema; version 3 medians,
+# packed means and several targets; version 4 packed trees of all kinds, leaf distributions, and
+# metadata of the fit; version 5 groups of levels; version 6 ordered levels, derived features and
+# offsets, which older readers would leave out of the scores. All versions are read, and the oldest
+# that holds a model is written.
+FORMAT = Format(
+    what="model",
+    magic=b"\x91ARB\r\n\x1a\n",
+    version=6,
+    oldest_reader=6,
+    source="Give the path of a file that `save` wrote.",
+    remedy="Save or copy it again.",
+)
+# Ensembles of models, which `ensemble_file` reads and writes.
+ENSEMBLE = Format(
+    what="ensemble",
+    magic=b"\x91ARE\r\n\x1a\n",
+    version=1,
+    oldest_reader=1,
+    source=FORMAT.source,
+    remedy=FORMAT.remedy,
+)
+LAYOUTS = ("compact", "arrays")
+_OLDEST_VERSION, _WITH_GROUPS = 4, 5  # format versions that are written
+
+_MODEL_FIELDS = ("kind", "link", "trees_per_round", "params", "combine", "provenance")
+_TYPES = {"kind": str, "link": str, "trees_per_round": int, "params": dict, "combine": str}
+_OF_LEAVES = tuple(name for name in DTYPES if name != "tree_start")
+
+
+def to_bytes(model: Model, layout: str = "compact") -> bytes:
+    """Return the model as the bytes of a model file; `layout` is one of `LAYOUTS`."""
+    if layout not in LAYOUTS:
+        raise ValueError(
+            f"layout={layout!r} is not allowed: it must be one of {', '.join(map(repr, LAYOUTS))}. "
+            "Use 'compact' for a small file, 'arrays' for one that can be mapped."
+        )
+    model.validate()  # a broken model has no compact form, and belongs in no file
+    header, arrays = describe(model)
+    if model.schema.names is None and model.schema.n_features > FREE_FEATURES:
+        # A reader takes no more columns than that from a file without a byte for each.
+        n_bytes = model.schema.n_features - FREE_FEATURES
+        arrays["unnamed features"] = np.zeros(n_bytes, np.uint8)
+    if layout == "compact":
+        header["width"] = model.forest.width
+        arrays |= packed_trees.to_sections(model.forest)
+        if model.distributions is not None:
+            arrays |= packed_trees.pack_distributions(model.distributions)
+    else:
+        arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
+        if model.distributions is not None:
+            arrays |= {f"y {name}": getattr(model.distributions, name) for name in _OF_LEAVES}
+    version = format_version(model.schema)
+    return pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
+
+
+def format_version(schema: Schema) -> int:
+    """Return the oldest format version that can hold a schema."""
+    levels = [one for one in schema.levels if one is not None]
+    if schema.offset is not None or schema.parts or any(one.ranks is not None for one in levels):
+        return FORMAT.version
+    return _WITH_GROUPS if any(one.groups is not None for one in levels) else _OLDEST_VERSION
+
+
+def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:
+    """Return the model in the bytes; error messages call them `name`.
+
+    Without a memory budget, that of a larger file, it is the one of a file of these bytes.
+
+    Raises
+    ------
+    ModelFormatError
+        The bytes are not a model, are damaged, or need a newer version.
+    """
+    return _read(data, name, budget)[0]
+
+
+def _read(data: Data, name: str, budget: Budget | None = None) -> tuple[Model, bool]:
+    """Return the model, and whether its trees are packed."""
+    with naming_errors(FORMAT, name):
+        header, arrays = unpack(FORMAT, data)
+        budget = Budget(len(data)) if budget is None else budget
+        forest = _read_forest(header, arrays, budget)
+        distributions = _read_distributions(arrays, forest, budget)
+        model = assemble(header, arrays, forest, distributions, budget)
+    return model, "width" in header
+
+
+def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compact") -> None:
+    """Write the model to a file; a failure leaves an existing file unchanged."""
+    data = to_bytes(model, layout)
+    remove_orphans(path)
+    write_file(path, data)
+
+
+def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
+    """Return the model in a file; raise ModelFormatError if it is not a model, or damaged.
+
+    With `mapped` the arrays of trees are pages of the file.
+    """
+    name = f"the model file {os.fsdecode(path)!r}"
+    if not mapped:
+        return from_bytes(read_file(FORMAT, path), name)
+    model, is_packed = _read(map_file(FORMAT, path), name)
+    if is_packed:
+        raise ValueError(
+            f"mmap=True is not allowed with {name}, whose trees are packed. Save the model with "
+            "layout='arrays', or load it without mmap."
+        )
+    return model
+
+
+def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return a model without its trees: a header for JSON, and the arrays that it refers to."""
+    header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
+    arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
+    if model.metadata:
+        header["metadata"] = model.metadata
+    header["schema"] = describe_schema(model.schema, arrays)
+    header["classes"] = describe_classes(model.classes, arrays)
+    if model.combine == "median" or model.tree_weights.size:
+        arrays["tree_weights"] = model.tree_weights
+    if model.targets:
+        header["targets"] = model.targets
+    return header, arrays
+
+
+def assemble(
+    header: Mapping[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    forest: Forest,
+    distributions: LeafDistributions | None,
+    budget: Budget,
+    schema: Schema | None = None,
+) -> Model:
+    """Return the model of a header and arrays of `describe`, with its trees, after all checks.
+
+    The default schema is that of the header.
+    """
+    values = {name: header[name] for name in ("kind", "link", "trees_per_round", "params")}
+    values["combine"] = header.get("combine", "sum")
+    values |= {name: header.get(name, {}) for name in ("provenance", "metadata")}
+    scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
+    for name in scores:
+        if arrays[name].dtype != np.float64:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
+    for name, expected in (*_TYPES.items(), ("provenance", dict), ("metadata", dict)):
+        if type(values[name]) is not expected:
+            raise TypeError(f"{name}={values[name]!r}")
+    values |= {name: arrays[name] for name in scores}
+    model = Model(
+        forest=forest,
+        schema=read_schema(header["schema"], arrays, budget) if schema is None else schema,
+        classes=read_classes(header["classes"], arrays, budget),
+        targets=_read_targets(header.get("targets", [])),
+        distributions=distributions,
+        **values,
+    )
+    model.validate()
+    return model
+
+
+def describe_classes(
+    classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """Return the labels for the header, a list for several targets."""
+    if classes is None:
+        return None
+    if isinstance(classes, tuple):
+        return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
+    return _describe_labels(classes, "classes", arrays)
+
+
+def _describe_labels(
+    labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """Return the labels for the header; numbers go to a section, to keep all bits."""
+    if labels.dtype.kind in "OU":
+        return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
+    arrays[section] = labels
+    return {}
+
+
+def _read_forest(
+    header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
+) -> Forest:
+    if "width" in header:
+        if type(header["width"]) is not int or header["width"] < 1:
+            raise ValueError(f"leaves of width {header['width']!r}")
+        return packed_trees.from_sections(arrays, header["width"], budget)
+    dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
+    for name, dtype in dtypes.items():
+        if arrays[name].dtype != dtype:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
+    return Forest(**{name: arrays[name] for name in dtypes})
+
+
+def _read_distributions(
+    arrays: dict[str, NDArray[Any]], forest: Forest, budget: Budget
+) -> LeafDistributions | None:
+    if "y values" not in arrays:
+        return None
+    if "y counts" in arrays:
+        return packed_trees.unpack_distributions(arrays, forest.tree_start, forest.is_split, budget)
+    for name in _OF_LEAVES:
+        if arrays[f"y {name}"].dtype != DTYPES[name]:
+            raise ValueError(f"y {name} of type {arrays[f'y {name}'].dtype}")
+    parts = {name: arrays[f"y {name}"] for name in _OF_LEAVES}
+    return LeafDistributions(tree_start=forest.tree_start, **parts)
+
+
+def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the schema for the header, without the optional parts that the model lacks."""
+    described: dict[str, Any] = {"names": schema.names, "n_features": schema.n_features}
+    if not math.isnan(schema.missing):
+        described["missing"] = schema.missing
+    if schema.units:
+        described["units"] = schema.units
+    if schema.formats:
+        described["formats"] = schema.formats
+    if schema.parts:
+        described["parts"] = schema.parts
+    if schema.target is not None:
+        described["target"] = schema.target
+    if schema.offset is not None:
+        described["offset"] = schema.offset
+    if schema.row_columns:
+        described["row_columns"] = schema.row_columns
+    if schema.levels:
+        described["levels"] = [
+            None if levels is None else levels.describe(f"levels {feature}", arrays)
+            for feature, levels in enumerate(schema.levels)
+        ]
+    return described
+
+
+def read_schema(
+    described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
+) -> Schema:
+    """Return the schema of a header, validated."""
+    names, n_features = described["names"], described["n_features"]
+    if type(n_features) is not int or n_features < 0:
+        raise ValueError(f"{n_features!r} features")
+    budget.check_features(n_features)
+    if names is not None and (
+        not isinstance(names, list) or not all(type(name) is str for name in names)
+    ):
+        raise TypeError("feature names that are no list of strings")
+    missing = described.get("missing", math.nan)
+    units, formats = described.get("units", []), described.get("formats", [])
+    if type(missing) is not float or not isinstance(units, list):
+        raise TypeError(f"missing={missing!r} and units={units!r}")
+    if not isinstance(formats, list) or not all(type(one) is str for one in formats):
+        raise TypeError(f"formats={formats!r}")
+    target = described.get("target")
+    if target is not None and type(target) is not str:
+        raise TypeError(f"a target named {target!r}")
+    offset = described.get("offset")
+    if offset is not None and (
+        not isinstance(offset, list) or not all(type(name) is str for name in offset)
+    ):
+        raise TypeError(f"an offset named {offset!r}")
+    row_columns = described.get("row_columns", [])
+    if not isinstance(row_columns, list) or not all(type(one) is str for one in row_columns):
+        raise TypeError(f"row_columns={row_columns!r}")
+    levels = [
+        None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
+        for feature, kind in enumerate(described.get("levels", []))
+    ]
+    schema = Schema(
+        names=None if names is None else tuple(names),
+        n_features=n_features,
+        levels=tuple(levels),
+        missing=missing,
+        units=tuple(units),
+        formats=tuple(formats),
+        parts=read_parts(described.get("parts", [])),
+        target=target,
+        offset=None if offset is None else tuple(offset),
+        row_columns=tuple(row_columns),
+    )
+    schema.validate()
+    return schema
+
+
+def read_parts(described: object) -> tuple[tuple[int, str], ...]:
+    """Return the derived features of a header; `Schema.validate` validates them."""
+    if not isinstance(described, list) or not all(
+        isinstance(one, list) and [type(part) for part in one] == [int, str] for one in described
+    ):
+        raise TypeError(f"parts={described!r}")
+    return tuple((column, part) for column, part in described)
+
+
+def _read_targets(described: object) -> tuple[int, ...]:
+    if not isinstance(described, list) or not all(type(part) is int for part in described):
+        raise TypeError(f"targets={described!r}")
+    return tuple(described)
+
+
+def read_classes(
+    described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
+    arrays: dict[str, NDArray[Any]],
+    budget: Budget,
+) -> Labels | tuple[Labels, ...] | None:
+    """Return the labels of a header; a tuple for several targets."""
+    if described is None:
+        return None
+    if isinstance(described, list):
+        return tuple(
+            _read_labels(part, f"classes {i}", arrays, budget) for i, part in enumerate(described)
+        )
+    return _read_labels(described, "classes", arrays, budget)
+
+
+def _read_labels(
+    described: Mapping[str, Any], section: str, arrays: dict[str, NDArray[Any]], budget: Budget
+) -> Labels:
+    if "values" not in described:
+        return arrays[section]
+    dtype, values = described["dtype"], described["values"]
+    if not isinstance(values, list) or not all(type(value) is str for value in values):
+        raise TypeError("class labels that are no list of strings")
+    if dtype == "|O":
+        return np.array(values, dtype=object)
+    # NumPy's strings have a width, and predictions keep that of the labels in fit.
+    width = int(dtype.removeprefix("<U"))
+    if width < max(map(len, values), default=1) or width < 1:
+        raise ValueError(f"class labels of type {dtype!r}")
+    budget.take(len(values) * width * np.dtype("U1").itemsize, "class labels")
+    return np.array(values, dtype=f"U{width}")

@@ -1,0 +1,328 @@
+"""Metadata of a model: the history of its fit, and JSON values of the user.
+
+`provenance` of a model holds the history, small, rounded, and ready for JSON:
+
+    {
+      "runs": [
+        {"kind": "fit", "rounds": [1, 2, ...], "best": 37,
+         "curves": [{"set": "validation", "metric": "log_loss", "values": [0.61, ...]}, ...]},
+        {"kind": "search", ...}
+      ],
+      "adaboost": {"rounds": [...], "training_error": [...], "bound": [...], "edge_bound": [...],
+                   "vote_range": 21.5},
+      "out_of_bag": {"trees": [...], "metric": "error", "values": [[...]]}
+    }
+
+Parts that a fit has not recorded are left out. Rounds and trees count from 1, those of continued
+training from the first round that was added. Numbers that are not finite are null.
+
+A run is one pass of the training loop; the last set of the last run is the one that "best" is about
+(a search for the number of rounds counts its own rounds). "out_of_bag" has one list of values for
+each target.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.losses.links import require
+
+Floats = NDArray[np.float64]
+
+_DIGITS = 6  # significant
+_MOST_POINTS = 200  # of one curve
+_MOST_VALUES = 400  # of all curves of a run, as long as each has _FEWEST_POINTS
+_FEWEST_POINTS = 20
+_VOTE_POINTS = 80  # of each of AdaBoost's three series
+_OUT_OF_BAG_POINTS = 50
+
+
+def run_history(
+    curves: Mapping[str, Mapping[str, Sequence[float]]],
+    best_index: int | None,
+    *,
+    n_before: int = 0,
+    kind: str = "fit",
+) -> dict[str, Any] | None:
+    """Return the learning curves of one run of the training loop; None where there are none.
+
+    Parameters
+    ----------
+    curves : mapping of str to mapping of str to sequence of float
+        Metrics of all rounds, by evaluation set and name.
+    best_index : int or None
+        Best round of the run, from 0.
+    n_before : int
+        Number of rounds of the model whose training is continued.
+    kind : {"fit", "search"}
+        Whether the model has these rounds, or the search for their number had.
+    """
+    series = [(name, metric, of) for name, by in curves.items() for metric, of in by.items()]
+    if not series or not len(series[0][2]):
+        return None
+    most = min(_MOST_POINTS, max(_FEWEST_POINTS, _MOST_VALUES // len(series)))
+    places = thinned_indices(len(series[0][2]), most, best_index)
+    return {
+        "kind": kind,
+        "rounds": [n_before + place + 1 for place in places],
+        "best": None if best_index is None else n_before + best_index + 1,
+        "curves": [
+            {
+                "set": name,
+                "metric": metric,
+                "values": round_significant(of[place] for place in places),
+            }
+            for name, metric, of in series
+        ],
+    }
+
+
+def votes_history(
+    training_error: Floats,
+    bound: Floats,
+    edge_bound: Floats,
+    vote_range: float,
+) -> dict[str, Any] | None:
+    """Return the history of an AdaBoost classifier, of all its rounds; None without any.
+
+    Parameters
+    ----------
+    training_error, bound, edge_bound : float64 arrays of shape (n_rounds,)
+        Error of the training rows and its two upper bounds after each round.
+    vote_range : float
+        Largest difference of the votes for two classes, of all learners together. It is the scale
+        of margins, and not rounded.
+    """
+    if not len(training_error):
+        return None
+    places = thinned_indices(len(training_error), _VOTE_POINTS)
+    series = {"training_error": training_error, "bound": bound, "edge_bound": edge_bound}
+    found: dict[str, Any] = {"rounds": [place + 1 for place in places]}
+    for name, values in series.items():
+        shown = round_significant(values[place] for place in places)
+        found[name] = shown if any(value is not None for value in shown) else None
+    return found | {"vote_range": float(vote_range)}
+
+
+def out_of_bag_history(
+    trees: Sequence[int], metric: str, values: Sequence[Sequence[float]]
+) -> dict[str, Any]:
+    """Return the out-of-bag curve of a forest, with one list of values for each target."""
+    shown = [round_significant(of) for of in values]
+    return {"trees": list(trees), "metric": metric, "values": shown}
+
+
+def out_of_bag_trees(n_trees: int) -> list[int]:
+    """Return the numbers of trees at which a forest of so many measures out-of-bag rows."""
+    return [place + 1 for place in thinned_indices(n_trees, _OUT_OF_BAG_POINTS)]
+
+
+def history_of(runs: Iterable[dict[str, Any] | None] = (), **parts: Any) -> dict[str, Any]:
+    """Return the history of a fit from its parts, of which None are left out."""
+    found = {"runs": [run for run in runs if run is not None], **parts}
+    return {name: part for name, part in found.items() if part}
+
+
+def with_history(provenance: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata of a fit with more history."""
+    full = {**provenance.get("history", {}), **history}
+    return {**provenance, "history": full} if full else dict(provenance)
+
+
+def without_history(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata of a fit without its history, for a model of some of the trees."""
+    return {name: value for name, value in provenance.items() if name != "history"}
+
+
+def thinned_indices(length: int, most: int, best: int | None = None) -> list[int]:
+    """Return at most so many of the indices, evenly spaced, with the first, last and best one.
+
+    Examples
+    --------
+    >>> thinned(11, 4, best=8)
+    [0, 5, 8, 10]
+    """
+    if length <= most:
+        return list(range(length))
+    steps = most - (best is not None) - 1
+    places = {(2 * i * (length - 1) + steps) // (2 * steps) for i in range(steps + 1)}
+    return sorted(places if best is None else places | {best})
+
+
+def round_significant(values: Iterable[float]) -> list[float | None]:
+    """Return numbers of 6 significant digits; None for those that are not finite.
+
+    Python rounds decimals itself, and correctly: the result does not depend on the machine.
+
+    Examples
+    --------
+    >>> significant([2 / 3, 1234567.0, float("inf")])
+    [0.666667, 1234570.0, None]
+    """
+    return [float(f"{x:.{_DIGITS}g}") if math.isfinite(x) else None for x in map(float, values)]
+
+
+_MOST_ROUNDS = 2**31
+_KINDS = ("fit", "search")
+_METRICS = ("error", "rmse")  # of out-of-bag predictions
+
+
+def check_history(history: object) -> None:
+    """Raise TypeError, LookupError or ValueError for a malformed history; None is no history.
+
+    `arboost.models.metadata` describes the form. Other fields may come from a later version.
+    """
+    if history is None:
+        return
+    parts = _checked_table(history)
+    for run in _checked_list(parts.get("runs", [])):
+        _check_run(_checked_table(run))
+    if "adaboost" in parts:
+        votes = _checked_table(parts["adaboost"])
+        n_rounds = _check_counts(votes["rounds"])
+        for name in ("training_error", "bound", "edge_bound"):
+            if votes[name] is not None:
+                _check_values(votes[name], n_rounds)
+        vote_range = votes["vote_range"]
+        _check_values([vote_range], 1)
+        require(vote_range is not None and vote_range >= 0.0, f"the vote range {vote_range}")
+    if "out_of_bag" in parts:
+        curve = _checked_table(parts["out_of_bag"])
+        n_points = _check_counts(curve["trees"])
+        require(curve["metric"] in _METRICS, f"an out-of-bag {curve['metric']!r}")
+        require(len(_checked_list(curve["values"])) > 0, "an out-of-bag curve without values")
+        for values in curve["values"]:
+            _check_values(values, n_points)
+
+
+def _check_run(run: Mapping[str, Any]) -> None:
+    require(run["kind"] in _KINDS, f"a history of {run['kind']!r}")
+    n_rounds = _check_counts(run["rounds"])
+    if run["best"] is not None:
+        require(run["best"] in run["rounds"], f"the best round {run['best']!r}")
+    require(len(_checked_list(run["curves"])) > 0, "a history without curves")
+    for curve in map(_checked_table, run["curves"]):
+        for name in ("set", "metric"):
+            if type(curve[name]) is not str:
+                raise TypeError(f"a {name} named {curve[name]!r}")
+        _check_values(curve["values"], n_rounds)
+
+
+def _check_counts(given: object) -> int:
+    """Return the number of rounds or trees in a list; raise an error unless they ascend from 1."""
+    counts = _checked_list(given)
+    if not all(type(count) is int for count in counts):
+        raise TypeError("numbers of rounds that are no integers")
+    ascend = all(one < next_one for one, next_one in pairwise(counts))
+    require(bool(counts) and counts[0] >= 1 and ascend, "numbers of rounds that do not ascend")
+    require(counts[-1] <= _MOST_ROUNDS, f"the round {counts[-1]}")
+    return len(counts)
+
+
+def _check_values(given: object, length: int) -> None:
+    values = _checked_list(given)
+    require(len(values) == length, f"{len(values)} values for {length} rounds")
+    for value in values:
+        if value is not None and type(value) not in (float, int):
+            raise TypeError(f"the value {value!r} in a history")
+        require(value is None or math.isfinite(value), f"the value {value} in a history")
+
+
+def _checked_list(given: object) -> list[Any]:
+    if not isinstance(given, list):
+        raise TypeError(f"{given!r} where a history has a list")
+    return given
+
+
+def _checked_table(given: object) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise TypeError(f"{given!r} where a history has a table")
+    return given
+
+
+_MOST_CHARACTERS = 2**20
+_MOST_LEVELS = 20
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # integers
+
+
+def check_metadata(metadata: object) -> None:
+    """Raise TypeError or ValueError unless the value is a dict of JSON values by name.
+
+    Texts, and the numbers of values and keys, are bounded together, so that a file that holds them
+    stays readable. The message has the key of a refused value.
+    """
+    if not isinstance(metadata, dict):
+        raise TypeError(f"metadata={reprlib.repr(metadata)} is not allowed: it must be a dict.")
+    size, pending = 0, list[tuple[str, Any, int]]([("metadata", metadata, 0)])
+    while pending:
+        where, value, level = pending.pop()
+        if isinstance(value, str):
+            _check_text(where, value)
+            size += len(value)
+        elif isinstance(value, dict | list):
+            size += len(value)
+            if level > _MOST_LEVELS:
+                raise ValueError(
+                    f"{where} is not allowed: metadata has at most {_MOST_LEVELS} levels of lists "
+                    "and dicts. Use fewer, or a text."
+                )
+        elif not _is_scalar(value):
+            raise TypeError(
+                f"{where}={_shown(value)} is not allowed: metadata is saved as JSON. Use "
+                "None, True, False, a finite number (integers of 64 bits), a string, a list or a "
+                "dict."
+            )
+        if size > _MOST_CHARACTERS:
+            raise ValueError(
+                f"{where} is not allowed: metadata has at most {_MOST_CHARACTERS:,} characters and "
+                "values in all. Save larger data in a file, and its name here."
+            )
+        if isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, str):
+                    raise TypeError(
+                        f"the key {reprlib.repr(key)} in {where} is not allowed: keys of metadata "
+                        "are strings."
+                    )
+                _check_text(f"a key in {where}", key)
+                size += len(key)
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            pending += [(f"{where}[{reprlib.repr(key)}]", one, level + 1) for key, one in items]
+
+
+def metadata_text(metadata: Mapping[str, Any], indent: int | None = None) -> str:
+    """Return metadata as JSON in ASCII, keys sorted, after `check_metadata`."""
+    check_metadata(metadata)
+    return json.dumps(metadata, sort_keys=True, allow_nan=False, indent=indent)
+
+
+def _check_text(where: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{where} is not allowed: {reprlib.repr(text)} has a surrogate, half a character. "
+            "Decode the text before."
+        ) from None
+
+
+def _shown(value: object) -> str:
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # of an integer with more digits than Python writes
+        return f"a long {type(value).__name__}"
+
+
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, int):
+        return _SMALLEST <= value <= _LARGEST
+    return value is None or (isinstance(value, float) and math.isfinite(value))

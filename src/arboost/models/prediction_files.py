@@ -1,0 +1,369 @@
+"""Model and source -> file of predictions, batch by batch.
+
+    source --batches--> predict --> record batch --> scratch file ──rename──▶ out.parquet
+
+Two batches and their predictions are in memory, however many rows there are.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.feature_names import offset_names
+from arboost.data.files import as_schema, file_kind, require_pyarrow, selected
+from arboost.data.opening import has_columns, open_source
+from arboost.data.source import Source
+from arboost.errors import SchemaError
+from arboost.losses.links import read_offset
+from arboost.write import remove_orphans, replaced_file, write_errors
+
+_METHODS = ("predict", "predict_proba", "predict_raw")
+
+
+def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
+    model: Any,
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    columns_to_keep: Sequence[str] | None,
+    method: str,
+    offset: str | Sequence[str] | float | None = None,
+    batch_rows: int,
+    n_jobs: int | None,
+    kind: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Write the predictions of all rows of a source; return the number of rows.
+
+    The file is of a `kind`, or of that of its name. The model has the methods of `Predictor`, a
+    schema and classes; `Predictor.predict_files` has the parameters.
+    """
+    require_pyarrow("predict_files")
+    kind_of_file = file_kind(os.fsdecode(path))[0] if kind is None else kind
+    if escape_formulas and kind_of_file not in ("csv", "tsv"):
+        raise ValueError(
+            f"escape_formulas=True is for CSV and TSV files, but {os.fsdecode(path)!r} is none. "
+            "Leave it out."
+        )
+    _check_method(model, method)
+    if type(batch_rows) is not int or batch_rows < 1:
+        raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
+    kept = _checked_names(columns_to_keep)
+    options = _offset_option(model, offset)
+    start = _offset_columns(model, offset)
+    rows = open_source(source, _columns_to_read(model, source, [*kept, *start]), once=True)
+    _refuse_input(path, rows)
+
+    def predicted(table: object, file: str) -> Any:
+        X, columns = _divided(table, model, kept, file, start)
+        try:
+            values = getattr(model, method)(X, **options, n_jobs=n_jobs)
+        except SchemaError as error:
+            raise SchemaError(f"The rows of {file!r} do not fit the model. {error}") from error
+        return _record_batch(columns, _prediction_columns(model, values, method))
+
+    batches = (predicted(batch.table, batch.file) for batch in rows.batches(batch_rows))
+    first = next(batches, None)
+    if first is None:
+        first = predicted(_no_rows(rows, model), rows.label)
+    return write_batches(
+        chain([first], batches), first.schema, path, kind=kind, escape_formulas=escape_formulas
+    )
+
+
+def _check_method(model: Any, method: str) -> None:
+    allowed = [name for name in _METHODS if hasattr(model, name)]
+    if method not in allowed:
+        raise ValueError(f"method is {method!r}, but it must be one of {', '.join(allowed)}.")
+
+
+def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
+    if isinstance(columns_to_keep, str):
+        raise TypeError(
+            f"columns_to_keep is the string {columns_to_keep!r}, but it must be a list of names. "
+            f"Pass [{columns_to_keep!r}]."
+        )
+    return list(columns_to_keep or ())
+
+
+def _offset_option(model: Any, offset: object) -> dict[str, Any]:
+    """Return the offset among the arguments of a method; raise before any row is read."""
+    fitted, names = model.schema.offset, offset_names(offset)
+    if offset is None and fitted != ():
+        return {}
+    if names == () and np.ndim(cast(Any, offset)):
+        raise TypeError(
+            "offset of predict_files names columns, or is one number for all rows, but an array "
+            "was passed. Write it into a column of the files."
+        )
+    if fitted is None or offset is None:
+        read_offset(model, None, 0, offset)  # raises what `predict` would
+    return {"offset": offset}
+
+
+def _offset_columns(model: Any, offset: object) -> list[str]:
+    """Return the columns of the offset."""
+    return list((model.schema.offset if offset is None else offset_names(offset)) or ())
+
+
+def _columns_to_read(model: Any, source: Any, kept: list[str]) -> list[str] | None:
+    """Return features and kept columns; None, for all, where columns are matched by order."""
+    is_selected = model.schema.names is not None and has_columns(source)
+    return list(dict.fromkeys([*model.schema.columns, *kept])) if is_selected else None
+
+
+def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
+    """Raise ValueError for an output that is one of the input files."""
+    target = os.path.realpath(os.fsdecode(path))
+    if target in map(os.path.realpath, rows.paths):
+        raise ValueError(
+            f"The predictions cannot be written to {os.fsdecode(path)!r}, which is one of the "
+            "files to read. Give another path."
+        )
+
+
+def _no_rows(rows: Source, model: Any) -> Any:
+    """Return a table of the columns of a source, without a row."""
+    import pyarrow
+
+    if rows.arrow_schema is not None:
+        return rows.arrow_schema.empty_table()
+    if model.schema.columns is None:
+        return np.zeros((0, model.schema.n_columns))
+    names = [*model.schema.columns, *(model.schema.offset or ())]
+    return pyarrow.table([np.zeros(0)] * len(names), names)
+
+
+def _divided(
+    table: Any, model: Any, kept: list[str], file: str, start: list[str]
+) -> tuple[object, dict[str, Any]]:
+    """Return the features of a batch with the columns of the offset, and those to keep by name."""
+    X = table[0] if isinstance(table, tuple) else table
+    if not kept:
+        return X, {}
+    import pyarrow
+
+    if not hasattr(X, "__arrow_c_stream__"):
+        raise TypeError(
+            f"columns_to_keep={kept!r} needs columns with names, but {file} is a "
+            f"{type(X).__name__}. Pass data frames, or leave columns_to_keep out."
+        )
+    X = pyarrow.table(X)
+    names = X.column_names
+    if model.schema.columns is not None:
+        names = [*model.schema.columns, *start]
+    elif len(names) != model.schema.n_columns + len(start):
+        names = [name for name in names if name not in kept or name in start]
+    columns = {name: _plain(X.column(name)) for name in selected(kept, X.column_names, file)}
+    return X.select(selected(names, X.column_names, file)), columns
+
+
+def _plain(column: Any) -> Any:
+    """Return a column as one array; a dictionary, which batches may not share, as its values."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks()
+
+
+def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
+    """Return the results of a method as columns of PyArrow by name."""
+    if method == "predict":
+        targets = _numbered("prediction", values)
+        classes = model.classes if isinstance(model.classes, tuple) else [model.classes]
+        classes = classes if len(classes) == len(targets) else classes * len(targets)
+        columns = zip(targets.items(), classes, strict=True)
+        return {name: _label_column(column, labels) for (name, column), labels in columns}
+    if method == "predict_raw":
+        named = _numbered("raw", values)
+    elif isinstance(values, list):  # of several targets
+        named = {
+            f"proba_{target}_{label}": of_target[:, i]
+            for target, of_target in enumerate(values)
+            for i, label in enumerate(model.classes[target])
+        }
+    else:
+        named = {f"proba_{label}": values[:, i] for i, label in enumerate(model.classes)}
+    return {name: _number_column(one) for name, one in named.items()}
+
+
+def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
+    """Return predicted values or labels as a column, of one type in all batches."""
+    import pyarrow
+
+    if values.dtype.kind in "iuf" and (labels is None or labels.dtype == values.dtype):
+        return _number_column(values)
+    return pyarrow.array(values, None if labels is None else pyarrow.array(labels).type)
+
+
+def _number_column(values: NDArray[Any]) -> Any:
+    """Return numbers as a column; `pyarrow.array` would import pandas, for a tenth of a second."""
+    import pyarrow
+
+    data = pyarrow.py_buffer(np.ascontiguousarray(values))
+    return pyarrow.Array.from_buffers(
+        pyarrow.from_numpy_dtype(values.dtype), len(values), [None, data]
+    )
+
+
+def _numbered(name: str, values: Any) -> dict[str, Any]:
+    """Return the columns of an array, with numbers in their names where there are several."""
+    if values.ndim == 1 or values.shape[1] == 1:
+        return {name: values.ravel()}
+    return {f"{name}_{i}": values[:, i] for i in range(values.shape[1])}
+
+
+def _record_batch(kept: dict[str, Any], predicted: dict[str, Any]) -> Any:
+    import pyarrow
+
+    twice = sorted(kept.keys() & predicted.keys())
+    if twice:
+        raise ValueError(
+            f"columns_to_keep has {twice[0]!r}, which is the name of a column of predictions. "
+            "Leave it out, or rename it in the files."
+        )
+    columns = kept | predicted
+    return pyarrow.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def write_batches(
+    batches: Iterable[Any],
+    schema: Any,
+    path: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Write record batches to a file; return the number of rows.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+    schema : pyarrow.Schema
+    path : str or path-like
+        File to write; a failure leaves the file that was there before.
+    kind : str, optional
+        Kind of the file; that of its name by default.
+    escape_formulas : bool
+        Whether texts and names of CSV and TSV files are kept from being formulas of spreadsheets.
+    """
+    if escape_formulas:
+        batches = map(_without_formulas, batches)
+        schema = _without_formulas(schema.empty_table()).schema
+    remove_orphans(path)
+    name = os.fsdecode(path)
+    n_rows = 0
+    with replaced_file(path) as file:
+        sink = _Sink(file, path)
+        writer = _Writer(sink, schema, *(file_kind(name) if kind is None else (kind, None)))
+        try:
+            for batch in batches:
+                writer.write(as_schema(batch, schema))
+                n_rows += batch.num_rows
+        except BaseException:
+            sink.is_dropped = True
+            raise
+        finally:
+            writer.close()
+    return n_rows
+
+
+def _without_formulas(batch: Any) -> Any:
+    """Return a batch with an apostrophe before texts and names that begin like formulas."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    columns = [
+        pc.replace_substring_regex(column, r"\A([=+\-@\t\r])", r"'\1")
+        if types.is_string(column.type) or types.is_large_string(column.type)
+        else column
+        for column in batch.columns
+    ]
+    names = [re.sub(r"\A([=+\-@\t\r])", r"'\1", name) for name in batch.schema.names]
+    return type(batch).from_arrays(columns, names)
+
+
+class _Sink(io.RawIOBase):
+    """A file that PyArrow writes to, but does not close."""
+
+    def __init__(self, file: BinaryIO, path: str | os.PathLike[str]) -> None:
+        self._file = file
+        self._path = path
+        self.is_dropped = False  # whether the rest, such as a footer, need not be written
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if not self.is_dropped:
+            with write_errors(self._path):
+                self._file.write(data)
+        return len(data)
+
+
+class _Writer:
+    """Writer of record batches: Parquet, Arrow, CSV, TSV or JSON lines."""
+
+    def __init__(self, sink: _Sink, schema: Any, kind: str, compression: str | None) -> None:
+        import pyarrow
+        from pyarrow import csv, parquet, types
+
+        self._stream = pyarrow.PythonFile(sink, "w")
+        if compression is not None:
+            self._stream = pyarrow.CompressedOutputStream(self._stream, compression)
+        if kind == "parquet":
+            # Floats hardly ever repeat: a dictionary of them would take most of the time.
+            texts = [field.name for field in schema if not types.is_floating(field.type)]
+            self._writer = parquet.ParquetWriter(self._stream, schema, use_dictionary=texts)
+        elif kind == "arrow":
+            lz4 = "lz4" if pyarrow.Codec.is_available("lz4") else None
+            options = pyarrow.ipc.IpcWriteOptions(compression=lz4)
+            self._writer = pyarrow.ipc.new_file(self._stream, schema, options=options)
+        elif kind == "jsonl":
+            self._writer = _JsonLines(self._stream)
+        else:
+            delimiter = "\t" if kind == "tsv" else ","
+            options = csv.WriteOptions(delimiter=delimiter)
+            self._writer = csv.CSVWriter(self._stream, schema, write_options=options)
+
+    def write(self, batch: Any) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write the rest of the file."""
+        self._writer.close()
+        self._stream.close()
+
+
+class _JsonLines:
+    """Writer of one JSON object a row; numbers that are not finite are null."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write_batch(self, batch: Any) -> None:
+        lines = [
+            json.dumps({name: _json_value(one) for name, one in row.items()}, ensure_ascii=False)
+            for row in batch.to_pylist()
+        ]
+        self._stream.write("".join(f"{line}\n" for line in lines).encode())
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)

@@ -1,0 +1,405 @@
+"""Fitted models without training code or scikit-learn: prediction, explanation, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any, Never, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.cuda import is_device_array
+from arboost.losses.links import Probabilities
+from arboost.models.files.container import read_file
+from arboost.models.files.model_file import (
+    ENSEMBLE,
+    FORMAT,
+    from_bytes,
+    read_model,
+    to_bytes,
+    write_model,
+)
+from arboost.models.methods import ExplainMethods, ExportMethods, PictureMethods, report
+from arboost.models.prediction import (
+    EstimatorMethods,
+    device_leaves,
+    device_predictions,
+    device_probabilities,
+    device_raw_scores,
+    leaf_ids,
+    predictions,
+    predictions_of_row,
+    probabilities,
+    probabilities_of_row,
+    raw_scores,
+    raw_scores_of_row,
+    read_table,
+    staged_raw_scores,
+)
+from arboost.params.records import check
+from arboost.params.suggestions import public_name, refuse_arguments
+from arboost.write import remove_orphans
+
+if TYPE_CHECKING:
+    from arboost.models.ensemble import EnsemblePredictor
+
+ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods):
+    """A fitted model: the result of `load`, and the attribute ``model_`` of estimators.
+
+    Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are
+    float64, or class labels as in ``fit``. `n_jobs` is the number of threads (None for all that
+    this process may use); predictions do not depend on it. `rounds` takes the first rounds of the
+    model only, trees in forests. `offset` is added to the raw scores of a model that was fitted
+    with one: an array, a number for all rows, or names of columns of X; None takes the columns that
+    the fit named, and is refused after a fit with an array. `metadata` is a dict for values of the
+    user, which files keep as JSON.
+
+    Examples
+    --------
+    >>> import arboost
+    >>> model = arboost.GradientBoostingClassifier().fit([[0], [1]], ["no", "yes"]).model_
+    >>> model
+    Predictor(classifier, 1 feature, 100 trees)
+    >>> model.predict_raw([[0], [1]])
+    array([[0.],
+           [0.]])
+    """
+
+    report = report
+
+    @public_name
+    def predict(
+        self,
+        X: object,
+        *,
+        rounds: int | None = None,
+        offset: object = None,
+        n_jobs: int | None = None,
+        **unknown: Never,
+    ) -> NDArray[Any]:
+        """Return the predicted values or class labels of the rows of X.
+
+        The shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
+        >>> model = model.fit([[0], [1]], [0, 1]).model_
+        >>> model.predict([[1]], rounds=0), model.predict([[1]]).round(3)
+        (array([0.5]), array([1.]))
+        """
+        if unknown:
+            refuse_arguments(self.predict, unknown)
+        if rounds is not None:
+            return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
+        of_row = predictions_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
+        if of_row is not None:
+            return of_row
+        if is_device_array(X):
+            return device_predictions(self, X, offset)
+        return predictions(self, self._raw(X, n_jobs, offset))
+
+    @public_name
+    def predict_proba(
+        self,
+        X: object,
+        *,
+        rounds: int | None = None,
+        offset: object = None,
+        n_jobs: int | None = None,
+        **unknown: Never,
+    ) -> Probabilities:
+        """Return the class probabilities of the rows of X.
+
+        The shape is (n_rows, n_classes); several targets give a list of arrays.
+        """
+        if unknown:
+            refuse_arguments(self.predict_proba, unknown)
+        if rounds is not None:
+            return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
+        of_row = (
+            probabilities_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
+        )
+        if of_row is not None:
+            return of_row
+        if is_device_array(X):
+            return device_probabilities(self, X, offset)
+        return probabilities(self, self._raw(X, n_jobs, offset))
+
+    def predict_raw(
+        self,
+        X: object,
+        *,
+        rounds: int | None = None,
+        offset: object = None,
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
+        if rounds is not None:
+            return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
+        of_row = raw_scores_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
+        if of_row is not None:
+            return of_row
+        if is_device_array(X):
+            return device_raw_scores(self, X, offset)
+        return self._raw(X, n_jobs, offset)
+
+    def staged_raw(
+        self, X: object, *, offset: object = None, n_jobs: int | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the raw scores after each round."""
+        return staged_raw_scores(self, X, offset, n_threads=_threads(n_jobs))
+
+    def staged_predict(
+        self, X: object, *, offset: object = None, n_jobs: int | None = None
+    ) -> Iterator[NDArray[Any]]:
+        """Yield the result of `predict` after each round."""
+        return (predictions(self, raw) for raw in self.staged_raw(X, offset=offset, n_jobs=n_jobs))
+
+    def staged_predict_proba(
+        self, X: object, *, offset: object = None, n_jobs: int | None = None
+    ) -> Iterator[Probabilities]:
+        """Yield the result of `predict_proba` after each round."""
+        return (
+            probabilities(self, raw) for raw in self.staged_raw(X, offset=offset, n_jobs=n_jobs)
+        )
+
+    def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
+        """Return the index of the leaf of each row in each tree, shape (n_rows, n_trees).
+
+        Node 0 is the root of a tree.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=2, max_depth=1)
+        >>> model.fit([[0], [1]], [0, 1]).model_.apply([[0], [1]]).tolist()
+        [[1, 1], [2, 2]]
+        """
+        if is_device_array(X):
+            return device_leaves(self, X)
+        return leaf_ids(self, read_table(self, X), n_threads=_threads(n_jobs))
+
+    def predict_quantiles(
+        self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return quantiles of y for the rows of X.
+
+        Only regression forests that were fitted with ``quantiles=True`` keep the y of the training
+        rows in each leaf. The estimators' method of the same name defines quantiles of forests.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        quantiles : float or sequence of float, default=0.5
+            Probabilities between 0 and 1.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_quantiles), or (n_rows,) for one float
+
+        Examples
+        --------
+        >>> from arboost import RandomForestRegressor
+        >>> X, y = [[0], [1], [2], [3]], [5, 5, 7, 9]
+        >>> forest = RandomForestRegressor(quantiles=True, min_samples_leaf=2, random_state=0)
+        >>> forest.fit(X, y).model_.predict_quantiles([[0]], [0.1, 0.9]).shape
+        (1, 2)
+        """
+        from arboost.models.prediction import distributions_of, table_quantiles
+
+        distributions = distributions_of(self)
+        table = read_table(self, X)
+        return table_quantiles(self, table, distributions, quantiles, n_threads=_threads(n_jobs))
+
+    def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
+        """Write the model to a file; after a failure the previous file is intact.
+
+        Scratch files of killed writers of this path are deleted.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A name that ends in ".json" gets the readable form of `to_json`.
+        layout : {"compact", "arrays"}, default="compact"
+            "compact": a small file. "arrays": a larger file that `load` can map into memory, so
+            that several processes share its pages.
+        """
+        if not os.fsdecode(path).lower().endswith(".json"):
+            write_model(self, path, layout)
+            return
+        if layout != "compact":
+            raise ValueError(
+                f"layout={layout!r} is not allowed with {os.fsdecode(path)!r}: JSON has one layout "
+                "only. Leave it out, or use a name that ends in .arb."
+            )
+        remove_orphans(path)
+        self.to_json(path)
+
+    def with_provenance(self, entries: Mapping[str, Any]) -> Self:
+        """Return the model with more metadata of the fit, which files keep as JSON."""
+        return replace(self, provenance={**self.provenance, **entries})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return the model that `to_json` wrote; raise ModelFormatError for any other text.
+
+        Examples
+        --------
+        >>> import arboost
+        >>> model = arboost.DecisionTreeRegressor().fit([[0], [1]], [5, 7]).model_
+        >>> arboost.Predictor.from_json(model.to_json()).predict([[1]])
+        array([7.])
+        """
+        from arboost.models.files.json_model import from_json
+
+        return cls(**from_json(text).fields())
+
+    def _takes_row(self, n_jobs: object) -> bool:
+        """Whether single rows are predicted without `ingest`, on the processor."""
+        return self.device == "cpu" and _is_valid(n_jobs)
+
+    def _raw(self, X: object, n_jobs: int | None, offset: object) -> NDArray[np.float64]:
+        return raw_scores(self, X, offset, n_threads=_threads(n_jobs))
+
+    def __repr__(self) -> str:
+        features = _counted(self.schema.n_features, "feature")
+        trees = _counted(self.n_trees, "tree")
+        how = "" if self.combine == "sum" else f"{self.combine} of "
+        where = "" if self.device == "cpu" else f", on {self.device}"
+        return f"Predictor({self.kind}, {features}, {how}{trees}{where})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Unlike pickled arrays, the bytes of a model file are checked when they are read.
+        where = () if self.device == "cpu" else (self.device,)
+        return _from_bytes, (to_bytes(self), *where)
+
+    def __copy__(self) -> Self:
+        return self  # frozen, but for its metadata
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = object.__new__(type(self))  # with the same trees and caches
+        vars(copied).update(vars(self), metadata=deepcopy(self.metadata, memo))
+        return copied
+
+
+def load(
+    path: ModelSource, *, mmap: bool = False, device: str = "cpu"
+) -> Predictor | EnsemblePredictor:
+    """Return the model in a file, or its content, that ``save`` or ``to_json`` wrote.
+
+    Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
+    whatever it claims. Real models take 2 to 200 times their size.
+
+    Parameters
+    ----------
+    path : str, path-like, bytes or file object
+        Path of a file; or its content, as bytes or as an open file to read from.
+    mmap : bool, default=False
+        Whether to map the file into memory, so that processes share the pages of its arrays. It
+        must be saved with ``layout="arrays"``, and not be changed in place while it is in use;
+        ``save`` never changes a file in place.
+    device : str, default="cpu"
+        Device of the predictions: "cpu", "cuda", or "cuda:1" and so on; see `Predictor.to`.
+
+    Returns
+    -------
+    Predictor, or EnsemblePredictor for a file of a bagging, voting or stacking ensemble
+
+    Raises
+    ------
+    arboost.ModelFormatError
+        The file holds no model, is damaged, would take more memory than that, or needs a newer
+        version.
+    arboost.DeviceError
+        There is no such device.
+
+    Examples
+    --------
+    >>> import arboost, tempfile
+    >>> model = arboost.GradientBoostingRegressor(n_estimators=2).fit([[0], [1]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.arb")
+    ...     arboost.load(f"{folder}/model.arb")
+    ...     with open(f"{folder}/model.arb", "rb") as file:
+    ...         arboost.load(file)
+    Predictor(regressor, 1 feature, 2 trees)
+    Predictor(regressor, 1 feature, 2 trees)
+    """
+    if not isinstance(mmap, bool):
+        raise TypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
+    return _loaded(path, mmap=mmap).to(device)
+
+
+def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
+    if not isinstance(path, str | os.PathLike):
+        if mmap:
+            raise TypeError(
+                f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can "
+                "be mapped. Pass its path."
+            )
+        return _from_content(_content(path), "the given data")
+    if mmap:
+        return Predictor(**read_model(path, mapped=True).fields())
+    name = f"the model file {os.fsdecode(path)!r}"
+    return _from_content(read_file(FORMAT, path, other=(b"{", ENSEMBLE.magic)), name)
+
+
+def _content(source: object) -> bytes:
+    """Return the content of a model file, given as bytes or as an open file."""
+    data = source.read() if hasattr(source, "read") else source
+    if isinstance(data, str):  # JSON, from a file in text mode
+        return data.encode()
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"load takes a path, bytes or an open file, but got a {type(source).__name__}. Pass "
+            "the path of a file that `save` wrote."
+        )
+    return bytes(data)
+
+
+def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
+    if data.startswith(ENSEMBLE.magic):
+        from arboost.models.ensemble import EnsemblePredictor, read_ensemble
+
+        return EnsemblePredictor(read_ensemble(data, name).with_models(Predictor))
+    if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
+        return Predictor(**from_bytes(data, name).fields())
+    from arboost.models.files.json_model import from_json
+
+    return Predictor(**from_json(data, name).fields())
+
+
+def _from_bytes(data: bytes, device: str = "cpu") -> Predictor:
+    # A device that is not there is an error of the first prediction: the model can still be moved.
+    return Predictor(**from_bytes(data, "the pickled model").fields() | {"device": device})
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def _is_valid(n_jobs: object) -> bool:
+    """Whether a number of threads is valid at first sight; `check` decides on all others."""
+    return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
+
+
+def _threads(n_jobs: object) -> int:
+    """Return the number of threads for the core, which reads 0 as: as many as the work pays."""
+    count = _checked(n_jobs)
+    return 0 if count is None or count == -1 else count
+
+
+def _checked(n_jobs: object) -> int | None:
+    count: int | None = check({"n_jobs": n_jobs})["n_jobs"]
+    return count

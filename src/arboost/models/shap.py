@@ -1,0 +1,243 @@
+"""Model + table -> SHAP values: the contribution of each feature to the scores of a row.
+
+The SHAP values of a row and the expected value sum to its score: the raw score, or the probability
+of the second class where the raw score is the difference of the two. Absent features are averaged
+over the training rows of each node, by its cover, or over the rows of a background table.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.backend import core
+from arboost.data.cuda import CudaArray, as_kind_of, device_number, is_device_array
+from arboost.data.levels import Levels
+from arboost.data.raw_table import RawTable
+from arboost.data.schema import Schema
+from arboost.data.table import Table, read_raw
+from arboost.errors import DeviceError, needs_packages
+from arboost.losses.links import is_probability_difference
+from arboost.models.model import Model
+from arboost.models.prediction import (
+    cuda_forest,
+    device_table,
+    read_table,
+    refuse_device,
+    table_scores,
+)
+
+Floats = NDArray[np.float64]
+
+_MIDNIGHT = datetime.datetime(1970, 1, 1)
+
+
+def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
+    """Return the mean score that SHAP values are relative to, shape (n_outputs,)."""
+    return table_expected(model, _read_background(model, background), n_threads)
+
+
+def table_expected(model: Model, background: Table | None, n_threads: int) -> Floats:
+    """Return the mean score by the covers of a model, or of the rows of a table."""
+    forest = _forest(model, "expected_value")
+    if background is None:
+        return _explained(model, model.base_score) + forest.expected() / _divisors(model)
+    mean: Floats = table_scores(model, background, n_threads=n_threads).mean(axis=0)
+    return _explained(model, mean)
+
+
+def score_name(model: Model) -> str:
+    """Return the name of the score that SHAP values sum to."""
+    return (
+        "probability" if getattr(model, "link", "") in ("share_of_two", "shares") else "raw score"
+    )
+
+
+def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:
+    """Return the SHAP values of the rows of X.
+
+    The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
+    """
+    if is_device_array(X):
+        return _values_of_array(model, X, background, n_threads)
+    return _values(model, read_table(model, X), background, n_threads)
+
+
+def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
+    """Return the SHAP interaction values of the rows of X.
+
+    The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
+    """
+    refuse_device(model, "shap_interactions")
+    forest = _forest(model, "shap_interactions")
+    table = read_table(model, X)
+    n_features = model.schema.n_features
+    values = np.empty((table.n_rows, n_features, n_features, model.n_outputs))
+    forest.interactions(columns=table.columns, out=values, n_threads=n_threads)
+    values /= _divisors(model)
+    return _squeezed(values)
+
+
+def shap_explanation(model: Model, X: object, background: object, *, n_threads: int) -> Any:
+    """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
+    with needs_packages("shap", "shap_explanation"):
+        import shap
+    table = read_table(model, X)
+    values = _values(model, table, background, n_threads)
+    expected = expected_value(model, background, n_threads=n_threads)
+    names = model.schema.names
+    return shap.Explanation(
+        values,
+        base_values=_squeezed(np.repeat(expected[np.newaxis], table.n_rows, axis=0)),
+        data=_shown(X, model.schema),
+        feature_names=None if names is None else list(names),
+        output_names=_output_names(model),
+    )
+
+
+def _values(model: Model, table: Table, background: object, n_threads: int) -> Floats:
+    behind = _read_background(model, background)
+    return _squeezed(table_shap_values(model, table, behind, n_threads))
+
+
+def table_shap_values(
+    model: Model, table: Table, background: Table | None, n_threads: int
+) -> Floats:
+    """Return the SHAP values of the rows of a table, shape (n_rows, n_features, n_outputs)."""
+    values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
+    if model.device != "cpu":
+        if background is not None:
+            refuse_device(model, "shap_values with a background")
+        _check_sum(model, "shap_values")
+        cuda_forest(model, device_number(model.device)).shap_values(
+            forest=model.forest,
+            columns=table.columns,
+            divisors=_divisors(model),
+            out=values,
+            n_threads=n_threads,
+        )
+        return values
+    forest = _forest(model, "shap_values")
+    if background is None:
+        forest.values(columns=table.columns, out=values, n_threads=n_threads)
+    else:
+        forest.against(
+            columns=table.columns,
+            background=background.columns,
+            out=values,
+            n_threads=n_threads,
+        )
+    values /= _divisors(model)
+    return values
+
+
+def _values_of_array(model: Model, X: object, background: object, n_threads: int) -> Floats:
+    """Return the SHAP values of the rows of a table in device memory, in an array of its kind."""
+    if background is not None:
+        raise DeviceError(
+            "shap_values with a background do not run on a CUDA device, where X is. Pass copies "
+            "of X and background in the memory of the host to a model on the processor."
+        )
+    _check_sum(model, "shap_values")
+    columns = device_table(model, X)
+    shape = (columns.n_rows, model.schema.n_features)
+    values = CudaArray.empty(
+        shape + (model.n_outputs,) * (model.n_outputs > 1), np.float64, columns.device
+    )
+    cuda_forest(model, columns.device).shap_values(
+        forest=model.forest,
+        columns=columns,
+        divisors=_divisors(model),
+        out=values.address,
+        n_threads=n_threads,
+    )
+    found: Floats = as_kind_of(values, X)
+    return found
+
+
+def _check_sum(model: Model, method: str) -> None:
+    """Raise TypeError unless the scores of a model are sums or means of its trees."""
+    if model.combine == "median":
+        raise TypeError(
+            f"{method} was asked of a model whose trees are combined by a weighted median, as "
+            "AdaBoostRegressor does: exact tree SHAP needs a sum or a mean of trees. Use "
+            "a forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
+        )
+
+
+def _forest(model: Model, method: str) -> core.ShapForest:
+    _check_sum(model, method)
+    return core.ShapForest(model.forest, model.schema.n_features, model.n_outputs)
+
+
+def _read_background(model: Model, background: object) -> Table | None:
+    if background is None:
+        return None
+    table = read_table(model, background, "background")
+    if table.n_rows == 0:
+        raise ValueError(
+            "background has no rows, but the values of absent features are taken from them. Pass "
+            "at least one row, or background=None for the covers of the training rows."
+        )
+    return table
+
+
+def _explained(model: Model, raw: Floats) -> Floats:
+    """Return the scores that SHAP values sum to, from raw scores."""
+    return np.where(is_probability_difference(model), (1.0 + raw) / 2, raw)
+
+
+def _divisors(model: Model) -> Floats:
+    """Return the ratio of sums over the trees to contributions to the score, for each output."""
+    n_averaged = max(model.n_rounds, 1) if model.combine == "mean" else 1
+    return n_averaged * np.where(is_probability_difference(model), 2.0, 1.0)
+
+
+def _squeezed(values: Floats) -> Floats:
+    """Return the values without the axis of the outputs where there is one output."""
+    return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def shown_columns(X: object, schema: Schema) -> list[NDArray[Any]]:
+    """Return the columns of a table as the user has them: float64, or objects for all others.
+
+    Objects are strings, levels and times; None is a missing value.
+    """
+    raw = read_raw(X, schema)
+    return [_shown_column(raw, i) for i in range(schema.n_features)]
+
+
+def _shown(X: object, schema: Schema) -> NDArray[Any]:
+    """Return the values of a table for plots, as the user has them: numbers, strings, times."""
+    columns = shown_columns(X, schema)
+    if any(column.dtype == object for column in columns):
+        columns = [column.astype(object) for column in columns]
+    return np.stack(columns, axis=1)
+
+
+def _shown_column(raw: RawTable, i: int) -> NDArray[Any]:
+    if i in raw.texts:
+        levels, codes = Levels.of_text(raw.texts[i])
+        labels = np.array([*(levels.label(code) for code in range(len(levels))), None], object)
+        return labels[codes]  # the code -1, of missing values, is the last label
+    values = raw.columns.read(i)
+    unit = raw.units.get(i)
+    if not unit:
+        return values
+    ticks = np.where(np.isnan(values), 0.0, np.round(values * 1e6)).astype(np.int64)
+    kind = "M8[us]" if unit == "datetime" else "m8[us]"
+    times = ticks.astype(kind).astype(object)
+    if unit == "time":
+        times = np.array([(_MIDNIGHT + one).time() for one in times], object)
+    times[np.isnan(values)] = None
+    return times
+
+
+def _output_names(model: Model) -> list[str] | None:
+    has_output_per_class = (
+        isinstance(model.classes, np.ndarray) and len(model.classes) == model.n_outputs
+    )
+    return [str(label) for label in model.classes] if has_output_per_class else None

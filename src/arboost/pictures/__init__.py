@@ -1,1 +1,0 @@
-"""Trees and models to look at: text, SVG, DOT, tables, summary, plots."""

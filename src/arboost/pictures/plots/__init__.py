@@ -1,1 +1,0 @@
-"""Drawings of `arboost.plots`: a module for each kind."""

@@ -1,0 +1,342 @@
+"""Plots of predictions against the truth: calibration and residuals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.data.feature_names import split_target
+from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.plots.axes import (
+    BLUE,
+    COLOURS,
+    GREY,
+    LIGHT,
+    RED,
+    SKY,
+    check_count,
+    finish,
+    kind_of,
+    label,
+    new_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+_TWO = 2
+_MOST_CURVES = 6
+_Z = 1.96  # of an interval of 95 %
+
+
+class _Curve(NamedTuple):
+    """Reliability of some probabilities in bins; only bins with rows are kept."""
+
+    name: str
+    probability: Floats  # mean of the bin
+    share: Floats  # of the class among the rows of the bin
+    low: Floats  # interval of the share
+    high: Floats
+    counts: NDArray[Any]  # rows of all bins
+
+
+def plot_calibration(
+    model: Any,
+    X: object,
+    y: object,
+    ax: Axes | None = None,
+    *,
+    n_bins: int = 10,
+    sample_weight: object = None,
+    offset: object = None,
+) -> Axes:
+    """Draw a reliability curve: the share of each class over its predicted probability.
+
+    Rows are grouped into bins of equal width by the predicted probability. On the diagonal,
+    probabilities are shares: of the rows with a probability of 0.8, eight in ten are of the class.
+    A histogram above the curve has the number of rows of each bin. For two classes the second one
+    is drawn, with intervals of 95 % (Wilson's); for more, each against all others, and beyond six
+    the largest classes and the pool of all others.
+
+    Parameters
+    ----------
+    model : fitted classifier or Predictor
+    X : table of shape (n_rows, n_features)
+        Held-out rows: of training rows the curve is too good.
+    y : array of shape (n_rows,), or the name of a column of X
+        True labels.
+    ax : matplotlib Axes, optional
+        Axes to draw on; None makes a new figure.
+    n_bins : int, default=10
+    sample_weight : array of shape (n_rows,), optional
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from arboost import RandomForestClassifier
+    >>> from arboost.plots import plot_calibration
+    >>> X, y = [[0], [1], [2], [3]], ["no", "no", "yes", "yes"]
+    >>> model = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> plot_calibration(model, X, y).get_xlabel()
+    'predicted probability of yes'
+    """
+    check_count("n_bins", n_bins)
+    classes = _classes(model)
+    X, y, _ = split_target(X, y)
+    options = {} if offset is None else {"offset": offset}
+    proba = np.asarray(model.predict_proba(X, **options), dtype=np.float64)
+    codes = codes_of(target(y, len(proba)), classes, "y", "model").astype(np.intp)
+    weight = weights(sample_weight, len(proba))
+    weight = np.ones(len(proba)) if weight is None else weight
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    curves = [
+        _curve(name, values.ravel(), hits.ravel(), np.broadcast_to(by, values.shape).ravel(), edges)
+        for name, values, hits, by in _parts(proba, codes, classes, weight)
+    ]
+    axes = new_axes(ax, 4.8)
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=LIGHT, linewidth=1.0)
+    for place, curve in enumerate(curves):
+        _draw(axes, curve, COLOURS[place], has_intervals=len(curves) == 1)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+    is_one = len(curves) == 1
+    axes.set_xlabel(f"predicted probability of {curves[0].name if is_one else 'the class'}")
+    axes.set_ylabel(f"share of {curves[0].name if is_one else 'the class'}")
+    _draw_counts(axes, curves, edges)
+    return finish(axes, has_legend=not is_one)
+
+
+def _classes(model: Any) -> NDArray[Any]:
+    """Return the labels of a classifier; raise TypeError for other models."""
+    if hasattr(model, "fit"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+    classes = getattr(model, "classes_", getattr(model, "classes", None))
+    if classes is None or not hasattr(model, "predict_proba"):
+        raise TypeError(
+            "plot_calibration draws probabilities of a classifier, but model is of type "
+            f"{type(model).__name__}, which has none. Pass a classifier with predict_proba, or use "
+            "plot_residuals for a regressor."
+        )
+    if isinstance(classes, list | tuple):
+        raise TypeError(
+            f"plot_calibration draws one target, but the model has {len(classes)}. Fit a "
+            "classifier for each target."
+        )
+    return np.asarray(classes)
+
+
+def _parts(
+    proba: Floats, codes: NDArray[np.intp], classes: NDArray[Any], weight: Floats
+) -> list[tuple[str, Floats, NDArray[np.bool_], Floats]]:
+    """Return name, probabilities, hits and weights of each curve."""
+    names = [label(one) for one in classes.tolist()]
+    hits = codes[:, None] == np.arange(len(classes))
+    if len(classes) == _TWO:
+        return [(names[1], proba[:, 1], hits[:, 1], weight)]
+    order = np.argsort(-np.bincount(codes, weight, len(classes)), kind="stable")
+    n_own = len(classes) if len(classes) <= _MOST_CURVES else _MOST_CURVES - 1
+    parts = [(names[i], proba[:, i], hits[:, i], weight) for i in order[:n_own]]
+    rest = order[n_own:]
+    if len(rest):
+        parts.append((f"{len(rest)} others", proba[:, rest], hits[:, rest], weight[:, None]))
+    return parts
+
+
+def _curve(
+    name: str, proba: Floats, hits: NDArray[np.bool_], weight: Floats, edges: Floats
+) -> _Curve:
+    place = np.clip(np.searchsorted(edges, proba, side="right") - 1, 0, len(edges) - 2)
+    counts = np.bincount(place, minlength=len(edges) - 1)
+    sums = np.bincount(place, weight, len(edges) - 1)
+    kept = sums > 0
+    total = sums[kept]
+    mean = np.bincount(place, weight * proba, len(edges) - 1)[kept] / total
+    share = np.bincount(place, weight * hits, len(edges) - 1)[kept] / total
+    rows = counts[kept]
+    # Wilson's interval of a share of so many rows.
+    middle = (share + _Z**2 / (2 * rows)) / (1 + _Z**2 / rows)
+    half = _Z / (1 + _Z**2 / rows) * np.sqrt(share * (1 - share) / rows + (_Z / (2 * rows)) ** 2)
+    return _Curve(name, mean, share, middle - half, middle + half, counts)
+
+
+def _draw(axes: Axes, curve: _Curve, colour: str, *, has_intervals: bool) -> None:
+    if has_intervals:
+        axes.vlines(curve.probability, curve.low, curve.high, color=colour, linewidth=1.0)
+    axes.plot(
+        curve.probability,
+        curve.share,
+        color=colour,
+        linewidth=1.4,
+        marker="o",
+        markersize=4,
+        label=curve.name,
+    )
+
+
+def _draw_counts(axes: Axes, curves: list[_Curve], edges: Floats) -> None:
+    """Draw the number of rows of each bin above the curves."""
+    above = axes.inset_axes((0.0, 1.03, 1.0, 0.2), sharex=axes)
+    for curve, colour in zip(curves, COLOURS, strict=False):
+        above.stairs(curve.counts, edges, color=colour, fill=len(curves) == 1, linewidth=1.2)
+    above.set_ylabel("rows")
+    above.tick_params(axis="x", labelbottom=False, length=0)
+    above.tick_params(color=GREY)
+    above.spines[["top", "right", "bottom"]].set_visible(False)
+    above.set_ylim(bottom=0)
+
+
+_MOST_POINTS = 4000
+_MOST_BINS, _ROWS_OF_BIN = 20, 10  # of means and intervals along the predictions
+_MEDIAN = 0.5
+
+
+class _Predicted(NamedTuple):
+    """Predictions of rows, and an interval of y around each, if there is one."""
+
+    middle: Floats
+    name: str
+    interval: tuple[Floats, Floats] | None = None
+    coverage: float = 0.0  # nominal, of the interval
+
+
+def plot_residuals(
+    model: Any,
+    X: object,
+    y: object,
+    ax: Axes | None = None,
+    *,
+    coverage: float = 0.9,
+    target_index: int | None = None,
+    offset: object = None,
+) -> Axes:
+    """Draw residuals, y less prediction, over the predictions.
+
+    A line follows their mean. Models that predict quantiles also have a band: the mean interval of
+    the rows around each prediction, with its nominal and its true coverage in the legend. Forests
+    have it with ``quantiles=True``, boosters with ``loss="quantile"`` and several ``alpha``.
+
+    Parameters
+    ----------
+    model : fitted regressor or Predictor
+    X : table of shape (n_rows, n_features)
+        Held-out rows: residuals of training rows are too small.
+    y : array of shape (n_rows,) or (n_rows, n_targets), or the name of a column of X
+        True values.
+    ax : matplotlib Axes, optional
+        Axes to draw on; None makes a new figure.
+    coverage : float, default=0.9
+        Nominal coverage of the interval of a forest. The interval of a booster is that between its
+        first and last quantile.
+    target_index : int, optional
+        Target to draw, of a model of several.
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from arboost import RandomForestRegressor
+    >>> from arboost.plots import plot_residuals
+    >>> X, y = [[0], [1], [2], [3]], [0, 1, 2, 3]
+    >>> model = RandomForestRegressor(10, quantiles=True, random_state=0).fit(X, y)
+    >>> plot_residuals(model, X, y).get_ylabel()
+    'residual: y less prediction'
+    """
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage={coverage!r} is not allowed: use a number between 0 and 1.")
+    if kind_of(model) == "classifier":
+        raise TypeError(
+            "plot_residuals draws a regressor, but model is of type "
+            f"{type(model).__name__}, a classifier. Use plot_calibration."
+        )
+    X, y, _ = split_target(X, y)
+    options = {} if offset is None else {"offset": offset}
+    found = _predicted(model, X, coverage, target_index, options)
+    values = np.asarray(y) if target_index is None else np.asarray(y)[:, target_index]
+    truth = numbers_of(target(values, len(found.middle)))
+    residual = truth - found.middle
+    axes = new_axes(ax)
+    picked = np.unique(np.linspace(0, len(truth) - 1, _MOST_POINTS).astype(np.intp))
+    size = 9.0 if len(picked) < _MOST_POINTS // 4 else 4.0
+    axes.scatter(
+        found.middle[picked], residual[picked], s=size, color=BLUE, alpha=0.35, linewidths=0
+    )
+    axes.axhline(0.0, color=GREY, linewidth=0.8)
+    _draw_means(axes, found, truth)
+    axes.set_xlabel(found.name)
+    axes.set_ylabel("residual: y less prediction")
+    return finish(axes)
+
+
+def _predicted(
+    model: Any, X: object, coverage: float, index: int | None, options: dict[str, object]
+) -> _Predicted:
+    """Return the predictions of one target or the median, and the interval if there is one."""
+    fitted = getattr(model, "model_", model)
+    params = getattr(fitted, "params", {})
+    values = np.asarray(model.predict(X, **options), dtype=np.float64)
+    if params.get("loss") == "quantile" and values.ndim > 1:
+        alphas = np.atleast_1d(np.asarray(params["alpha"], dtype=np.float64))
+        middle = int(np.argmin(np.abs(alphas - _MEDIAN)))
+        name = f"predicted quantile {alphas[middle]:g}"
+        ends = (values[:, alphas.argmin()], values[:, alphas.argmax()])
+        return _Predicted(values[:, middle], name, ends, float(np.ptp(alphas)))
+    if values.ndim > 1:
+        if index is None:
+            raise ValueError(
+                f"plot_residuals draws one target, but the model has {values.shape[1]}. Pass "
+                "target_index, the number of one, from 0."
+            )
+        return _Predicted(values[:, index], "prediction")
+    if index is not None:
+        raise ValueError(
+            f"target_index={index!r} is not allowed: the model has one target. Leave it out."
+        )
+    if getattr(fitted, "distributions", None) is None:
+        return _Predicted(values, "prediction")
+    tail = (1.0 - coverage) / 2
+    low, high = model.predict_quantiles(X, [tail, 1.0 - tail]).T
+    return _Predicted(values, "prediction", (low, high), coverage)
+
+
+def _draw_means(axes: Axes, found: _Predicted, truth: Floats) -> None:
+    """Draw the mean residual, and the mean interval, in bins of equally many rows."""
+    order = np.argsort(found.middle, kind="stable")
+    n_bins = int(np.clip(len(order) // _ROWS_OF_BIN, 1, _MOST_BINS))
+    bins = np.array_split(order, n_bins)
+    place = [found.middle[rows].mean() for rows in bins]
+    # A single bin is a level, drawn over all predictions.
+    across = [found.middle.min(), found.middle.max()] if n_bins == 1 else place
+
+    def along(values: Floats) -> list[float]:
+        means = [float(values[rows].mean()) for rows in bins]
+        return means * 2 if n_bins == 1 else means
+
+    if found.interval is not None:
+        low, high = found.interval
+        share = np.mean((truth >= low) & (truth <= high))
+        axes.fill_between(
+            across,
+            along(low - found.middle),
+            along(high - found.middle),
+            color=SKY,
+            alpha=0.3,
+            linewidth=0,
+            label=f"{found.coverage:.0%} interval, covers {share:.0%}",
+        )
+    residual = truth - found.middle
+    axes.plot(across, along(residual), color=RED, linewidth=1.6, label="mean residual")

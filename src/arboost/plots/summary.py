@@ -1,0 +1,301 @@
+"""Summary of a model: kind, size, important features, parameters. For terminals and notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from arboost.data.schema import Schema
+from arboost.models.importances import split_importances
+from arboost.models.model import Model
+from arboost.models.prediction import depths
+from arboost.models.tree_nodes import display_width, number_text, printable, shortened
+from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
+from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
+from arboost.params.forest import (
+    EXTRA_TREES_CLASSIFIER,
+    EXTRA_TREES_REGRESSOR,
+    RANDOM_FOREST_CLASSIFIER,
+    RANDOM_FOREST_REGRESSOR,
+    TREE_CLASSIFIER,
+    TREE_REGRESSOR,
+)
+from arboost.params.kinds import Param
+from arboost.trees.forest import ALL_DTYPES
+
+PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
+    "classifier": (
+        BOOSTED_CLASSIFIER,
+        RANDOM_FOREST_CLASSIFIER,
+        EXTRA_TREES_CLASSIFIER,
+        TREE_CLASSIFIER,
+        ADABOOST_CLASSIFIER,
+    ),
+    "regressor": (
+        BOOSTED_REGRESSOR,
+        RANDOM_FOREST_REGRESSOR,
+        EXTRA_TREES_REGRESSOR,
+        TREE_REGRESSOR,
+        ADABOOST_REGRESSOR,
+    ),
+}
+
+# Parameters with the default "auto" hold the value of the fit, so they are always shown.
+_PARAMS_HEAD = "parameters (defaults left out)"
+_MOST_BARS, _MOST_LABELS, _MAX_NAME = 10, 5, 28
+_BAR_COLUMNS = 24
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_KILO = 1000
+_DOT = " \N{MIDDLE DOT} "
+
+
+class Summary:
+    """Summary of a model, as text (``print``) and as HTML (notebooks).
+
+    Attributes
+    ----------
+    title : str
+    facts : dict of str to str
+    categories : dict of str to str
+        Use of each category: sets of levels, target encoding, or none.
+    bars : list of (str, float)
+        Features with the largest shares of the total gain, and the rest.
+    params : dict of str to str
+        Parameters that differ from their defaults.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.title = _title(model)
+        self.facts = dict(_facts(model))
+        self.categories = _categories(model.schema)
+        self.bars = _bars(model)
+        self.params = _changed(model)
+
+    def __str__(self) -> str:
+        lines = [self.title, *_lines(self.facts)]
+        if self.categories:
+            lines += ["", "categories", *_lines(self.categories)]
+        if self.bars:
+            lines += ["", "gain by feature", *self._bar_lines()]
+        if self.params:
+            lines += ["", _PARAMS_HEAD, *_lines(self.params)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _bar_lines(self) -> Iterator[str]:
+        width = max(display_width(name) for name, _ in self.bars)
+        longest = max(share for _, share in self.bars)
+        for name, share in self.bars:
+            space = " " * (width - display_width(name))
+            bar = _blocks(share / longest)
+            yield f"  {name}{space}  {bar:<{_BAR_COLUMNS}} {share:6.1%}"
+
+    def _repr_html_(self) -> str:
+        """Return an HTML fragment without script and style sheet, for light and dark pages."""
+        parts = [f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self.title)}</div>']
+        parts.append(_html_table(self.facts))
+        if self.categories:
+            parts.append(_html_head("categories"))
+            parts.append(_html_table(self.categories))
+        if self.bars:
+            parts.append(_html_head("gain by feature"))
+            parts.append(_html_bars(self.bars))
+        if self.params:
+            parts.append(_html_head(_PARAMS_HEAD))
+            parts.append(_html_table(self.params))
+        style = "font:13px/1.5 system-ui,sans-serif;max-width:44em;color:inherit"
+        return f'<div style="{style}">{"".join(parts)}</div>'
+
+
+def _lines(rows: Mapping[str, str]) -> Iterator[str]:
+    width = max(map(display_width, rows))
+    for name, text in rows.items():
+        yield f"  {name}{' ' * (width - display_width(name))}  {text}"
+
+
+def _title(model: Model) -> str:
+    trees = _counted(model.n_trees, "tree")
+    if model.n_trees == 1:
+        return f"{model.kind}{_DOT}one tree"
+    how = {"sum": "sum", "mean": "mean", "median": "weighted median"}[model.combine]
+    return f"{model.kind}{_DOT}{how} of {trees}"
+
+
+def _facts(model: Model) -> Iterator[tuple[str, str]]:
+    forest, schema = model.forest, model.schema
+    yield from _fit_facts(model.provenance)
+    used = len(np.unique(forest.feature[forest.is_split]))
+    n_categories = sum(levels is not None for levels in schema.levels)
+    kinds = f", {_counted(n_categories, 'category', 'categories')}" if n_categories else ""
+    yield "features", f"{schema.n_features}, {used} of them used{kinds}"
+    if model.classes is not None:
+        yield from _class_facts(model)
+    elif model.n_outputs > 1:
+        yield "outputs", f"{model.n_outputs} for each row"
+    if model.trees_per_round > 1:
+        yield "rounds", f"{model.n_rounds:,} of {model.trees_per_round} trees"
+    if model.n_trees:
+        start = forest.tree_start[:-1]
+        yield "depth", _range_text(np.maximum.reduceat(depths(forest), start))
+        leaves = np.add.reduceat(~forest.is_split, start, dtype=np.int64)
+        total = f", {leaves.sum():,} in all" if model.n_trees > 1 else ""
+        yield "leaves", f"{_range_text(leaves)}{total}"
+    yield "link", model.link.replace("_", " ")
+    base = ", ".join(number_text(float(one), 4) for one in model.base_score[:_MOST_LABELS])
+    more = ", ..." if model.n_outputs > _MOST_LABELS else ""
+    yield "base score", f"{base}{more}"
+    if schema.offset is not None:
+        names = [shortened(printable(name) or "''", _MAX_NAME) for name in schema.offset]
+        yield "offset", ", ".join(names[:_MOST_LABELS]) or "an array, which predictions need too"
+    yield "memory", _size_text(sum(getattr(forest, name).nbytes for name in ALL_DTYPES))
+
+
+def _fit_facts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield rows, version and validation score of the fit, as far as the model knows them."""
+    rows, version = provenance.get("rows"), provenance.get("version")
+    if isinstance(rows, int):
+        yield "trained on", f"{_counted(rows, 'row')}"
+    if isinstance(version, str):
+        yield "version", f"arboost {printable(version)}"
+    metric, score = provenance.get("metric"), provenance.get("best_score")
+    if isinstance(metric, str) and isinstance(score, float):
+        yield "held-out rows", f"{printable(metric)} {number_text(score, 4)}"
+
+
+def _categories(schema: Schema) -> dict[str, str]:
+    """Return the use of each category, by name; the rest is counted."""
+    uses: dict[str, str] = {}
+    features = [i for i in range(schema.n_features) if schema.levels_of(i) is not None]
+    for feature in features[:_MOST_BARS]:
+        levels = schema.levels_of(feature)
+        assert levels is not None
+        how = "target encoding" if levels.statistic is not None else "sets of levels"
+        how = "ordered" if levels.ranks is not None else how
+        how = how if levels.groups is None else f"sets of {levels.n_set_codes} groups"
+        use = f"{how}, {_counted(len(levels), 'level')}"
+        name = shortened(printable(schema.shown_names[feature]) or "''", _MAX_NAME)
+        uses[name] = use if len(levels) else "ignored: all strings distinct, or no values"
+    if len(features) > _MOST_BARS:
+        uses[f"{len(features) - _MOST_BARS} more"] = "categories"
+    return uses
+
+
+def _class_facts(model: Model) -> Iterator[tuple[str, str]]:
+    several = isinstance(model.classes, tuple)
+    for i, labels in enumerate(model.classes if several else (model.classes,)):
+        if i == _MOST_LABELS:
+            yield "targets", f"{len(model.classes)} in all"
+            return
+        shown = [shortened(printable(str(one)), _MAX_NAME) for one in labels[:_MOST_LABELS]]
+        more = ", ..." if len(labels) > _MOST_LABELS else ""
+        name = f"classes {i}" if several else "classes"
+        yield name, f"{len(labels)}: {', '.join(shown)}{more}"
+
+
+def _bars(model: Model) -> list[tuple[str, float]]:
+    gain = split_importances(model, "gain").clip(min=0.0)
+    total = float(gain.sum())
+    if not total > 0:
+        return []
+    order = np.argsort(-gain, kind="stable")
+    order = order[gain[order] > 0]
+    shown = order[:_MOST_BARS] if len(order) > _MOST_BARS + 1 else order
+    names = model.schema.shown_names
+    bars = [
+        (shortened(printable(names[i]) or "''", _MAX_NAME), float(gain[i] / total))
+        for i in shown.tolist()
+    ]
+    rest = order[len(shown) :]
+    if len(rest):
+        bars.append((f"{len(rest)} more", float(gain[rest].sum() / total)))
+    return bars
+
+
+def _changed(model: Model) -> dict[str, str]:
+    """Return the parameters that differ from the defaults of the model's estimator.
+
+    Of estimators with the same parameter names it is the one with the fewest differences.
+    """
+    given = model.params
+    candidates = [
+        {name: value for name, value in given.items() if _differs(value, table[name])}
+        for table in PARAMETER_TABLES[model.kind]
+        if given.keys() <= table.keys()
+    ]
+    nearest = min(candidates, key=len, default={})
+    return {name: shortened(printable(value_text(value)), 60) for name, value in nearest.items()}
+
+
+def _differs(value: Any, param: Param) -> bool:
+    default = param.record(param.default)
+    is_nan = isinstance(default, float) and default != default  # noqa: PLR0124
+    return not (is_nan and value != value) and value != default  # noqa: PLR0124
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter as users write it; a function by its name."""
+    if isinstance(value, Mapping) and set(value) == {"custom"}:
+        return f"{value['custom']} (a function)"
+    if value is None or isinstance(value, bool):
+        return repr(value)  # as users write it
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def _blocks(share: float) -> str:
+    eighths = max(1, round(share * _BAR_COLUMNS * 8))
+    return _EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _html_head(text: str) -> str:
+    return f'<div style="opacity:.7;margin:.6em 0 .2em">{text}</div>'
+
+
+def _html_table(rows: Mapping[str, str]) -> str:
+    cell = "text-align:left;padding:0 1em 0 0;border:0;background:none"
+    lines = (
+        f'<tr style="background:none"><td style="{cell};opacity:.7">{html.escape(name)}</td>'
+        f'<td style="{cell}">{html.escape(text)}</td></tr>'
+        for name, text in rows.items()
+    )
+    style = "border-collapse:collapse;border:0;margin:0;font:inherit;color:inherit"
+    return f'<table style="{style}">{"".join(lines)}</table>'
+
+
+def _html_bars(bars: list[tuple[str, float]]) -> str:
+    longest = max(share for _, share in bars)
+    cell = "text-align:left;padding:1px 1em 1px 0;border:0;background:none;white-space:nowrap"
+    lines = []
+    for name, share in bars:
+        width = max(100 * share / longest, 1.0)
+        bar = f"width:{width:.1f}%;height:.8em;background:#3d85c6;border-radius:2px"
+        lines.append(
+            f'<tr style="background:none"><td style="{cell}">{html.escape(name)}</td>'
+            f'<td style="{cell};width:16em"><div style="{bar}"></div></td>'
+            f'<td style="{cell};text-align:right">{share:.1%}</td></tr>'
+        )
+    style = "border-collapse:collapse;border:0;margin:0;font:inherit;color:inherit"
+    return f'<table style="{style}">{"".join(lines)}</table>'
+
+
+def _range_text(numbers: Any) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}, {numbers.mean():,.1f} on average"
+
+
+def _size_text(n_bytes: int) -> str:
+    size, units = float(n_bytes), ["bytes", "kB", "MB", "GB"]
+    while size >= _KILO and len(units) > 1:
+        size, units = size / _KILO, units[1:]
+    return f"{size:.3g} {units[0]}" if size < _KILO else f"{size:,.0f} {units[0]}"
+
+
+def _counted(number: int, thing: str, things: str | None = None) -> str:
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"

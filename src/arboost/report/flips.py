@@ -1,0 +1,454 @@
+"""Smallest change of a row that flips its prediction: one feature, or else two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arboost.report.effects import Effects
+from arboost.report.inputs import ReportInput
+from arboost.report.models import ChangedRows, Predictions, ReportModel
+from arboost.report.performance import residual_spread
+from arboost.report.table import MORE_DIGITS, Column, Sample, rounded_number
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+GRID = 16  # values of a coarse grid
+_MOST_LEVELS = 12
+_FINE = 256  # values of the data that a change may end at
+_REFINED = 16  # of them, tried between a row and its nearest flip
+_PAIRED = 5  # features of a row, in pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The values that a feature may change to.
+
+    Attributes
+    ----------
+    feature : int
+    coarse, fine : float64 arrays
+        Numbers, or codes of levels; ascending.
+    spread : float
+        Size of a change of 1; 0 for categories, whose changes are all of size 1.
+    """
+
+    feature: int
+    coarse: Floats
+    fine: Floats
+    spread: float
+
+    def distance(self, start: Floats, end: Floats) -> Floats:
+        """Return the size of changes; those from or to a missing value count 1."""
+        is_same = (start == end) | (np.isnan(start) & np.isnan(end))
+        if not self.spread:
+            return np.where(is_same, 0.0, 1.0)
+        size = np.abs(end - start) / self.spread
+        return np.where(is_same, 0.0, np.where(np.isnan(size), 1.0, size))
+
+    def between(self, start: Floats, end: Floats, *, is_last: bool) -> Floats:
+        """Return values between starts and ends, shape (n_rows, n_values).
+
+        They are spread between both, or at last all those next to the end. A category, and a
+        missing start, have none but the end.
+        """
+        if not self.spread:
+            return np.repeat(end[:, np.newaxis], _REFINED, axis=1)
+        low = np.searchsorted(self.fine, np.fmin(start, end), side="right")[:, np.newaxis]
+        high = np.searchsorted(self.fine, np.fmax(start, end), side="left")[:, np.newaxis]
+        if is_last:
+            steps = np.arange(_REFINED)
+            index = np.where((end > start)[:, np.newaxis], high - 1 - steps, low + steps)
+            index = index.clip(low, high)
+        else:
+            share = (np.arange(_REFINED) + 0.5) / _REFINED
+            index = (low + share * (high - low)).astype(np.intp)
+        values: Floats = self.fine[index.clip(0, len(self.fine) - 1)]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class FlipRule:
+    """When predictions of changed rows count as flipped, and how near they are to it."""
+
+    text: str
+    is_flipped: Callable[[Predictions, Index], Mask]
+    progress: Callable[[Predictions, Index], Floats]
+    differs: Callable[[Index], Mask]  # of rows of the sample, from which other rows
+
+
+def axis_of(column: Column, feature: int) -> Axis | None:
+    """Return the values that a feature may change to; None for a constant."""
+    present = np.sort(column.numbers[np.isfinite(column.numbers)])
+    if not len(present) or present[0] == present[-1]:
+        return None
+    if column.kind in ("category", "bool"):
+        codes, totals = np.unique(present, return_counts=True)
+        largest = np.sort(codes[np.argsort(-totals, kind="stable")[:_MOST_LEVELS]])
+        return Axis(feature, largest, largest, 0.0)
+    spread = float(np.subtract(*np.quantile(present, (0.9, 0.1)))) / 2.56
+    if not spread > 0:
+        spread = float(present.std())
+    return Axis(feature, _values_at(present, GRID), _values_at(present, _FINE), spread)
+
+
+def _values_at(ordered: Floats, most: int) -> Floats:
+    """Return values of the data, evenly spread among its distinct values and among its rows."""
+    distinct = ordered[np.flatnonzero(np.diff(ordered, prepend=-np.inf))]
+    if len(distinct) <= most:
+        return distinct
+    by_row = ordered[np.linspace(0, len(ordered) - 1, most - most // 4).astype(np.intp)]
+    by_value = distinct[np.linspace(0, len(distinct) - 1, most // 4).astype(np.intp)]
+    return np.unique(np.concatenate([by_row, by_value]))
+
+
+@dataclass(frozen=True)
+class Change:
+    """Features of a row that change, and their new numbers."""
+
+    features: tuple[int, ...]
+    ends: tuple[float, ...]
+    distance: float
+
+
+class FlipSearch:
+    """Search of the smallest flips of all rows of a sample, a few predictions in all."""
+
+    def __init__(
+        self, model: ReportModel, sample: Sample, axes: list[Axis], rule: FlipRule
+    ) -> None:
+        self.model, self.sample, self.rule = model, sample, rule
+        self._axes = {axis.feature: axis for axis in axes}
+        n_rows, n_axes = len(sample), len(axes)
+        # The most effective value of each feature for each row, for pairs.
+        self._best = np.full((n_rows, n_axes), -np.inf)
+        self._end = np.full((n_rows, n_axes), np.nan)
+
+    def singles(self) -> list[Change | None]:
+        """Return the smallest change of one feature that flips each row; None where none does."""
+        n_rows = len(self.sample)
+        nearest = np.full(n_rows, np.inf)
+        feature_of = np.full(n_rows, -1)
+        end_of = np.full(n_rows, np.nan)
+        every = np.arange(n_rows)
+        blocks = [
+            ChangedRows(
+                np.repeat(every, len(axis.coarse)), {axis.feature: np.tile(axis.coarse, n_rows)}
+            )
+            for axis in self._axes.values()
+        ]
+        answers = self.model.predicted_blocks(self.sample, blocks)
+        for k, (feature, axis) in enumerate(self._axes.items()):
+            start = self.sample.columns[feature].numbers
+            places, new = blocks[k].places, answers[k]
+            flipped = self.rule.is_flipped(new, places)
+            size = axis.distance(start[places], blocks[k].changes[feature])
+            size = np.where(flipped, size, np.inf)
+            progress = np.where(blocks[k].changes[feature] == start[places], -np.inf, 0.0)
+            self._keep_best(k, axis, progress + self.rule.progress(new, places))
+            grid = size.reshape(n_rows, -1)
+            first = grid.argmin(axis=1)
+            is_nearer = grid[every, first] < nearest
+            nearest[is_nearer] = grid[every, first][is_nearer]
+            feature_of[is_nearer] = feature
+            end_of[is_nearer] = axis.coarse[first[is_nearer]]
+        self._refine(feature_of, end_of, nearest, is_last=False)
+        self._refine(feature_of, end_of, nearest, is_last=True)
+        return [
+            Change((int(feature_of[i]),), (float(end_of[i]),), float(nearest[i]))
+            if feature_of[i] >= 0
+            else None
+            for i in range(n_rows)
+        ]
+
+    def _keep_best(self, k: int, axis: Axis, progress: Floats) -> None:
+        grid = progress.reshape(len(self.sample), -1)
+        first = grid.argmax(axis=1)
+        self._best[:, k] = grid[np.arange(len(grid)), first]
+        self._end[:, k] = axis.coarse[first]
+
+    def _refine(self, feature_of: Index, end_of: Floats, nearest: Floats, *, is_last: bool) -> None:
+        """Replace each change by a smaller one of the same feature, if there is one.
+
+        First, values are spread between the row's own and the end of the change; at last, they are
+        all those next to the end.
+        """
+        tried = []
+        for feature, axis in self._axes.items():
+            rows = np.flatnonzero(feature_of == feature)
+            start = self.sample.columns[feature].numbers[rows]
+            rows, start = rows[~np.isnan(start)], start[~np.isnan(start)]
+            if not axis.spread or not len(rows):
+                continue
+            ends = axis.between(start, end_of[rows], is_last=is_last).ravel()
+            size = axis.distance(np.repeat(start, _REFINED), ends)
+            tried.append(
+                (rows, ends, size, ChangedRows(np.repeat(rows, _REFINED), {feature: ends}))
+            )
+        answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
+        for (rows, ends, size, block), new in zip(tried, answers, strict=True):
+            flips = self.rule.is_flipped(new, block.places)
+            grid = np.where(flips, size, np.inf).reshape(len(rows), -1)
+            first = grid.argmin(axis=1)
+            best = grid[np.arange(len(rows)), first]
+            smaller = best < nearest[rows]
+            nearest[rows[smaller]] = best[smaller]
+            end_of[rows[smaller]] = ends.reshape(len(rows), -1)[smaller, first[smaller]]
+
+    def pairs(self, rows: Index) -> list[Change | None]:
+        """Return the smallest change of two features that flips each of the rows, or None.
+
+        New values are the most effective ones of each feature alone, or those of the nearest row
+        with another prediction.
+        """
+        features = np.array(list(self._axes), np.intp)
+        n_paired = min(_PAIRED, len(features))
+        if n_paired < 2 or not len(rows):  # noqa: PLR2004
+            return [None] * len(rows)
+        other, differs = self._contrasts(rows)
+        sources = [
+            (self._end[rows], np.argsort(-self._best[rows], axis=1, kind="stable")),
+            (other, np.argsort(~differs, axis=1, kind="stable")),
+        ]
+        tried = []
+        for values, order in sources:
+            for i, j in combinations(range(n_paired), 2):
+                both = order[:, [i, j]]
+                ends = np.take_along_axis(values, both, axis=1)
+                tried.append((features[both], ends, *self._both(rows, features[both], ends)))
+        answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
+        found: list[Change | None] = [None] * len(rows)
+        for (pair, ends, size, _), new in zip(tried, answers, strict=True):
+            for k in np.flatnonzero(self.rule.is_flipped(new, rows)).tolist():
+                best = found[k]
+                if best is None or size[k] < best.distance:
+                    found[k] = self._change(int(rows[k]), pair[k].tolist(), ends[k].tolist())
+        for member in (0, 1):
+            for is_last in (False, True):
+                found = self._shrunk(rows, found, member, is_last=is_last)
+        return found
+
+    def _shrunk(
+        self, rows: Index, found: list[Change | None], member: int, *, is_last: bool
+    ) -> list[Change | None]:
+        """Return changes of which one feature moves less, where the row flips all the same."""
+        tried: list[tuple[int, list[Change]]] = []
+        for k, change in enumerate(found):
+            if change is None or len(change.features) <= member:
+                continue
+            feature, end = change.features[member], change.ends[member]
+            start = float(self.sample.columns[feature].numbers[rows[k]])
+            values = self._axes[feature].between(
+                np.array([start]), np.array([end]), is_last=is_last
+            )
+            smaller = []
+            for value in np.unique(values[0]).tolist():
+                ends = list(change.ends)
+                ends[member] = value
+                smaller.append(self._change(int(rows[k]), list(change.features), ends))
+            smaller = [one for one in smaller if one.distance < change.distance]
+            if smaller:
+                tried.append((k, smaller))
+        blocks = [self._block(int(rows[k]), smaller) for k, smaller in tried]
+        answers = self.model.predicted_blocks(self.sample, blocks)
+        shrunk = list(found)
+        for (k, smaller), block, new in zip(tried, blocks, answers, strict=True):
+            flips = np.flatnonzero(self.rule.is_flipped(new, block.places)).tolist()
+            if flips:
+                shrunk[k] = min((smaller[i] for i in flips), key=lambda one: one.distance)
+        return shrunk
+
+    def _block(self, row: int, changes: list[Change]) -> ChangedRows:
+        """Return a row with each of several changes."""
+        places = np.full(len(changes), row)
+        numbers: dict[int, Floats] = {}
+        for i, change in enumerate(changes):
+            for feature, end in zip(change.features, change.ends, strict=True):
+                if feature not in numbers:
+                    numbers[feature] = self.sample.columns[feature].numbers[places]
+                numbers[feature][i] = end
+        return ChangedRows(places, numbers)
+
+    def _change(self, row: int, features: list[int], ends: list[float]) -> Change:
+        """Return the change of a row, without features that keep their value."""
+        kept, total = [], 0.0
+        for feature, end in zip(features, ends, strict=True):
+            start = self.sample.columns[feature].numbers[row]
+            if not np.isnan(end) and end != start:
+                kept.append((feature, end))
+                total += float(self._axes[feature].distance(np.array(start), np.array(end)))
+        return Change(tuple(one for one, _ in kept), tuple(end for _, end in kept), total)
+
+    def _contrasts(self, rows: Index) -> tuple[Floats, Mask]:
+        """Return the values of the nearest row with another prediction, and where they differ."""
+        columns = [self.sample.columns[feature].numbers for feature in self._axes]
+        total = np.zeros((len(rows), len(self.sample)))
+        for axis, numbers in zip(self._axes.values(), columns, strict=True):
+            total += axis.distance(numbers[rows][:, np.newaxis], numbers)
+        total[~self.rule.differs(rows)] = np.inf
+        nearest = total.argmin(axis=1)
+        has_none = np.isinf(total.min(axis=1))
+        own = np.stack([numbers[rows] for numbers in columns], axis=1)
+        values = np.stack([numbers[nearest] for numbers in columns], axis=1)
+        keeps = np.isnan(values) | has_none[:, np.newaxis]  # no change to a missing value
+        values = np.where(keeps, own, values)
+        return values, (values != own) & ~keeps
+
+    def _both(self, rows: Index, features: Index, ends: Floats) -> tuple[Floats, ChangedRows]:
+        """Return the sizes of changes of two features of each row, and the changed rows."""
+        changes: dict[int, Floats] = {}
+        size = np.zeros(len(rows))
+        for feature in np.unique(features).tolist():
+            values = self.sample.columns[feature].numbers[rows]
+            own = features == feature
+            hit = own.any(axis=1)
+            end = ends[own]
+            size[hit] += self._axes[feature].distance(values[hit], end)
+            values[hit] = end
+            changes[feature] = values
+        return size, ChangedRows(rows, changes)
+
+
+_MOST_FEATURES, _FEWEST_FEATURES = 30, 5
+_WORK = 2e8  # predicted rows x their cost, at most
+_MOST_CELLS = 1e8
+
+
+def flips_section(
+    inputs: ReportInput, place: int, sample: Sample, effects: Effects
+) -> tuple[list[dict[str, Any] | None] | None, str | None]:
+    """Return the smallest flip of each sampled row, and the sentence on its rule."""
+    model = inputs.models[place]
+    own = inputs.predicted[place].take(sample.rows)
+    rule = _rule(inputs, place, own)
+    if rule is None:
+        return None, None
+    axes = _axes(inputs, place, effects, len(sample))
+    if not axes:
+        return None, None
+    search = FlipSearch(model, sample, axes, rule)
+    found = search.singles()
+    rest = np.array([i for i, change in enumerate(found) if change is None], np.intp)
+    for row, change in zip(rest.tolist(), search.pairs(rest), strict=True):
+        found[row] = change
+    if not any(found):
+        return None, None
+    return _described(inputs, search, found), rule.text
+
+
+def _rule(inputs: ReportInput, place: int, own: Predictions) -> FlipRule | None:
+    """Return the rule of a flip: another class, or a value one deviation of residuals away."""
+    if own.values is not None:
+        spread = residual_spread(inputs.predicted[place], inputs.truth, inputs.weight)
+        if not spread > 0:
+            return None
+        start = own.values
+
+        def moved(predicted: Predictions, places: Index) -> Floats:
+            assert predicted.values is not None
+            return np.abs(predicted.values - start[places])
+
+        text = (
+            "A flip is a change of the prediction by one standard deviation of the residuals "
+            f"({rounded_number(spread)})."
+        )
+        return FlipRule(
+            text,
+            is_flipped=lambda new, places: moved(new, places) >= spread,
+            progress=moved,
+            differs=lambda rows: np.abs(start[rows][:, np.newaxis] - start) >= spread,
+        )
+    codes = own.codes
+    assert codes is not None
+
+    def flipped(predicted: Predictions, places: Index) -> Mask:
+        assert predicted.codes is not None
+        changed: Mask = predicted.codes != codes[places]
+        return changed
+
+    def lost(predicted: Predictions, places: Index) -> Floats:
+        if predicted.proba is None:
+            return flipped(predicted, places).astype(np.float64)
+        kept = np.take_along_axis(predicted.proba, codes[places][:, np.newaxis], axis=1)[:, 0]
+        return 1.0 - kept
+
+    return FlipRule(
+        "A flip is a change of the predicted class.",
+        is_flipped=flipped,
+        progress=lost,
+        differs=lambda rows: codes[rows][:, np.newaxis] != codes,
+    )
+
+
+def _axes(inputs: ReportInput, place: int, effects: Effects, n_rows: int) -> list[Axis]:
+    """Return the features to change, as many as the work allows."""
+    model, table = inputs.models[place], inputs.tables[place]
+    by_work = _WORK / (n_rows * GRID * model.row_work)
+    by_cells = _MOST_CELLS / (n_rows * GRID * model.schema.n_features)
+    most = int(np.clip(min(by_work, by_cells), _FEWEST_FEATURES, _MOST_FEATURES))
+    features = effects.order
+    sizes = effects.shap if effects.shap is not None else effects.gain
+    if sizes is not None:  # a feature without a split flips nothing
+        features = features[sizes[features] > 0]
+    features = features[features < model.schema.n_columns]  # derived ones follow their column
+    axes = (axis_of(table.column(feature), feature) for feature in features[:most].tolist())
+    return [axis for axis in axes if axis is not None]
+
+
+def _described(
+    inputs: ReportInput, search: FlipSearch, found: list[Change | None]
+) -> list[dict[str, Any] | None]:
+    """Return the flips for the page, with the predictions of the changed rows."""
+    rows = np.array([i for i, change in enumerate(found) if change is not None], np.intp)
+    changes: dict[int, Floats] = {}
+    for k, row in enumerate(rows.tolist()):
+        change = found[row]
+        assert change is not None
+        for feature, end in zip(change.features, change.ends, strict=True):
+            if feature not in changes:
+                changes[feature] = search.sample.columns[feature].numbers[rows].copy()
+            changes[feature][k] = end
+    new = search.model.predicted_sample(search.sample, rows, changes)
+    shown: list[dict[str, Any] | None] = [None] * len(found)
+    for k, row in enumerate(rows.tolist()):
+        change = found[row]
+        assert change is not None
+        label, value = _answer(inputs, new, k)
+        parts = []
+        for feature, end in zip(change.features, change.ends, strict=True):
+            column = search.sample.columns[feature]
+            start = float(column.numbers[row])
+            parts.append(
+                {"feature": column.name, "from": _shown(column, start), "to": _shown(column, end)}
+            )
+        shown[row] = {
+            "changes": parts,
+            "label": label,
+            "value": value,
+            "distance": rounded_number(change.distance),
+        }
+    return shown
+
+
+def _shown(column: Column, number: float) -> Any:
+    if np.isnan(number):
+        return None
+    return rounded_number(number, MORE_DIGITS) if column.kind == "number" else column.text(number)
+
+
+def _answer(inputs: ReportInput, new: Predictions, k: int) -> tuple[Any, float | int | None]:
+    if new.values is not None:
+        return rounded_number(float(new.values[k]), MORE_DIGITS), rounded_number(
+            float(new.values[k]), MORE_DIGITS
+        )
+    assert new.codes is not None
+    assert inputs.classes is not None
+    value = None if new.proba is None else rounded_number(float(new.proba[k, new.codes[k]]))
+    return str(inputs.classes[new.codes[k]]), value

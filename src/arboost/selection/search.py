@@ -1,0 +1,371 @@
+"""The search: trials that Optuna proposes, run in threads, told in the order of the proposals.
+
+    proposed   0 | 1 2 3 4 | 5 ...          trial 5 is proposed when trial 1 has been told,
+    running        2   3 4                  whichever of the others have ended by then
+    told       0   1
+
+So the search depends neither on the number of threads nor on their timing. Trial 0 has the given
+parameters, and runs alone.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from sklearn import config_context, get_config
+
+from arboost.backend import startable, threads
+from arboost.errors import needs_packages, warnings_collected
+from arboost.progress import Bar
+from arboost.selection.space import Space
+from arboost.selection.trials import TrialResult, Trials
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import FrozenTrial, Trial
+
+_WINDOW = 4  # trials that are proposed and not told yet
+_STARTUP_TRIALS, _WARMUP_STEPS = 5, 2  # of the pruner
+_REDRAW_S = 0.5  # seconds between two drawings of the bar while trials run
+_ROUNDS, _SECONDS, _DEFAULT, _REASON = "rounds", "seconds", "default", "reason"
+
+
+def require_optuna() -> None:
+    """Raise MissingPackageError where Optuna is not installed."""
+    with needs_packages("tune", "arboost.tune"):
+        import optuna  # noqa: F401
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of a search: the number of trials, and the time of its end by time.monotonic."""
+
+    trials: int | None
+    seconds: float | None
+    started: float
+    ends: float | None
+
+    @classmethod
+    def of(cls, seconds: float | None, trials: int | None) -> Self:
+        """Return the budget of a search that begins now."""
+        now = time.monotonic()
+        return cls(trials, seconds, now, None if seconds is None else now + seconds)
+
+    def is_over(self) -> bool:
+        """Whether the time is spent."""
+        return self.ends is not None and time.monotonic() >= self.ends
+
+    def allows(self, n_proposed: int) -> bool:
+        """Whether one more trial may be proposed; the first one always."""
+        if n_proposed == 0:
+            return True
+        return not self.is_over() and (self.trials is None or n_proposed < self.trials)
+
+    def progress(self, n_done: int) -> tuple[int, int]:
+        """Return the steps done and the steps in all, for a progress bar."""
+        if self.trials is not None:
+            return n_done, self.trials
+        assert self.seconds is not None
+        elapsed = min(time.monotonic() - self.started, self.seconds)
+        return int(elapsed), max(int(self.seconds), 1)
+
+
+@dataclass(frozen=True)
+class BestTrial:
+    """Parameters, rounds and score of the best trial of a study."""
+
+    params: Mapping[str, Any]
+    rounds: int | None
+    score: float
+
+
+@dataclass(eq=False)
+class _RunningTrial:
+    """A proposed trial: its future result, error, or stop before the end."""
+
+    trial: Trial
+    is_default: bool
+    future: Future[None] | None = None
+    result: TrialResult | None = None
+    error: Exception | None = None
+    was_stopped: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class SearchRun:
+    """One search.
+
+    Attributes
+    ----------
+    trials : Trials
+    space : dict of str to optuna.distributions.BaseDistribution
+    budget : Budget
+    n_jobs : int or None
+    verbose : int
+    in_parallel : bool
+        Whether trials may run at the same time; a user's pruner may look at running trials.
+    """
+
+    trials: Trials
+    space: Space
+    budget: Budget
+    n_jobs: int | None
+    verbose: int
+    in_parallel: bool = True
+    _stop: Event = field(default_factory=Event)
+    _window: deque[_RunningTrial] = field(default_factory=deque)
+
+    def search(self, study: Study) -> tuple[BestTrial, str]:
+        """Run trials until the budget is spent; return the best one, and the reason of the end."""
+        reason = "trials" if self.budget.trials is not None else "seconds"
+        _, total = self.budget.progress(0)
+        with _quiet_logs(self.verbose), Bar(total, "tuning", visible=self.verbose > 0) as bar:
+            try:
+                self._run_all(study, bar)
+            except KeyboardInterrupt:
+                if self._best(study) is None:
+                    raise
+                reason = "interrupted"
+        if reason == "trials" and self.budget.is_over():
+            reason = "seconds"
+        best = self._best(study)
+        assert best is not None
+        return best, reason
+
+    def records(self, study: Study) -> tuple[dict[str, Any], ...]:
+        """Return the trials of the study as rows of a table."""
+        return tuple(_trial_record(trial) for trial in study.get_trials(deepcopy=False))
+
+    def default_score(self, study: Study) -> float:
+        """Return the score of the given parameters."""
+        found = self._default(study)
+        assert found is not None
+        assert found.value is not None
+        return float(found.value)
+
+    def _run_all(self, study: Study, bar: Bar) -> None:
+        """Propose trials, run them, and tell their results in the order of the proposals."""
+        n_threads = threads(self.n_jobs)
+        n_parallel = min(_WINDOW, n_threads, self.trials.n_parallel) if self.in_parallel else 1
+        n_parallel = startable(n_parallel)
+        share = max(n_threads // n_parallel, 1)
+        n_proposed = n_told = 0
+        run = _with_caller_settings(self._run)
+        with ThreadPoolExecutor(n_parallel) if n_parallel > 1 else nullcontext() as pool:
+            try:
+                if self._default(study) is None:
+                    self._run(self._propose(study, is_default=True), n_threads)
+                    n_proposed = n_told = self._tell_next(study, bar, 0)
+                while True:
+                    while len(self._window) < _WINDOW and self.budget.allows(n_proposed):
+                        running = self._propose(study, is_default=False)
+                        if pool is not None:
+                            running.future = pool.submit(run, running, share)
+                        n_proposed += 1
+                    if not self._window:
+                        break
+                    self._finish(self._window[0], share, bar, n_told)
+                    n_told = self._tell_next(study, bar, n_told)
+                    self._check_failures(study, at_least=_WINDOW)
+                self._check_failures(study, at_least=1)
+            except BaseException:
+                self._stop.set()
+                raise
+            finally:
+                self._end(study)
+
+    def _end(self, study: Study) -> None:
+        """Tell the study the remaining trials of an interrupted search."""
+        for running in self._window:
+            if running.future is not None and not running.future.cancel():
+                wait([running.future])
+        while self._window:
+            self._tell(study, self._window.popleft())
+
+    def _propose(self, study: Study, *, is_default: bool) -> _RunningTrial:
+        """Ask the study for a trial, and put it at the end of the window."""
+        trial = study.ask() if is_default else study.ask(self.space)
+        if is_default:
+            trial.set_user_attr(_DEFAULT, value=True)
+        self._window.append(_RunningTrial(trial, is_default))
+        return self._window[-1]
+
+    def _tell_next(self, study: Study, bar: Bar, n_told: int) -> int:
+        """Tell the result of the first trial of the window; return the number of trials told."""
+        self._tell(study, self._window.popleft())
+        self._show(study, bar, n_told + 1)
+        return n_told + 1
+
+    def _finish(self, running: _RunningTrial, n_threads: int, bar: Bar, n_told: int) -> None:
+        """Run a trial, or wait for its thread and keep the bar alive."""
+        if running.future is None:
+            self._run(running, n_threads)
+            return
+        while not running.future.done():
+            wait([running.future], timeout=_REDRAW_S)
+            self._show(running.trial.study, bar, n_told)
+        running.future.result()
+
+    def _run(self, running: _RunningTrial, n_threads: int) -> None:
+        """Run one trial; an error is part of its outcome, but for the given parameters."""
+        started, trial, is_default = time.monotonic(), running.trial, running.is_default
+
+        def news(score: float, step: int) -> bool:
+            trial.report(score, step)
+            stops = self._stop.is_set()
+            if not is_default:
+                stops = stops or self.budget.is_over() or trial.should_prune()
+            running.was_stopped = running.was_stopped or stops
+            return running.was_stopped
+
+        if not is_default and self.budget.is_over():
+            running.was_stopped = True
+            return
+        try:
+            running.result = self.trials.run(trial.params, news, n_threads, is_default=is_default)
+        except Exception as error:
+            if is_default:  # of the user's own parameters, or table
+                raise
+            running.error = error
+        finally:
+            running.seconds = time.monotonic() - started
+
+    def _tell(self, study: Study, running: _RunningTrial) -> None:
+        """Tell the study the result of a trial; one without a result has failed."""
+        from optuna.trial import TrialState
+
+        trial, result = running.trial, running.result
+        trial.set_user_attr(_SECONDS, round(running.seconds, 6))
+        if running.was_stopped and running.error is None:
+            study.tell(trial, state=TrialState.PRUNED)
+        elif result is None:
+            error = running.error
+            reason = "interrupted" if error is None else f"{type(error).__name__}: {error}"
+            trial.set_user_attr(_REASON, reason)
+            study.tell(trial, state=TrialState.FAIL)
+        else:
+            trial.set_user_attr(_ROUNDS, result.rounds)
+            study.tell(trial, result.score)
+
+    def _check_failures(self, study: Study, *, at_least: int) -> None:
+        """Raise where all trials of the search space, at least so many, have failed."""
+        told = [one for one in study.get_trials(deepcopy=False) if one.state.is_finished()]
+        others = [one for one in told if _DEFAULT not in one.user_attrs]
+        if len(others) >= at_least and all(_REASON in one.user_attrs for one in others):
+            reason = others[0].user_attrs[_REASON]
+            raise ValueError(
+                "no trial of the search space has worked; the first failed for this reason: "
+                f"{reason}"
+            )
+
+    def _show(self, study: Study, bar: Bar, n_done: int) -> None:
+        best = self._best(study)
+        done, _ = self.budget.progress(n_done)
+        bar.label = f"tuning, {n_done} trials"
+        bar.show(done, {} if best is None else {"best": {self.trials.metric: best.score}})
+
+    def _best(self, study: Study) -> BestTrial | None:
+        """Return the best trial of this library's searches in a study; the first among equals."""
+        sign = -1.0 if self.trials.greater_is_better else 1.0
+        found = min(
+            _complete_trials(study), key=lambda one: sign * float(one.value or 0.0), default=None
+        )
+        if found is None:
+            return None
+        assert found.value is not None
+        return BestTrial(found.params, found.user_attrs[_ROUNDS], float(found.value))
+
+    def _default(self, study: Study) -> FrozenTrial | None:
+        """Return the complete trial of the given parameters."""
+        return next((one for one in _complete_trials(study) if _DEFAULT in one.user_attrs), None)
+
+
+def new_study(study: Any, run: SearchRun, seed: int) -> Study:
+    """Return a user's study, checked, or a new one in memory."""
+    import optuna
+
+    from arboost.selection.pruner import InOrderMedianPruner
+
+    direction: Literal["maximize", "minimize"] = (
+        "maximize" if run.trials.greater_is_better else "minimize"
+    )
+    if study is None:
+        with _quiet_logs(run.verbose):
+            return optuna.create_study(
+                direction=direction,
+                sampler=optuna.samplers.TPESampler(seed=seed),
+                pruner=InOrderMedianPruner(_WINDOW, _STARTUP_TRIALS, _WARMUP_STEPS),
+            )
+    if not isinstance(study, optuna.Study):
+        raise TypeError(
+            f"study={study!r} ({type(study).__name__}) is not allowed: it must be an optuna.Study, "
+            f'or None. Use optuna.create_study(direction="{direction}").'
+        )
+    names = [one.name.lower() for one in study.directions]
+    if names != [direction]:
+        raise ValueError(
+            f"the study has the direction {', '.join(names)}, but {run.trials.metric!r} is to "
+            f'{direction}. Use optuna.create_study(direction="{direction}").'
+        )
+    return study
+
+
+def _complete_trials(study: Study) -> list[FrozenTrial]:
+    from optuna.trial import TrialState
+
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [trial for trial in done if _ROUNDS in trial.user_attrs]
+
+
+def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
+    steps = trial.intermediate_values
+    score = trial.value
+    if score is None and steps:
+        score = steps[max(steps)]
+    return {
+        "number": trial.number,
+        "state": trial.state.name.lower(),
+        "score": score,
+        "rounds": trial.user_attrs.get(_ROUNDS),
+        "seconds": trial.user_attrs.get(_SECONDS),
+        "params": dict(trial.params),
+        "reason": trial.user_attrs.get(_REASON),
+    }
+
+
+def _with_caller_settings(function: Any) -> Any:
+    """Return a function that runs in other threads with the settings of this one."""
+    config, context = get_config(), copy_context()
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        with config_context(**config):
+            return context.copy().run(function, *arguments, **options)
+
+    return run
+
+
+@contextmanager
+def _quiet_logs(verbose: int) -> Iterator[None]:
+    """Silence Optuna's log, unless asked for, and warnings: the final fit issues those on data."""
+    import optuna
+
+    level = optuna.logging.get_verbosity()
+    if verbose <= 1:
+        optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))
+    try:
+        with warnings.catch_warnings(), warnings_collected():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)

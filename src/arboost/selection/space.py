@@ -1,0 +1,209 @@
+"""Search spaces: parameter declarations, or a user's ranges -> distributions of Optuna.
+
+A parameter that the estimator sets to another value than its default is the user's choice, and is
+not searched unless the user's space names it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from arboost.estimators.ensembles import NamedMembers
+from arboost.params.kinds import Param, Search
+from arboost.params.suggestions import check_params
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+Space = dict[str, "BaseDistribution"]
+
+_PAIR = 2
+
+
+def declared_space(estimator: Any) -> Space:
+    """Return the search space in the declarations of an estimator's parameters.
+
+    Members of arboost bring theirs, as ``name__parameter``.
+    """
+    found = {
+        f"{prefix}{name}": _declared_distribution(search)
+        for prefix, owner in arboost_estimators(estimator)
+        for name, search in _searched_params(owner)
+    }
+    if not found:
+        raise ValueError(
+            f"{type(estimator).__name__} has no parameters with a declared search space that are "
+            "at their defaults. Pass space={...}, for example space={'max_depth': (2, 8)}."
+        )
+    return found
+
+
+def user_space(space: object, estimator: Any) -> Space:
+    """Return a user's search space, checked.
+
+    Parameters
+    ----------
+    space : mapping
+        Names of parameters, and for each a distribution of Optuna, a pair (low, high), or a list
+        of values.
+    estimator : estimator
+        Declared parameters check the values, and say whether a range is logarithmic.
+    """
+    if not isinstance(space, Mapping) or not space:
+        raise TypeError(
+            f"space={space!r} ({type(space).__name__}) is not allowed: it must be a dict of "
+            "parameter names, with a pair (low, high), a list of values or an Optuna distribution "
+            "for each. Use space=None for the declared ranges."
+        )
+    known = estimator.get_params(deep=True)
+    unknown = [name for name in space if name not in known]
+    if unknown:
+        _refuse_unknown(unknown[0], estimator, known)
+    return {
+        name: _user_distribution(name, values, _find_param(estimator, name))
+        for name, values in space.items()
+    }
+
+
+def _refuse_unknown(name: str, estimator: Any, known: Mapping[str, Any]) -> None:
+    """Raise ValueError for a parameter that is not there, with the nearest name."""
+    of_owners = [pair for pair in arboost_estimators(estimator) if name.startswith(pair[0])]
+    for prefix, owner in sorted(of_owners, key=lambda pair: -len(pair[0])):
+        check_params(owner, [name[len(prefix) :]])
+    own = [other for other in known if other.endswith(f"__{name}")]
+    near = own or get_close_matches(str(name), known, n=1)
+    meant = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."
+    raise ValueError(
+        f"space names {name!r}, which is no parameter of {type(estimator).__name__}. {meant}"
+    )
+
+
+def arboost_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the estimators of arboost in an estimator, with the prefixes of their parameters.
+
+    They are the estimator itself and its members, and the steps of a pipeline or other estimators
+    inside one of scikit-learn.
+    """
+    if hasattr(estimator, "_TABLE"):
+        yield "", estimator
+    for name, member in _inner_estimators(estimator):
+        for prefix, owner in arboost_estimators(member):
+            yield f"{name}__{prefix}", owner
+
+
+def _inner_estimators(estimator: Any) -> list[tuple[str, Any]]:
+    if not hasattr(estimator, "_TABLE") and not isinstance(estimator, NamedMembers):
+        inside = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+        of_steps = [(name, one) for name, one in inside.items() if "__" not in name]
+        return [(name, one) for name, one in of_steps if _is_instance_with_fit(one)]
+    values = vars(estimator) if hasattr(estimator, "__dict__") else {}
+    named = estimator._pairs() if isinstance(estimator, NamedMembers) else []
+    alone = [(name, values.get(name)) for name in ("estimator", "final_estimator")]
+    return [(name, one) for name, one in (*named, *alone) if _is_instance_with_fit(one)]
+
+
+def _is_instance_with_fit(value: Any) -> bool:
+    return hasattr(value, "fit") and not isinstance(value, type)
+
+
+def _searched_params(owner: Any) -> Iterator[tuple[str, Search]]:
+    """Yield the parameters of one estimator that are searched."""
+    values = owner.get_params(deep=False)
+    table: Mapping[str, Param] = owner._TABLE
+    has_own_trees = values.get("estimator") is None
+    for name, value in values.items():
+        param = table.get(name)
+        if param is None or param.search is None or not _is_default(value, param):
+            continue
+        # Parameters of the engine's trees have no meaning for other learners.
+        if not has_own_trees and name in _TREE_NAMES:
+            continue
+        if param.search.applies(values):
+            yield name, param.search
+
+
+_TREE_NAMES = ("max_depth", "max_leaves", "min_samples_leaf")
+
+
+def _is_default(value: Any, param: Param) -> bool:
+    return type(value) is type(param.default) and bool(value == param.default)
+
+
+def _declared_distribution(search: Search) -> BaseDistribution:
+    from optuna.distributions import CategoricalDistribution
+
+    if search.choices:
+        return CategoricalDistribution(search.choices)
+    return _range_distribution(search.low, search.high, log=search.log)
+
+
+def _range_distribution(low: float, high: float, *, log: bool) -> BaseDistribution:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    if isinstance(low, numbers.Integral) and isinstance(high, numbers.Integral):
+        return IntDistribution(int(low), int(high), log=log)
+    return FloatDistribution(float(low), float(high), log=log)
+
+
+def _user_distribution(name: str, values: Any, declared: Param | None) -> BaseDistribution:
+    from optuna.distributions import BaseDistribution, CategoricalDistribution
+
+    if isinstance(values, BaseDistribution):
+        for value in _distribution_values(values):
+            _check_value(declared, value)
+        return values
+    if isinstance(values, list) and values:
+        for value in values:
+            _check_value(declared, value)
+        with warnings.catch_warnings():  # Optuna warns of values that databases cannot hold
+            warnings.simplefilter("ignore")
+            return CategoricalDistribution(values)
+    is_pair = isinstance(values, tuple) and len(values) == _PAIR
+    if not is_pair or not all(map(_is_number, values)) or not values[0] < values[1]:
+        raise ValueError(
+            f"space[{name!r}]={values!r} ({type(values).__name__}) is not allowed: it must be a "
+            "pair (low, high) of numbers with low < high, a list of values, or an Optuna "
+            f"distribution. Use for example space={{{name!r}: {_example(declared)}}}."
+        )
+    for value in values:
+        _check_value(declared, value)
+    search = None if declared is None else declared.search
+    return _range_distribution(*values, log=search is not None and search.log and values[0] > 0)
+
+
+def _example(declared: Param | None) -> str:
+    search = None if declared is None else declared.search
+    if search is None:
+        return "[...]"
+    return repr(list(search.choices)) if search.choices else f"({search.low:g}, {search.high:g})"
+
+
+def _check_value(declared: Param | None, value: Any) -> None:
+    """Raise TypeError or ValueError for a value that the parameter does not allow."""
+    if declared is not None:
+        declared.check(value)
+
+
+def _distribution_values(distribution: Any) -> tuple[Any, ...]:
+    if hasattr(distribution, "choices"):
+        return tuple(distribution.choices)
+    return distribution.low, distribution.high
+
+
+def _find_param(estimator: Any, name: str) -> Param | None:
+    """Return the declaration of a parameter, also of a member's; None for other libraries."""
+    for prefix, owner in arboost_estimators(estimator):
+        if name.startswith(prefix) and name[len(prefix) :] in owner._TABLE:
+            param: Param = owner._TABLE[name[len(prefix) :]]
+            return param
+    return None
+
+
+def _is_number(value: object) -> bool:
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_real and math.isfinite(float(value))  # type: ignore[arg-type]

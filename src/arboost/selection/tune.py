@@ -1,0 +1,303 @@
+"""tune: search for the best parameters of an estimator, with Optuna."""
+
+from __future__ import annotations
+
+import html
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from arboost.estimators.estimator import EngineEstimator
+from arboost.estimators.gradient_boosting import GradientBoosting
+from arboost.estimators.stacking import Stacking
+from arboost.params.boosting import PARAMS
+from arboost.params.suggestions import known_arguments
+from arboost.selection.fold_fits import SelectionRows, read_rows
+from arboost.selection.search import Budget, SearchRun, new_study, require_optuna
+from arboost.selection.space import arboost_estimators, declared_space, user_space
+from arboost.selection.trials import make_trials
+from arboost.training.splits import Split, split
+
+if TYPE_CHECKING:
+    from optuna import Study
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tuning:
+    """Result of `tune`.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Fitted to all rows with the best parameters.
+    params : mapping of str to object
+        The best parameters: those that the search has set, the number of rounds that early stopping
+        has found, and the values in place of "auto". ``estimator.set_params(**params)`` sets them.
+    score : float
+        Metric of the best parameters on the held-out rows.
+    default_score : float
+        Metric of the parameters of the given estimator on the same rows.
+    metric : str
+    greater_is_better : bool
+    study : optuna.Study
+    trials : tuple of dict
+        One entry for each trial: "number", "state" ("complete", "pruned" or "fail"), "score",
+        "rounds", "seconds", "params", and the "reason" of a failure.
+    stop_reason : {"trials", "seconds", "interrupted"}
+    """
+
+    estimator: Any
+    params: Mapping[str, Any]
+    score: float
+    default_score: float
+    metric: str
+    greater_is_better: bool
+    study: Study
+    trials: tuple[dict[str, Any], ...]
+    stop_reason: str
+
+    def _lines(self) -> list[tuple[str, str]]:
+        states = [one["state"] for one in self.trials]
+        counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+        given = f"{self.default_score:.6g} with the given parameters"
+        lines = [
+            ("estimator", type(self.estimator).__name__),
+            (self.metric, f"{self.score:.6g} ({given})"),
+            ("trials", f"{len(states)} ({', '.join(counts)}), ended by {self.stop_reason}"),
+        ]
+        return [*lines, *((name, _value_text(value)) for name, value in self.params.items())]
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in self._lines()
+        )
+        return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _value_text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+_DEFAULT_SECONDS = 60.0
+_HOLD_OUT_ROWS = 5_000  # from here on one split of the rows, below it folds
+_HOLD_OUT_SHARE = 0.2
+_DEFAULT_FOLDS = 5
+
+
+@known_arguments
+def tune(
+    estimator: Any,
+    X: object,
+    y: object = None,
+    *,
+    seconds: float | str | None = "auto",
+    trials: int | None = None,
+    folds: object = "auto",
+    metric: object = None,
+    space: Mapping[str, Any] | None = None,
+    sample_weight: object = None,
+    offset: object = None,
+    groups: object = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+    study: Any = None,
+) -> Tuning:
+    """Search for the best parameters of an estimator, and fit it with them to all rows.
+
+    Needs Optuna: ``pip install "arboost[tune]"``. The first trial has the parameters of the given
+    estimator, so that the result is at least as good on the held-out rows. All trials share one
+    binned table. Boosters train in rounds that stop early on the held-out rows, and the rounds of
+    the best trial are those of the fit; a trial that is worse than the median of the others at the
+    same progress is pruned. All other estimators are fitted fold by fold, and pruned between folds.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any ensemble of arboost, or a pipeline of scikit-learn that ends in one; with `space`, any
+        estimator of scikit-learn's interface. Parameters that it sets to other values than their
+        defaults are kept, unless `space` names them. All steps of a pipeline are fitted to the
+        training rows of each fold alone.
+    X : table of shape (n_rows, n_features)
+        Any table in memory that ``fit`` takes.
+    y : array of shape (n_rows,), or the name of a column of X
+    seconds : float, "auto" or None, default="auto"
+        Seconds after which the search ends and the final fit begins; a time limit makes the result
+        depend on the machine. "auto": 60, or no limit where `trials` is given. None: no limit.
+    trials : int, optional
+        Number of trials, the first one included. Without a time limit the result then depends on
+        `random_state` only.
+    folds : int, "auto", scikit-learn splitter, or iterable of pairs, default="auto"
+        Held-out rows of the scores. "auto": a fifth of the rows from 5,000 rows on, below it 5
+        folds; drawn by `random_state`, stratified for classifiers, of whole groups where there are
+        groups.
+    metric : name, callable or arboost.Metric, optional
+        Metric to optimise; a function is minimised. None: for boosters the metric of their early
+        stopping; for others log_loss or rmse. Functions get (y, score, weight), with raw scores
+        for boosters, and else class probabilities or predicted values.
+    space : dict, optional
+        Parameters to search, instead of those with a declared range: a pair (low, high), a list of
+        values, or a distribution of Optuna for each name. Parameters of members and of steps of
+        pipelines are ``name__parameter``.
+    sample_weight : array of shape (n_rows,), optional
+        Weights in training and in the metric; rows of weight 0 are left out.
+    offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
+        Start of the raw scores in training and in the metric, for gradient boosting; or names of
+        columns of X, which are then no features.
+    groups : array of shape (n_rows,), optional
+        Group of each row; a group is never divided.
+    random_state : int, default=0
+        Seed of the held-out rows and of the search; that of the fits is the estimator's own.
+    n_jobs : int, optional
+        Number of threads; None and -1 take all that this process may use. Trials on small tables
+        run in parallel. The result does not depend on it.
+    verbose : int, default=1
+        0: silent; 1: a progress bar with the best score; 2: log messages of Optuna, too.
+    study : optuna.Study, optional
+        Study to continue, with its own sampler, pruner and storage; its trials run one after the
+        other. None: a new one in memory.
+
+    Returns
+    -------
+    Tuning
+
+    Notes
+    -----
+    Ctrl-C ends the search: the best parameters so far are fitted and returned. Before the first
+    trial has ended, and during the final fit, it raises KeyboardInterrupt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arboost import DecisionTreeRegressor, tune
+    >>> X = np.random.default_rng(0).random((200, 3))
+    >>> found = tune(DecisionTreeRegressor(random_state=0), X, X[:, 0] > 0.5, trials=5)
+    >>> found.score <= found.default_score
+    True
+    >>> found.estimator.predict(X).shape
+    (200,)
+    """
+    require_optuna()
+    _check_estimator(estimator, offset)
+    seed = PARAMS["random_state"].check(random_state)
+    n_jobs = PARAMS["n_jobs"].check(n_jobs)
+    budget = Budget.of(_checked_seconds(seconds, trials), _checked_trials(trials))
+    verbose = PARAMS["verbose"].check(verbose)
+    distributions = declared_space(estimator) if space is None else user_space(space, estimator)
+    kind = "classifier" if is_classifier(estimator) else "regressor"
+    rows = read_rows(X, y, sample_weight, groups, kind, offset)
+    runner = make_trials(estimator, rows, _make_splits(rows, folds, seed), metric, n_jobs)
+    if space is None:
+        runner.take_rounds(distributions)
+    run = SearchRun(
+        trials=runner,
+        space=distributions,
+        budget=budget,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        in_parallel=study is None,
+    )
+    study = new_study(study, run, seed)
+    best, stop_reason = run.search(study)
+    params = run.trials.chosen(best.params, best.rounds)
+    fitted = _with_threads(clone(estimator).set_params(**params), n_jobs)
+    if hasattr(fitted, "_TABLE"):
+        by_row = {"sample_weight": sample_weight, "offset": offset}
+        if isinstance(fitted, Stacking):
+            by_row["groups"] = groups
+        fitted.fit(X, y, **{name: value for name, value in by_row.items() if value is not None})
+    else:  # names of columns mean nothing to a pipeline
+        fitted.fit(rows.table.X, rows.y, **rows.arguments(fitted))
+    return Tuning(
+        estimator=fitted,
+        params=MappingProxyType(params),
+        score=best.score,
+        default_score=run.default_score(study),
+        metric=run.trials.metric,
+        greater_is_better=run.trials.greater_is_better,
+        study=study,
+        trials=run.records(study),
+        stop_reason=stop_reason,
+    )
+
+
+def _check_estimator(estimator: Any, offset: object) -> None:
+    has_methods = all(callable(getattr(estimator, one, None)) for one in ("fit", "get_params"))
+    if not has_methods or isinstance(estimator, type):
+        raise TypeError(
+            f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: it must be an "
+            "estimator, such as arboost.GradientBoostingClassifier()."
+        )
+    if offset is not None and not isinstance(estimator, GradientBoosting):
+        raise TypeError(
+            f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
+            "from an offset. Leave it out."
+        )
+
+
+def _with_threads(estimator: Any, n_jobs: int | None) -> Any:
+    """Return an estimator of arboost, or one that holds some, on this number of threads."""
+    is_own = hasattr(estimator, "_TABLE")
+    for owner in [estimator] if is_own else [owner for _, owner in arboost_estimators(estimator)]:
+        if isinstance(owner, EngineEstimator) and n_jobs is not None:
+            owner.n_jobs = n_jobs
+    return estimator
+
+
+def _checked_seconds(seconds: object, trials: object) -> float | None:
+    if seconds == "auto" and isinstance(seconds, str):
+        return _DEFAULT_SECONDS if trials is None else None
+    if seconds is None:
+        if trials is None:
+            raise ValueError(
+                "seconds=None and trials=None would never end. Set one of the two, for example "
+                "trials=50."
+            )
+        return None
+    is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if not is_number or not (math.isfinite(float(seconds)) and float(seconds) > 0):  # type: ignore[arg-type]
+        raise ValueError(
+            f"seconds={seconds!r} ({type(seconds).__name__}) is not allowed: it must be a finite "
+            'number above 0, "auto" or None. Use seconds=60.'
+        )
+    return float(seconds)  # type: ignore[arg-type]
+
+
+def _checked_trials(trials: object) -> int | None:
+    if trials is None:
+        return None
+    if not isinstance(trials, int | np.integer) or isinstance(trials, bool) or trials < 1:
+        raise ValueError(
+            f"trials={trials!r} ({type(trials).__name__}) is not allowed: it must be an integer of "
+            "at least 1, or None. Use trials=50."
+        )
+    return int(trials)
+
+
+def _make_splits(rows: SelectionRows, folds: object, seed: int) -> list[Split]:
+    if not (isinstance(folds, str) and folds == "auto"):
+        return rows.splits(folds, seed)
+    if len(rows.y) < _HOLD_OUT_ROWS:
+        return rows.splits(min(_DEFAULT_FOLDS, len(rows.y)), seed)
+    return [
+        split(
+            rows.task.y,
+            how="random" if rows.groups is None else "group",
+            fraction=_HOLD_OUT_SHARE,
+            seed=seed,
+            stratify=rows.can_stratify,
+            groups=rows.groups,
+        )
+    ]

@@ -1,1 +1,0 @@
-"""Files, datasets, queries and iterables -> restartable batches of rows."""

@@ -1,1 +1,0 @@
-"""Text files of a source: CSV, TSV and JSON lines."""

@@ -1,0 +1,200 @@
+r"""Forest: the trees of a model as flat, read-only arrays.
+
+The nodes of tree t lie at ``tree_start[t]`` to ``tree_start[t + 1]``, parents before children:
+
+    node    0   1   2   3   4        left of a node = index of its left child in the same tree,
+    left    1   0   3   0   0        right child = left + 1, and 0 marks a leaf
+               /       \
+           leaf 1     3 and 4 are the leaves below node 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from arboost.backend import core
+from arboost.losses.links import require
+
+FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
+    "tree_start": np.dtype(np.int64),
+    "feature": np.dtype(np.int32),
+    "threshold": np.dtype(np.float64),
+    "left": np.dtype(np.int32),
+    "default_left": np.dtype(np.bool_),
+    "value": np.dtype(np.float64),
+    "gain": np.dtype(np.float64),
+    "cover": np.dtype(np.float64),
+    "output": np.dtype(np.int32),
+}
+# Arrays of categorical splits.
+SET_DTYPES: Mapping[str, np.dtype[Any]] = {
+    "level_set": np.dtype(np.int32),
+    "level_sets": np.dtype(np.uint64),
+}
+ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
+SET_WORDS = 4  # 64-bit words in a level set
+N_CODES = 255  # level codes that a set can hold; all other codes are missing values
+
+
+def frozen_array(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """Return a read-only view for the core, or a copy where dtype, order or alignment differ."""
+    view = np.asarray(array, dtype=dtype, order="C").view()
+    if not view.flags.aligned:
+        view = view.copy()
+    view.flags.writeable = False
+    return view
+
+
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct rows of a matrix, compared bit by bit, and each row's index in them."""
+    whole = np.dtype((np.void, rows.shape[1] * rows.dtype.itemsize))
+    _, first, which = np.unique(
+        np.ascontiguousarray(rows).view(whole)[:, 0], return_index=True, return_inverse=True
+    )
+    return rows[first], which
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Forest:
+    """Trees as flat arrays; a row goes left where x <= threshold or x is missing and default_left.
+
+    A categorical split has a level set instead of a threshold: level codes whose bit is set go
+    left. Any value other than a code from 0 to 254 is missing.
+
+    Attributes
+    ----------
+    tree_start : int64 array of shape (n_trees + 1,)
+        First node of each tree, and the number of nodes.
+    feature, left : int32 arrays of shape (n_nodes,)
+        Feature of the split, and left child (see the head of this file).
+    threshold, gain, cover : float64 arrays of shape (n_nodes,)
+        Largest value that goes left, gain of the split, and sum of hessians in the node.
+    default_left : bool array of shape (n_nodes,)
+        Whether missing values go left.
+    value : float64 array of shape (n_nodes, width)
+        Value that the leaf adds to one output (width 1), or to each output (width n_outputs).
+    output : int32 array of shape (n_trees,)
+        Output that the tree adds to; 0 where it adds to all.
+    level_set : int32 array of shape (n_nodes,)
+        Index of the split's level set, -1 for a threshold. Sets are in the order of their nodes.
+    level_sets : uint64 array of shape (n_sets, 4)
+        Level sets: code c is bit c % 64 of word c // 64.
+    """
+
+    tree_start: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    default_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    cover: NDArray[np.float64]
+    output: NDArray[np.int32]
+    level_set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    level_sets: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
+
+    def __post_init__(self) -> None:
+        if not len(self.level_sets) and not len(self.level_set):
+            object.__setattr__(self, "level_set", np.full(len(self.left), -1))
+        for name, dtype in ALL_DTYPES.items():
+            object.__setattr__(self, name, frozen_array(getattr(self, name), dtype))
+
+    @classmethod
+    def empty(cls, width: int = 1) -> Self:
+        """Return a forest without trees."""
+        arrays = {name: np.empty(0, dtype) for name, dtype in FOREST_DTYPES.items()}
+        arrays["tree_start"] = np.zeros(1, np.int64)
+        arrays["value"] = np.empty((0, width))
+        return cls(**arrays)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.output)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees, leaves included."""
+        return len(self.left)
+
+    @property
+    def width(self) -> int:
+        """Number of values in a leaf."""
+        return int(self.value.shape[1])
+
+    @property
+    def is_split(self) -> NDArray[np.bool_]:
+        """Mask of the nodes that are splits, not leaves."""
+        return np.not_equal(self.left, 0)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether any split is categorical."""
+        return len(self.level_sets) > 0
+
+    def first(self, n_trees: int) -> Self:
+        """Return a forest of the first trees; its arrays are views of this forest's."""
+        n_nodes = int(self.tree_start[n_trees])
+        ends = dict.fromkeys(ALL_DTYPES, n_nodes) | {
+            "tree_start": n_trees + 1,
+            "output": n_trees,
+            "level_sets": int(self.level_set[:n_nodes].max(initial=-1)) + 1,
+        }
+        return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
+
+    def only(self, tree: int) -> Self:
+        """Return a forest of one tree."""
+        ends = self.tree_start[tree : tree + 2]
+        of_tree = slice(*ends)
+        arrays = {name: getattr(self, name)[of_tree] for name in ALL_DTYPES}
+        sets = self.level_set[of_tree]
+        first = int(sets[sets >= 0].min(initial=len(self.level_sets)))
+        arrays["tree_start"] = ends - ends[0]
+        arrays["output"] = self.output[tree : tree + 1]
+        arrays["level_set"] = np.where(sets >= 0, sets - first, -1)
+        arrays["level_sets"] = self.level_sets[first : first + np.count_nonzero(sets >= 0)]
+        return type(self)(**arrays)
+
+    def joined(self, other: Forest) -> Self:
+        """Return a forest of these trees followed by those of another forest of equal width."""
+        arrays = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in ALL_DTYPES
+        }
+        arrays["tree_start"] = np.concatenate(
+            [self.tree_start, self.tree_start[-1] + other.tree_start[1:]]
+        )
+        later = np.arange(len(arrays["level_set"])) >= self.n_nodes
+        arrays["level_set"][later & (arrays["level_set"] >= 0)] += len(self.level_sets)
+        return type(self)(**arrays)
+
+    def validate(
+        self, n_features: int, n_outputs: int, categorical: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Raise ValueError unless every walk from a root ends in a leaf inside the arrays.
+
+        `categorical` is the mask of the categorical features, None if unknown.
+        """
+        self._validate_shapes()
+        require(self.width in (1, n_outputs), f"leaves of width {self.width}")
+        core.check_forest(
+            self,
+            categorical=np.empty(0, np.bool_) if categorical is None else categorical,
+            n_features=n_features,
+            n_outputs=n_outputs,
+        )
+
+    def _validate_shapes(self) -> None:
+        for name in ALL_DTYPES:
+            array = getattr(self, name)
+            axes = 2 if name in ("value", "level_sets") else 1
+            require(array.ndim == axes, f"{name} of {array.ndim} axes")
+            if name not in ("tree_start", "output", "level_sets"):
+                require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
+        start = self.tree_start
+        require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
+        require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
