@@ -11,7 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from arboost.params.kinds import Choice, Param, is_number, to_float
+from arboost.params.kinds import (
+    Choice,
+    Param,
+    SeveralValues,
+    is_number,
+    parse_truth,
+    to_float,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,7 @@ class Learner(Param):
     type_name: ClassVar[str] = "estimator or None"
     annotation: ClassVar[str] = "Any"
     allowed: ClassVar[str] = "an estimator with the methods fit and predict, or None"
+    takes_estimators: ClassVar[bool] = True
 
     def check(self, value: object) -> Any:
         """Return the estimator unchanged."""
@@ -64,7 +72,7 @@ class Learner(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metrics(Param):
+class Metrics(SeveralValues):
     """Metrics by name, as functions or as `arboost.Metric`; `check` returns a list of them."""
 
     type_name: ClassVar[str] = "str, callable, arboost.Metric, list of these, or None"
@@ -93,7 +101,7 @@ class Metrics(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantiles(Param):
+class Quantiles(SeveralValues):
     """A number in (0, 1), or several in increasing order."""
 
     type_name: ClassVar[str] = "float or list of float"
@@ -117,7 +125,7 @@ class Quantiles(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseScore(Param):
+class BaseScore(SeveralValues):
     """A finite number, a list of several, or None."""
 
     default: float | list[float] | None = None
@@ -150,7 +158,7 @@ class Directions(list[Any]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonotoneConstraints(Param):
+class MonotoneConstraints(SeveralValues):
     """Directions by feature; `check` returns a list of directions or of [feature, direction]."""
 
     type_name: ClassVar[str] = "dict, sequence of {-1, 0, 1}, or None"
@@ -268,9 +276,10 @@ class ClassWeight(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CategoricalFeatures(Param):
+class CategoricalFeatures(SeveralValues):
     """Features by name, index or mask, or "from_dtype" for none in addition to the types."""
 
+    always_list: ClassVar[bool] = True
     type_name: ClassVar[str] = '"from_dtype", or list of str, int or bool'
     annotation: ClassVar[str] = "str | Sequence[Any]"
     allowed: ClassVar[str] = (
@@ -417,6 +426,11 @@ class OobScore(Param):
     type_name: ClassVar[str] = "bool or callable"
     annotation: ClassVar[str] = "bool | Callable[..., float]"
     allowed: ClassVar[str] = "True, False, or a function of (y, prediction)"
+    is_flag: ClassVar[bool] = True
+
+    def parse(self, text: str) -> Any:
+        """Truth value of a text, or the text itself."""
+        return parse_truth(text)
 
     def check(self, value: object) -> Any:
         """Return a Python bool, or the function."""
@@ -525,10 +539,11 @@ class DateFormat(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalendarParts(Param):
+class CalendarParts(SeveralValues):
     """Calendar parts of dates that are features."""
 
     options: tuple[str, ...] = ("hour", "weekday", "month", "dayofyear")
+    always_list: ClassVar[bool] = True
     type_name: ClassVar[str] = '"auto", list of str, or None'
     annotation: ClassVar[str] = "str | Sequence[str] | None"
 

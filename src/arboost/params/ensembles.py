@@ -16,7 +16,17 @@ import numpy as np
 
 from arboost.params.boosting import PARAMS, RUN
 from arboost.params.compound_kinds import CountOrShare, Learner
-from arboost.params.kinds import Choice, Flag, Integer, Param, Search, by_name, is_number, to_float
+from arboost.params.kinds import (
+    Choice,
+    Flag,
+    Integer,
+    Param,
+    Search,
+    SeveralValues,
+    by_name,
+    is_number,
+    to_float,
+)
 
 BAGGING_REGRESSOR: dict[str, Param] = by_name(
     Learner(
@@ -99,13 +109,14 @@ _PAIR = 2  # name and estimator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Members(Param):
+class Members(SeveralValues):
     """Pairs of name and estimator (or "drop"), without a default."""
 
     default: Any = inspect.Parameter.empty
     type_name: ClassVar[str] = "list of (str, estimator)"
     annotation: ClassVar[str] = "list[tuple[str, Any]]"
     allowed: ClassVar[str] = "a list of pairs (name, estimator), at least one"
+    takes_estimators: ClassVar[bool] = True
 
     def check(self, value: object) -> list[tuple[str, Any]]:
         """Return the pairs; the ensemble checks the estimators."""
@@ -126,6 +137,7 @@ class FinalEstimator(Param):
     type_name: ClassVar[str] = "estimator or None"
     annotation: ClassVar[str] = "Any"
     allowed: ClassVar[str] = "an estimator with the method fit, or None"
+    takes_estimators: ClassVar[bool] = True
 
     def check(self, value: object) -> Any:
         """Return the estimator unchanged."""

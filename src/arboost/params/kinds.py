@@ -6,10 +6,14 @@ A kind has ``type_name`` for docstrings, ``annotation`` for signatures and ``all
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import json
 import math
 import numbers
 import re
 import secrets
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +24,15 @@ _LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn
 _LONGEST_VALUE = 80  # characters of a value in messages
 
+
+# Words of texts -> values.
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True} | {
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+_WORDS = {"none": None, "null": None, "true": True, "false": False, "nan": math.nan}
 
 Condition = tuple[str, Any]  # a parameter, and its value
 
@@ -77,6 +90,9 @@ class Param:
     search: Search | None = None
     always_recorded: bool = True
 
+    is_flag: ClassVar[bool] = False  # an option without a value sets it
+    takes_estimators: ClassVar[bool] = False
+
     @property
     def type_name(self) -> str:
         """Type in docstrings."""
@@ -91,6 +107,31 @@ class Param:
     def allowed(self) -> str:
         """Allowed values, to follow "must be" in messages."""
         raise NotImplementedError
+
+    @property
+    def has_default(self) -> bool:
+        """Whether an estimator can be made without the parameter."""
+        return self.default is not inspect.Parameter.empty
+
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """Words that the text of a value may be, for completion in a shell."""
+        return ()
+
+    def parse(self, text: str) -> Any:
+        """Value of a text on a command line, not yet checked: a word, a number, or JSON or TOML.
+
+        Examples
+        --------
+        >>> from arboost.params.boosting import PARAMS
+        >>> PARAMS["max_depth"].parse("none"), PARAMS["learning_rate"].parse("5e-2")
+        (None, 0.05)
+        """
+        word = text.strip()
+        if word.lower() in _WORDS:
+            return _WORDS[word.lower()]
+        value = parse_number(word)
+        return parse_literal(word) if isinstance(value, str) else value
 
     def check(self, value: object) -> Any:
         """Return the value in the form that training reads, or raise TypeError or ValueError."""
@@ -116,6 +157,20 @@ class Param:
         given = f"{self.name}={shown} ({type(value).__name__})"
         answer = f"{answer} " if answer else ""
         return f"{given} is not allowed: {answer}{self.name} must be {self.allowed}. {advice}"
+
+
+class SeveralValues(Param):
+    """Mixin of kinds whose values may be a list, which a text writes with commas."""
+
+    always_list: ClassVar[bool] = False  # a single value is a list, too
+
+    def parse(self, text: str) -> Any:
+        """Value of a text; its parts between commas in a list."""
+        value = super().parse(text)
+        if not isinstance(value, str) or value == self.default:
+            return value
+        parts = [parse_number(part.strip()) for part in value.split(",")]
+        return parts if len(parts) > 1 or self.always_list else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +297,16 @@ class Flag(Param):
 
     type_name: ClassVar[str] = "bool"
     allowed: ClassVar[str] = "True or False"
+    is_flag: ClassVar[bool] = True
+
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """Words that the text of a value may be."""
+        return ("true", "false")
+
+    def parse(self, text: str) -> Any:
+        """Truth value of a text, or the text itself."""
+        return parse_truth(text)
 
     def check(self, value: object) -> bool:
         """Return the value as a Python bool."""
@@ -255,6 +320,15 @@ class Choice(Param):
     """One of a few strings."""
 
     options: tuple[str, ...]
+
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """Words that the text of a value may be."""
+        return self.options
+
+    def parse(self, text: str) -> str:
+        """The word of a text."""
+        return text.strip()
 
     @property
     def type_name(self) -> str:
@@ -293,6 +367,10 @@ class Device(Param):
     type_name: ClassVar[str] = "str"
     allowed: ClassVar[str] = '"cpu", "cuda", or "cuda:1" and so on for other devices than the first'
 
+    def parse(self, text: str) -> str:
+        """The word of a text."""
+        return text.strip()
+
     def check(self, value: object) -> str:
         """Return the name."""
         if not isinstance(value, str):
@@ -324,6 +402,30 @@ class Seed(Param):
         if not 0 <= int(value) <= _LARGEST_SEED:
             raise ValueError(self.message(value))
         return int(value)
+
+
+def parse_truth(text: str) -> bool | str:
+    """Truth value of a text, or the text itself."""
+    return _TRUTHS.get(text.strip().lower(), text.strip())
+
+
+def parse_number(text: str) -> int | float | str:
+    """Number of a text, or the text itself."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def parse_literal(text: str) -> Any:
+    """Value of a literal in JSON or TOML, or the text itself."""
+    if text[:1] not in ("[", "{", '"', "'"):
+        return text
+    with contextlib.suppress(ValueError):
+        return json.loads(text)
+    with contextlib.suppress(tomllib.TOMLDecodeError):
+        return tomllib.loads(f"value = {text}")["value"]
+    return text
 
 
 def by_name(*params: Param) -> dict[str, Param]:

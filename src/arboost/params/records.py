@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from numbers import Integral
 from typing import Any, Self
 
 from arboost.params.auto import AUTO
 from arboost.params.boosting import PARAMS
 from arboost.params.kinds import Param, is_number
+
+# Public name of an estimator, without "Classifier" or "Regressor" -> module and name of its table.
+_TABLES = {
+    "GradientBoosting": ("boosting", "BOOSTED"),
+    "AdaBoost": ("adaboost", "ADABOOST"),
+    "RandomForest": ("forest", "RANDOM_FOREST"),
+    "ExtraTrees": ("forest", "EXTRA_TREES"),
+    "DecisionTree": ("forest", "TREE"),
+    "Bagging": ("ensembles", "BAGGING"),
+    "Stacking": ("ensembles", "STACKING"),
+    "Voting": ("ensembles", "VOTING"),
+}
+
+
+def declarations_of(estimator: str) -> dict[str, Param]:
+    """Declarations of the parameters of an estimator by name; `estimator` is its public name.
+
+    Examples
+    --------
+    >>> declarations_of("RandomForestRegressor")["n_estimators"].default
+    100
+    """
+    prefix = estimator.removesuffix("Classifier").removesuffix("Regressor")
+    module, name = _TABLES[prefix]
+    tables = import_module(f"arboost.params.{module}")
+    table: dict[str, Param] = getattr(tables, f"{name}_{estimator.removeprefix(prefix).upper()}")
+    return table
 
 
 def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:

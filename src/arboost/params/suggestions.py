@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 from arboost.params.library_names import (
     LOSSES,
@@ -210,6 +210,44 @@ def argument_suggestion(
     if found in own:
         return start
     return f"{start} {argument_suggestion(found, owner, own, other, in_fit=in_fit)}"
+
+
+class Suggestion(NamedTuple):
+    """Answer to the unknown name of a parameter.
+
+    Attributes
+    ----------
+    name : str
+        Name to use; empty where there is none.
+    note : str
+        Sentence on the use, or on the way to the same end.
+    is_close : bool
+        Whether `name` is the closest spelling, not the name of the same idea.
+    """
+
+    name: str
+    note: str
+    is_close: bool = False
+
+
+def suggest_parameter(name: str, known: Collection[str]) -> Suggestion | None:
+    """Suggestion for the unknown name of a parameter, or None.
+
+    Examples
+    --------
+    >>> suggest_parameter("eta", ["learning_rate", "max_depth"]).name
+    'learning_rate'
+    """
+    rows = _rows(PARAMETERS)
+    row = rows.get(name)
+    if row is not None:
+        names = [*row.ours.split(), *row.names("sklearn")] if row.ours else []
+        known_name = next((ours for ours in names if ours in known), "")
+        return Suggestion(known_name, row.note if known_name or not row.ours else "Leave it out.")
+    close = closest_name(name, [*known, *rows])
+    if close is None or close in known:
+        return None if close is None else Suggestion(close, "", is_close=True)
+    return suggest_parameter(close, known)
 
 
 def prediction_suggestion(name: str, method: str, own: Collection[str]) -> str:
