@@ -85,7 +85,7 @@ BAD_LINES = [
     ("tune rows.csv -t label -q --trials 1 --seed -1", 2, "random_state=-1"),
     ("tune rows.csv -t label -q --seconds nan", 2, "above 0"),
     ("compare rows.csv -t label --models ''", 2, "names no model"),
-    ("compare rows.csv -t label -q --models nope", 2, "is no model"),
+    ("compare rows.csv -t label -q --models nope", 2, "is not a model"),
     # inputs and outputs
     ("train http://example.org/rows.csv -t y -q", 3, "Download it first"),
     ("train rows.csv rows.csv -t label -q", 3, "there twice"),

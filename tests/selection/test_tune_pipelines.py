@@ -138,10 +138,10 @@ def test_other_estimators_of_scikit_learn():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("max_leaves", r"no parameter of Pipeline. Did you mean 'model__max_leaves'\?"),
+        ("max_leaves", r"not a parameter of Pipeline. Did you mean 'model__max_leaves'\?"),
         ("modl__max_leaves", r"Did you mean 'model__max_leaves'\?"),
         ("model__num_leaves", r"Invalid parameter 'num_leaves' for estimator .*max_leaves"),
-        ("spy__what", "no parameter of Pipeline"),
+        ("spy__what", "not a parameter of Pipeline"),
     ],
 )
 def test_unknown_names(name, message):
@@ -167,5 +167,5 @@ def test_no_weights_and_no_offset():
     knn = make_pipeline(StandardScaler(), Spy())
     with pytest.raises(TypeError, match="offset is not allowed with Pipeline"):
         tune(_pipeline(), X, y, offset=np.zeros(N_ROWS), trials=1, verbose=0)
-    with pytest.raises(TypeError, match="sample_weight is given, but the fit of Pipeline"):
+    with pytest.raises(TypeError, match="sample_weight is given, but the fit of 'Pipeline'"):
         tune(knn, X, y, sample_weight=np.ones(N_ROWS), space={"standardscaler__with_std": [True]})

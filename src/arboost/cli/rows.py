@@ -214,7 +214,7 @@ def _of_numbers(column: Any, name: str, distinct: str) -> Task:
     """Return the task of numbers, by the rule of `arboost.compare`."""
     import numpy as np
 
-    from arboost.selection.fold_fits import estimator_kind
+    from arboost.estimators.folds import estimator_kind
 
     values = np.asarray(column.cast("float64", safe=False) if column.type != "int64" else column)
     if not np.array_equal(values, np.floor(values)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Bunch
 
-from arboost.backend import core
+from arboost.backend import core, threads
+from arboost.data.table import Table
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
@@ -33,7 +34,7 @@ from arboost.estimators.forest_growth import (
 )
 from arboost.estimators.forest_target import ForestTarget
 from arboost.models.model import Model
-from arboost.models.prediction import depths
+from arboost.models.prediction import depths, forest_leaves, parents
 from arboost.models.predictor import Predictor
 from arboost.models.tree_nodes import TextStyle, TreeFormatter
 from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
@@ -64,9 +65,11 @@ class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
     _MONOTONE = "monotonic_cst"
+    _KEEPS_STATISTICS: ClassVar[bool] = False  # of the training rows in each node, for `tree_`
 
     criterion: str
     max_features: Any
+    _statistics: NodeStatistics | None = None
 
     @known_arguments
     def fit(
@@ -119,11 +122,13 @@ class DecisionTree(EngineEstimator):
 
         Its impurities of regression are NaN: a model does not hold them.
         """
-        return sklearn_tree(self._fitted_model(), self.criterion)
+        return sklearn_tree(self._fitted_model(), self.criterion, self._statistics)
 
     def _keep_tree(self, model: Predictor, grown: GrownTree, params: dict[str, Any]) -> None:
         """Set the fitted attributes."""
         set_tree_attributes(self, model, params["max_features"])
+        if self._KEEPS_STATISTICS:
+            self._statistics = node_statistics(grown, params["criterion"])
 
     def _grow(
         self, params: dict[str, Any], X: object, y: object, sample_weight: object
@@ -534,7 +539,7 @@ Floats = NDArray[np.float64]
 _NO_CHILD, _NO_FEATURE = -1, -2  # of leaves
 
 
-class NodeRows(NamedTuple):
+class NodeStatistics(NamedTuple):
     """Statistics of the training rows of each node that a model does not hold.
 
     Attributes
@@ -547,7 +552,7 @@ class NodeRows(NamedTuple):
     impurity: Floats
 
 
-def sklearn_tree(model: Model, criterion: str, rows: NodeRows | None = None) -> Any:
+def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = None) -> Any:
     """Return a ``sklearn.tree._tree.Tree`` of a model of one tree.
 
     It is a copy: changes do not reach the model. Nodes keep their numbers. The impurities of
@@ -558,7 +563,7 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeRows | None = None) -> 
     model : Model
     criterion : str
         Parameter of the estimator.
-    rows : NodeRows, optional
+    rows : NodeStatistics, optional
         Without it, numbers of rows are rounded sums of weights, and impurities of regression are
         NaN.
     """
@@ -573,7 +578,9 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeRows | None = None) -> 
     wide = [np.pad(one, ((0, 0), (0, n_classes.max() - one.shape[1]))) for one in values]
     is_split = forest.is_split
     if rows is None:
-        rows = NodeRows(np.rint(forest.cover).astype(np.int64), np.full(forest.n_nodes, np.nan))
+        rows = NodeStatistics(
+            np.rint(forest.cover).astype(np.int64), np.full(forest.n_nodes, np.nan)
+        )
     if model.kind == "classifier":
         rows = rows._replace(impurity=_impurities(values, criterion))
     nodes = np.zeros(forest.n_nodes, NODE_DTYPE)
@@ -624,3 +631,77 @@ def _impurities(shares: list[Floats], criterion: str) -> Floats:
         ]
     mean: Floats = np.mean(each, axis=0)
     return mean
+
+
+def node_statistics(grown: GrownTree, criterion: str) -> NodeStatistics | None:
+    """Return the statistics of each node; None for a Dataset, which has no values to walk by.
+
+    Impurities of classification are 0: they follow from the shares of the classes.
+    """
+    rows, forest = grown.rows, grown.forest
+    if not isinstance(rows.source, Table):
+        return None
+    leaf = forest_leaves(forest, rows.source, n_threads=threads(None))[:, 0].astype(np.intp)
+    leaf = leaf if rows.index is None else leaf[rows.index]
+    counts = _sums_of_nodes(forest, np.bincount(leaf, minlength=forest.n_nodes)[:, np.newaxis])
+    n_rows = counts[:, 0].astype(np.int64)
+    if grown.target.kind == "classifier":
+        return NodeStatistics(n_rows, np.zeros(forest.n_nodes))
+    weight = np.ones(len(leaf)) if grown.weight is None else grown.weight
+    targets = np.asarray(rows.y, np.float64).reshape(len(leaf), -1).T
+    measure = _median_deviations if criterion == "absolute_error" else _mean_impurities
+    each = [measure(forest, leaf, y, weight, criterion) for y in targets]
+    return NodeStatistics(n_rows, np.mean(each, axis=0))
+
+
+def _mean_impurities(
+    forest: Forest, leaf: NDArray[np.intp], y: Floats, weight: Floats, criterion: str
+) -> Floats:
+    """Return the variance, or half the Poisson deviance, of the rows in each node."""
+    middle = np.average(y, weights=weight)
+    if criterion == "poisson":
+        terms = _y_log_y(y)
+    else:  # squares of small numbers lose no digits
+        y = y - middle
+        terms = y**2
+    sums = [np.bincount(leaf, weight * one, minlength=forest.n_nodes) for one in (y, terms)]
+    total = np.bincount(leaf, weight, minlength=forest.n_nodes)
+    total, sum_y, sum_terms = _sums_of_nodes(forest, np.stack([total, *sums], axis=1)).T
+    mean = sum_y / total
+    known = _y_log_y(mean) if criterion == "poisson" else mean**2
+    found: Floats = np.maximum(sum_terms / total - known, 0.0)
+    return found
+
+
+def _y_log_y(y: Floats) -> Floats:
+    return y * core.log(np.where(y > 0, y, 1.0))
+
+
+def _median_deviations(
+    forest: Forest, leaf: NDArray[np.intp], y: Floats, weight: Floats, _: str
+) -> Floats:
+    """Return the mean absolute deviation from the median of the rows in each node."""
+    parent, depth = parents(forest), depths(forest)
+    found = np.zeros(forest.n_nodes)
+    node = leaf
+    for level in range(int(depth.max()), -1, -1):
+        order = np.lexsort((y, node))
+        order = order[depth[node[order]] == level]
+        ends = np.flatnonzero(np.diff(node[order])) + 1
+        for part in np.split(order, ends):
+            if len(part):
+                reached = np.cumsum(weight[part])
+                median = y[part[np.searchsorted(reached, reached[-1] / 2)]]
+                found[node[part[0]]] = np.average(np.abs(y[part] - median), weights=weight[part])
+        node = np.where(depth[node] == level, parent[node], node)
+    return found
+
+
+def _sums_of_nodes(forest: Forest, sums: NDArray[np.generic]) -> Floats:
+    """Return sums over the rows of all nodes from those of the leaves."""
+    total = sums.astype(np.float64)
+    parent, depth = parents(forest), depths(forest)
+    for level in range(int(depth.max()), 0, -1):
+        nodes = np.flatnonzero(depth == level)
+        np.add.at(total, parent[nodes], total[nodes])
+    return total

@@ -201,7 +201,7 @@ class GradientBoosting(EngineEstimator):
         """
         model = self._engine_model("estimators_")
         trees = np.empty(model.n_trees, dtype=object)
-        trees[:] = [_tree_predictor(model, tree) for tree in range(model.n_trees)]
+        trees[:] = [one_tree(model, tree) for tree in range(model.n_trees)]
         return trees.reshape(model.n_rounds, -1) if model.n_trees else trees.reshape(0, 1)
 
     def _previous(self, init_model: object, n_estimators: int | str) -> tuple[Model | None, int]:
@@ -377,7 +377,7 @@ def _still_improved(history: dict[str, dict[str, list[float]]]) -> bool:
     return abs(recent) > _NOTICEABLE_GAIN * abs(curve[-1] - curve[0])
 
 
-def _tree_predictor(model: Predictor, tree: int) -> Predictor:
+def one_tree(model: Predictor, tree: int) -> Predictor:
     """Return a tree as a regressor: of one value, or of the values of all outputs."""
     forest = model.forest.only(tree)
     width = forest.value.shape[1]

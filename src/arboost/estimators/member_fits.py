@@ -16,7 +16,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -146,15 +146,22 @@ def _share_bins(jobs: Sequence[MemberJob], data: MemberTrainingSet) -> list[Memb
 
 
 def _bins_key(job: MemberJob) -> Hashable:
-    """Return the parameters that the bins of a job depend on; None where bins cannot be shared."""
+    """Key of the bins of a job; None where bins cannot be shared."""
     if not is_engine(job.member) or job.arguments.keys() - {"sample_weight"}:
         return None
     weight = job.arguments.get("sample_weight")
     if weight is not None and not np.all(weight):
         return None  # a Dataset leaves out rows of weight 0
+    return binning_key(job.member)
+
+
+def binning_key(estimator: EngineEstimator) -> Hashable:
+    """Key of the bins of an estimator of arboost: equal for parameters that give equal bins."""
+    values = vars(estimator)
+    encoding = category_encoding({"category_encoding": "auto"} | values, estimator._USUAL_ENCODING)
     # Values as strings: NaN is not equal to itself, and lists are not hashable.
-    others = [repr(getattr(job.member, name, usual)) for name, usual in _BINNING.items()]
-    return repr(sought_bins(vars(job.member))), *others
+    others = [repr(values.get(name, usual)) for name, usual in _BINNING.items()]
+    return repr(sought_bins(values)), repr(encoding), *others
 
 
 def _run_job(job: MemberJob, data: MemberTrainingSet) -> Any:
@@ -337,25 +344,23 @@ def ordered_results(
         return
     # Threads even where a joblib context asks for processes: the tasks share a table.
     parallel = Parallel(n_jobs=n_threads, require="sharedmem", return_as="generator")
-    configured = _ConfiguredTask(get_config(), copy_context(), task)
+    configured = in_caller_context(task)
     # Some estimators change the warning filters of the process temporarily. Two threads that do so
     # at the same time may leave changed filters behind; this block restores them.
     with warnings.catch_warnings():
         yield from parallel(delayed(configured)(*one) for one in arguments)
 
 
-@dataclass(frozen=True)
-class _ConfiguredTask:
-    """A task with the context and scikit-learn configuration of the thread that created it."""
+def in_caller_context(task: Callable[..., Result]) -> Callable[..., Result]:
+    """A task that runs in other threads with the context and configuration of the calling one."""
+    config, context = get_config(), copy_context()
 
-    config: Mapping[str, Any]
-    context: Context
-    task: Callable[..., Any]
-
-    def __call__(self, *arguments: Any) -> Any:
-        with config_context(**self.config):
+    def run(*arguments: Any) -> Result:
+        with config_context(**config):
             # Only one thread at a time may run in a context.
-            return self.context.copy().run(self.task, *arguments)
+            return context.copy().run(task, *arguments)
+
+    return run
 
 
 def one_blas_thread() -> Any:

@@ -16,196 +16,20 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
+import arboost
 from arboost.errors import warn_caller, warnings_collected
-from arboost.estimators.adaboost.adaboost import AdaBoostClassifier, AdaBoostRegressor
-from arboost.estimators.bagging import BaggingClassifier, BaggingRegressor
-from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboost.estimators.forests import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
+from arboost.estimators.folds import (
+    FoldFits,
+    Scorer,
+    SelectionRows,
+    Split,
+    read_rows,
+    without_progress,
 )
-from arboost.estimators.gradient_boosting import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-)
-from arboost.estimators.stacking import StackingClassifier, StackingRegressor
-from arboost.estimators.voting import VotingClassifier, VotingRegressor
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments, value_suggestion
 from arboost.progress import Bar
 from arboost.selection.comparison import Comparison, ModelScores, rank_models
-from arboost.selection.fold_fits import (
-    KINDS,
-    FoldRows,
-    Scorer,
-    SelectionRows,
-    read_rows,
-    without_progress,
-)
-from arboost.training.splits import Split
-
-
-@contextmanager
-def warnings_once() -> Iterator[None]:
-    """Collect the warnings of the block, and issue each once at its end.
-
-    Messages that differ in numbers only, such as the rows of a fold, are one. Warnings of other
-    libraries, and those on too few rounds of one of many models, are dropped.
-    """
-    with warnings.catch_warnings(), warnings_collected() as collected:
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-    said = set()
-    for message, category in collected:
-        text = re.sub(r"\d+", "0", message)
-        if text not in said and not issubclass(category, ConvergenceWarning):
-            said.add(text)
-            warn_caller(message, category)
-
-
-BASELINE = "baseline"
-
-_PAIRS: dict[str, tuple[type[Any], type[Any]]] = {
-    "boosting": (GradientBoostingClassifier, GradientBoostingRegressor),
-    "adaboost": (AdaBoostClassifier, AdaBoostRegressor),
-    "random_forest": (RandomForestClassifier, RandomForestRegressor),
-    "extra_trees": (ExtraTreesClassifier, ExtraTreesRegressor),
-    "bagging": (BaggingClassifier, BaggingRegressor),
-    "decision_tree": (DecisionTreeClassifier, DecisionTreeRegressor),
-}
-# The modes of gradient boosting; rounds are searched with preset="fast" where dropout, or the folds
-# of a stack, multiply the work.
-_MODES: dict[str, dict[str, Any]] = {
-    "gradient_boosting": {},
-    "boosting_depthwise": {"grow_policy": "depthwise", "max_depth": 6},
-    "boosting_friedman": {"boosting": "gradient"},
-    "boosting_goss": {"sampling_method": "goss"},
-    "boosting_dart": {"rate_drop": 0.1, "preset": "fast"},
-}
-_MEMBERS = ("random_forest", "extra_trees", "gradient_boosting")  # of stack and vote
-_STACK_FOLDS = 5
-_SINGLE_MODELS = ("adaboost", "random_forest", "extra_trees", "bagging", "decision_tree")
-
-MODELS: tuple[str, ...] = (*_MODES, *_SINGLE_MODELS, "stacking", "voting", BASELINE)
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """Settings that all models of a comparison share.
-
-    Attributes
-    ----------
-    kind : {"classifier", "regressor"}
-    seed : int
-    n_jobs : int or None
-    validation_split : {"random", "group", "time"}
-        Held-out rows of fits that look for their number of rounds.
-    """
-
-    kind: str
-    seed: int = 0
-    n_jobs: int | None = None
-    validation_split: str = "random"
-
-
-def make_model(name: str, settings: ModelSettings) -> Any:
-    """Return an unfitted model of a name in `MODELS`."""
-    place = 0 if settings.kind == "classifier" else 1
-    common = {"random_state": settings.seed, "n_jobs": settings.n_jobs, "verbose": 0}
-    if name in _MODES:
-        mode = _MODES[name] | {"validation_split": settings.validation_split}
-        return _PAIRS["boosting"][place](**mode, **common)
-    if name in _PAIRS:
-        return _PAIRS[name][place](**common)
-    if name == BASELINE:
-        is_classifier = settings.kind == "classifier"
-        return DummyClassifier(strategy="prior") if is_classifier else DummyRegressor()
-    alone = replace(settings, validation_split="random")  # members get no groups
-    of_members = alone if settings.validation_split == "group" else settings
-    members = [(one, make_model(one, of_members)) for one in _MEMBERS]
-    dict(members)["gradient_boosting"].set_params(preset="fast")
-    if name == "stacking":
-        return (StackingClassifier, StackingRegressor)[place](members, cv=_stack_folds(settings))
-    if settings.kind == "classifier":
-        return VotingClassifier(members, voting="soft")
-    return VotingRegressor(members)
-
-
-def _stack_folds(settings: ModelSettings) -> Any:
-    """Return folds at random: those of a number would take neighbours of a sorted table."""
-    if settings.validation_split == "time":
-        return TimeSeriesSplit(_STACK_FOLDS)
-    if settings.validation_split == "group":
-        return _STACK_FOLDS
-    kind = StratifiedKFold if settings.kind == "classifier" else KFold
-    return kind(_STACK_FOLDS, shuffle=True, random_state=settings.seed)
-
-
-def make_models(models: object, settings: ModelSettings) -> dict[str, Any]:
-    """Return the models of a user's argument by name.
-
-    Parameters
-    ----------
-    models : None, str, mapping of str to estimator, or sequence
-        Names, estimators, and pairs of both; None for all models of the library.
-    settings : ModelSettings
-        For models by name; estimators keep their own parameters, except for threads.
-    """
-    if models is None:
-        return {name: make_model(name, settings) for name in MODELS}
-    found: dict[str, Any] = {}
-    for name, given in _name_pairs(models):
-        if name in found:
-            raise ValueError(
-                f"models holds {name!r} twice, but results go by name. Pass a dict of names and "
-                "estimators."
-            )
-        if given is None:
-            found[name] = make_model(name, settings)
-        else:
-            found[name] = without_progress(clone(given), settings.n_jobs)
-    if not found:
-        raise ValueError(f"models={models!r} holds no model. {_models_advice()}")
-    return found
-
-
-def _name_pairs(models: object) -> list[tuple[str, Any]]:
-    """Return names and estimators; None in place of an estimator for a name of `MODELS`."""
-    if isinstance(models, str):
-        models = [models]
-    if isinstance(models, Mapping):
-        models = list(models.items())
-    if not isinstance(models, Sequence):
-        raise TypeError(
-            f"models={models!r} ({type(models).__name__}) is not allowed: it must be a list of "
-            f"names and estimators, or a dict of names and estimators. {_models_advice()}"
-        )
-    return [_name_pair(one) for one in models]
-
-
-def _name_pair(one: object) -> tuple[str, Any]:
-    if isinstance(one, str):
-        if one not in MODELS:
-            hint = value_suggestion("models", one, MODELS)
-            hint = f" {hint[0].upper()}{hint[1:]}" if hint else ""
-            raise ValueError(f"models holds {one!r}, which is no model.{hint} {_models_advice()}")
-        return one, None
-    name, estimator = type(one).__name__, one
-    if isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str):  # noqa: PLR2004
-        name, estimator = one
-    if isinstance(estimator, type) or not callable(getattr(estimator, "fit", None)):
-        raise TypeError(
-            f"models holds {estimator!r} ({type(estimator).__name__}), which is no estimator: it "
-            f"has no method fit. {_models_advice()}"
-        )
-    return name, estimator
-
-
-def _models_advice() -> str:
-    return f"Names are {', '.join(MODELS)}; an estimator may stand in place of a name."
-
 
 _DEFAULT_METRICS = {"classifier": "auc", "regressor": "rmse"}
 _LONGEST_REASON = 200  # characters of a failure
@@ -227,7 +51,7 @@ def compare(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> Comparison:
-    """Train every ensemble of the library on the same folds, and return their scores and times.
+    """Train every ensemble of the library on the same folds: a table of scores and times.
 
     Each model has its default parameters; rounds of boosting are found by the models themselves,
     on rows held out of their training rows. Bins are shared by models and folds; categories that
@@ -285,10 +109,10 @@ def compare(
     >>> from arboost import compare
     >>> X = np.random.default_rng(0).random((300, 4))
     >>> y = X[:, 0] + X[:, 1] ** 2
-    >>> found = compare(X, y, models=["gradient_boosting", "decision_tree", "baseline"])
-    >>> found.best
+    >>> comparison = compare(X, y, models=["gradient_boosting", "decision_tree", "baseline"])
+    >>> comparison.best
     'gradient_boosting'
-    >>> [one.name for one in found.models][-1]
+    >>> comparison.models[-1].name
     'baseline'
     """
     seed = PARAMS["random_state"].check(random_state)
@@ -296,72 +120,56 @@ def compare(
     verbose = PARAMS["verbose"].check(verbose)
     rows = read_rows(X, y, sample_weight, groups, task)
     kind = rows.task.kind
-    scorer = Scorer.of(metric, kind, _DEFAULT_METRICS[kind])
+    scorer = Scorer.of(_DEFAULT_METRICS[kind] if metric is None else metric, kind)
     how = "time" if _checked_time_order(time_order, folds, groups) else "random"
     settings = ModelSettings(kind, seed, n_jobs, "group" if groups is not None else how)
     estimators = make_models(models, settings)
     splits = _time_folds(rows, folds) if how == "time" else rows.splits(folds, seed)
-    shared = FoldRows(rows, splits, n_jobs)
-    with warnings_once():
-        found = _score_models(estimators, shared, scorer, visible=verbose > 0)
-    if all(len(one.failures) == len(splits) for one in found):
-        name, reason = found[0].name, found[0].failures[0]
+    fits = FoldFits(rows, splits, n_jobs)
+    with _warnings_once():
+        scores = _score_models(estimators, fits, scorer, visible=verbose > 0)
+    if all(len(model.failures) == len(splits) for model in scores):
+        name, reason = scores[0].name, scores[0].failures[0]
         raise ValueError(f"every model failed, {name} for this reason: {reason}")
     return Comparison(
-        models=rank_models(found, greater_is_better=scorer.greater_is_better),
+        models=rank_models(scores, greater_is_better=scorer.greater_is_better),
         metric=scorer.name,
         greater_is_better=scorer.greater_is_better,
-        task=next(name for name, one in KINDS.items() if one == kind),
+        task="classification" if kind == "classifier" else "regression",
         n_rows=len(rows.y),
         n_folds=len(splits),
-        binning_seconds=shared.binning_seconds,
+        binning_seconds=fits.binning_seconds,
         estimators=MappingProxyType(estimators),
     )
 
 
 def _score_models(
-    estimators: Mapping[str, Any], shared: FoldRows, scorer: Scorer, *, visible: bool
+    estimators: Mapping[str, Any], fits: FoldFits, scorer: Scorer, *, visible: bool
 ) -> list[ModelScores]:
-    """Return the scores of all models; the bar shows the running one and the last score."""
-    found, n_folds = [], len(shared.splits)
+    """Scores of all models; the bar shows the running model and its last score."""
+    n_folds, scores = len(fits.splits), []
     with Bar(len(estimators) * n_folds, "comparing", visible=visible) as bar:
         for number, (name, estimator) in enumerate(estimators.items()):
-            steps = _ModelProgress(bar, name, number * n_folds, scorer.name)
-            found.append(_score_model(name, estimator, shared, scorer, steps))
-    return found
-
-
-class _ModelProgress:
-    """Progress of one model: steps of the bar from a first one on."""
-
-    def __init__(self, bar: Bar, name: str, first: int, metric: str) -> None:
-        self._bar, self._name, self._first, self._metric = bar, name, first, metric
-        bar.relabel(name)
-        bar.show(first)
-
-    def done(self, fold: int, score: float) -> None:
-        """Show that a fold is done."""
-        self._bar.show(self._first + fold + 1, {self._name: {self._metric: score}})
-
-
-def _score_model(
-    name: str, estimator: Any, shared: FoldRows, scorer: Scorer, steps: _ModelProgress
-) -> ModelScores:
-    n_folds = len(shared.splits)
-    results, failures = np.full((n_folds, 3), np.nan), {}
-    for fold in range(n_folds):
-        try:
-            results[fold] = shared.run(clone(estimator), fold, scorer)
-        except Exception as error:  # a model that fails is part of the result
-            failures[fold] = _failure_text(error)
-        steps.done(fold, float(results[fold, 0]))
-    return ModelScores(
-        name=name,
-        scores=results[:, 0],
-        fit_seconds=results[:, 1],
-        predict_seconds=results[:, 2],
-        failures=MappingProxyType(failures),
-    )
+            bar.relabel(name)
+            bar.show(number * n_folds)
+            results, failures = np.full((n_folds, 3), np.nan), {}
+            for fold in range(n_folds):
+                try:
+                    results[fold] = fits.run(clone(estimator), fold, scorer)
+                except Exception as error:  # a model that fails is part of the result
+                    failures[fold] = _failure_text(error)
+                score = {scorer.name: float(results[fold, 0])}
+                bar.show(number * n_folds + fold + 1, {name: score})
+            scores.append(
+                ModelScores(
+                    name=name,
+                    scores=results[:, 0],
+                    fit_seconds=results[:, 1],
+                    predict_seconds=results[:, 2],
+                    failures=MappingProxyType(failures),
+                )
+            )
+    return scores
 
 
 def _failure_text(error: Exception) -> str:
@@ -370,7 +178,7 @@ def _failure_text(error: Exception) -> str:
 
 
 def _checked_time_order(time_order: object, folds: object, groups: object) -> bool:
-    """Return whether rows are ordered by time; raise where folds or groups contradict it."""
+    """Whether rows are ordered by time; raise where folds or groups contradict it."""
     if not isinstance(time_order, bool | np.bool_):
         raise TypeError(
             f"time_order={time_order!r} ({type(time_order).__name__}) is not allowed: time_order "
@@ -392,12 +200,173 @@ def _checked_time_order(time_order: object, folds: object, groups: object) -> bo
 
 
 def _time_folds(rows: SelectionRows, folds: object) -> list[Split]:
-    """Return folds whose held-out rows follow their training rows."""
-    from sklearn.model_selection import TimeSeriesSplit
-
+    """Folds whose held-out rows follow their training rows."""
     if isinstance(folds, int | np.integer) and not 1 < folds < len(rows.y):
         raise ValueError(
             f"folds={folds} is not allowed: with {len(rows.y)} rows in time order it must be from "
             f"2 to {len(rows.y) - 1}. Use folds={min(5, len(rows.y) - 1)}."
         )
     return rows.splits(TimeSeriesSplit(folds), 0)
+
+
+_MEMBERS = ("random_forest", "extra_trees", "gradient_boosting")  # of stack and vote
+_STACK_FOLDS = 5
+_PAIR = 2
+
+# Classes without "Classifier" and "Regressor". Rounds are searched with preset="fast" where
+# dropout, or the folds of a stack, multiply the work.
+_BOOSTERS: dict[str, dict[str, Any]] = {
+    "gradient_boosting": {},
+    "boosting_depthwise": {"grow_policy": "depthwise", "max_depth": 6},
+    "boosting_friedman": {"boosting": "gradient"},
+    "boosting_goss": {"sampling_method": "goss"},
+    "boosting_dart": {"rate_drop": 0.1, "preset": "fast"},
+}
+_OTHERS = {
+    "adaboost": "AdaBoost",
+    "random_forest": "RandomForest",
+    "extra_trees": "ExtraTrees",
+    "bagging": "Bagging",
+    "decision_tree": "DecisionTree",
+}
+MODELS: tuple[str, ...] = (*_BOOSTERS, *_OTHERS, "stacking", "voting", "baseline")
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Settings that all models of a comparison share.
+
+    Attributes
+    ----------
+    kind : {"classifier", "regressor"}
+    seed : int
+    n_jobs : int or None
+    validation_split : {"random", "group", "time"}
+        Held-out rows of fits that look for their number of rounds.
+    """
+
+    kind: str
+    seed: int = 0
+    n_jobs: int | None = None
+    validation_split: str = "random"
+
+
+def make_models(models: object, settings: ModelSettings) -> dict[str, Any]:
+    """Unfitted models of a user's argument by name.
+
+    Parameters
+    ----------
+    models : None, str, mapping of str to estimator, or sequence
+        Names, estimators, and pairs of both; None for all models of the library.
+    settings : ModelSettings
+        For models by name; estimators keep their own parameters, except for threads.
+    """
+    if models is None:
+        models = MODELS
+    made: dict[str, Any] = {}
+    for name, estimator in _name_pairs(models):
+        if name in made:
+            raise ValueError(
+                f"models holds {name!r} twice, but results go by name. Pass a dict of names and "
+                "estimators."
+            )
+        if estimator is None:
+            made[name] = make_model(name, settings)
+        else:
+            made[name] = without_progress(clone(estimator), settings.n_jobs)
+    if not made:
+        raise ValueError(f"models={models!r} holds no model. {_models_advice()}")
+    return made
+
+
+def make_model(name: str, settings: ModelSettings) -> Any:
+    """Unfitted model of a name in `MODELS`."""
+    is_classifier = settings.kind == "classifier"
+    if name == "baseline":
+        return DummyClassifier(strategy="prior") if is_classifier else DummyRegressor()
+    common = {"random_state": settings.seed, "n_jobs": settings.n_jobs, "verbose": 0}
+    if name in _OTHERS:
+        return _estimator_class(_OTHERS[name], settings)(**common)
+    if name in _BOOSTERS:
+        common |= _BOOSTERS[name] | {"validation_split": settings.validation_split}
+        return _estimator_class("GradientBoosting", settings)(**common)
+    # Members of stacks and votes get no groups.
+    split = "random" if settings.validation_split == "group" else settings.validation_split
+    members = {
+        member: make_model(member, replace(settings, validation_split=split)) for member in _MEMBERS
+    }
+    members["gradient_boosting"].set_params(preset="fast")
+    options: dict[str, Any] = {"cv": _stack_folds(settings)} if name == "stacking" else {}
+    if name == "voting" and is_classifier:
+        options = {"voting": "soft"}
+    return _estimator_class(name.capitalize(), settings)(list(members.items()), **options)
+
+
+def _estimator_class(stem: str, settings: ModelSettings) -> Any:
+    return getattr(arboost, stem + settings.kind.capitalize())
+
+
+def _stack_folds(settings: ModelSettings) -> Any:
+    """Folds at random: those of a number would take neighbours of a sorted table."""
+    if settings.validation_split == "time":
+        return TimeSeriesSplit(_STACK_FOLDS)
+    if settings.validation_split == "group":
+        return _STACK_FOLDS
+    kind = StratifiedKFold if settings.kind == "classifier" else KFold
+    return kind(_STACK_FOLDS, shuffle=True, random_state=settings.seed)
+
+
+def _name_pairs(models: object) -> list[tuple[str, Any]]:
+    """Names and estimators; None in place of an estimator for a name of `MODELS`."""
+    if isinstance(models, str):
+        models = [models]
+    if isinstance(models, Mapping):
+        models = list(models.items())
+    if not isinstance(models, Sequence):
+        raise TypeError(
+            f"models={models!r} ({type(models).__name__}) is not allowed: it must be a list of "
+            f"names and estimators, or a dict of names and estimators. {_models_advice()}"
+        )
+    return [_name_pair(entry) for entry in models]
+
+
+def _name_pair(entry: object) -> tuple[str, Any]:
+    if isinstance(entry, str):
+        if entry not in MODELS:
+            hint = value_suggestion("models", entry, MODELS)
+            hint = f" {hint[0].upper()}{hint[1:]}" if hint else ""
+            raise ValueError(
+                f"models holds {entry!r}, which is not a model.{hint} {_models_advice()}"
+            )
+        return entry, None
+    name, estimator = type(entry).__name__, entry
+    if isinstance(entry, tuple | list) and len(entry) == _PAIR and isinstance(entry[0], str):
+        name, estimator = entry
+    if isinstance(estimator, type) or not callable(getattr(estimator, "fit", None)):
+        raise TypeError(
+            f"models holds {estimator!r} ({type(estimator).__name__}), which is not an estimator: "
+            f"it has no method fit. {_models_advice()}"
+        )
+    return name, estimator
+
+
+def _models_advice() -> str:
+    return f"Names are {', '.join(MODELS)}; an estimator may stand in place of a name."
+
+
+@contextmanager
+def _warnings_once() -> Iterator[None]:
+    """Collect the warnings of the block, and issue each once at its end.
+
+    Messages that differ in numbers only, such as the rows of a fold, are one. Warnings of other
+    libraries, and those on too few rounds of one of many models, are dropped.
+    """
+    with warnings.catch_warnings(), warnings_collected() as collected:
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+    issued = set()
+    for message, category in collected:
+        text = re.sub(r"\d+", "0", message)
+        if text not in issued and not issubclass(category, ConvergenceWarning):
+            issued.add(text)
+            warn_caller(message, category)

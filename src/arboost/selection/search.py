@@ -16,33 +16,27 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass, field
+from statistics import median
 from threading import Event
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from sklearn import config_context, get_config
+import optuna
+from optuna.pruners import BasePruner
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from arboost.backend import startable, threads
-from arboost.errors import needs_packages, warnings_collected
+from arboost.errors import warnings_collected
+from arboost.estimators.folds import in_caller_context
 from arboost.progress import Bar
 from arboost.selection.space import Space
 from arboost.selection.trials import TrialResult, Trials
-
-if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.trial import FrozenTrial, Trial
 
 _WINDOW = 4  # trials that are proposed and not told yet
 _STARTUP_TRIALS, _WARMUP_STEPS = 5, 2  # of the pruner
 _REDRAW_S = 0.5  # seconds between two drawings of the bar while trials run
 _ROUNDS, _SECONDS, _DEFAULT, _REASON = "rounds", "seconds", "default", "reason"
-
-
-def require_optuna() -> None:
-    """Raise MissingPackageError where Optuna is not installed."""
-    with needs_packages("tune", "arboost.tune"):
-        import optuna  # noqa: F401
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Budget:
 
     @classmethod
     def of(cls, seconds: float | None, trials: int | None) -> Self:
-        """Return the budget of a search that begins now."""
+        """Budget of a search that begins now."""
         now = time.monotonic()
         return cls(trials, seconds, now, None if seconds is None else now + seconds)
 
@@ -71,7 +65,7 @@ class Budget:
         return not self.is_over() and (self.trials is None or n_proposed < self.trials)
 
     def progress(self, n_done: int) -> tuple[int, int]:
-        """Return the steps done and the steps in all, for a progress bar."""
+        """Steps done and the steps in all, for a progress bar."""
         if self.trials is not None:
             return n_done, self.trials
         assert self.seconds is not None
@@ -143,15 +137,15 @@ class SearchRun:
         return best, reason
 
     def records(self, study: Study) -> tuple[dict[str, Any], ...]:
-        """Return the trials of the study as rows of a table."""
+        """Trials of the study as rows of a table."""
         return tuple(_trial_record(trial) for trial in study.get_trials(deepcopy=False))
 
     def default_score(self, study: Study) -> float:
-        """Return the score of the given parameters."""
-        found = self._default(study)
-        assert found is not None
-        assert found.value is not None
-        return float(found.value)
+        """Score of the given parameters."""
+        trial = self._default(study)
+        assert trial is not None
+        assert trial.value is not None
+        return float(trial.value)
 
     def _run_all(self, study: Study, bar: Bar) -> None:
         """Propose trials, run them, and tell their results in the order of the proposals."""
@@ -160,7 +154,7 @@ class SearchRun:
         n_parallel = startable(n_parallel)
         share = max(n_threads // n_parallel, 1)
         n_proposed = n_told = 0
-        run = _with_caller_settings(self._run)
+        run = in_caller_context(self._run)
         with ThreadPoolExecutor(n_parallel) if n_parallel > 1 else nullcontext() as pool:
             try:
                 if self._default(study) is None:
@@ -220,7 +214,7 @@ class SearchRun:
         """Run one trial; an error is part of its outcome, but for the given parameters."""
         started, trial, is_default = time.monotonic(), running.trial, running.is_default
 
-        def news(score: float, step: int) -> bool:
+        def report(score: float, step: int) -> bool:
             trial.report(score, step)
             stops = self._stop.is_set()
             if not is_default:
@@ -232,7 +226,7 @@ class SearchRun:
             running.was_stopped = True
             return
         try:
-            running.result = self.trials.run(trial.params, news, n_threads, is_default=is_default)
+            running.result = self.trials.run(trial.params, report, n_threads, is_default=is_default)
         except Exception as error:
             if is_default:  # of the user's own parameters, or table
                 raise
@@ -242,8 +236,6 @@ class SearchRun:
 
     def _tell(self, study: Study, running: _RunningTrial) -> None:
         """Tell the study the result of a trial; one without a result has failed."""
-        from optuna.trial import TrialState
-
         trial, result = running.trial, running.result
         trial.set_user_attr(_SECONDS, round(running.seconds, 6))
         if running.was_stopped and running.error is None:
@@ -258,11 +250,14 @@ class SearchRun:
             study.tell(trial, result.score)
 
     def _check_failures(self, study: Study, *, at_least: int) -> None:
-        """Raise where all trials of the search space, at least so many, have failed."""
-        told = [one for one in study.get_trials(deepcopy=False) if one.state.is_finished()]
-        others = [one for one in told if _DEFAULT not in one.user_attrs]
-        if len(others) >= at_least and all(_REASON in one.user_attrs for one in others):
-            reason = others[0].user_attrs[_REASON]
+        """Raise where `at_least` trials of the search space, and all of them, have failed."""
+        sampled = [
+            trial.user_attrs
+            for trial in study.get_trials(deepcopy=False)
+            if trial.state.is_finished() and _DEFAULT not in trial.user_attrs
+        ]
+        if len(sampled) >= at_least and all(_REASON in attributes for attributes in sampled):
+            reason = sampled[0][_REASON]
             raise ValueError(
                 "no trial of the search space has worked; the first failed for this reason: "
                 f"{reason}"
@@ -275,27 +270,23 @@ class SearchRun:
         bar.show(done, {} if best is None else {"best": {self.trials.metric: best.score}})
 
     def _best(self, study: Study) -> BestTrial | None:
-        """Return the best trial of this library's searches in a study; the first among equals."""
+        """Best trial of this library's searches in a study; the first among equals."""
         sign = -1.0 if self.trials.greater_is_better else 1.0
-        found = min(
-            _complete_trials(study), key=lambda one: sign * float(one.value or 0.0), default=None
-        )
-        if found is None:
+        trials = _complete_trials(study)
+        best = min(trials, key=lambda trial: sign * float(trial.value or 0.0), default=None)
+        if best is None:
             return None
-        assert found.value is not None
-        return BestTrial(found.params, found.user_attrs[_ROUNDS], float(found.value))
+        assert best.value is not None
+        return BestTrial(best.params, best.user_attrs[_ROUNDS], float(best.value))
 
     def _default(self, study: Study) -> FrozenTrial | None:
-        """Return the complete trial of the given parameters."""
-        return next((one for one in _complete_trials(study) if _DEFAULT in one.user_attrs), None)
+        """Complete trial of the given parameters."""
+        trials = _complete_trials(study)
+        return next((trial for trial in trials if _DEFAULT in trial.user_attrs), None)
 
 
 def new_study(study: Any, run: SearchRun, seed: int) -> Study:
-    """Return a user's study, checked, or a new one in memory."""
-    import optuna
-
-    from arboost.selection.pruner import InOrderMedianPruner
-
+    """A user's study, checked, or a new one in memory."""
     direction: Literal["maximize", "minimize"] = (
         "maximize" if run.trials.greater_is_better else "minimize"
     )
@@ -311,7 +302,7 @@ def new_study(study: Any, run: SearchRun, seed: int) -> Study:
             f"study={study!r} ({type(study).__name__}) is not allowed: it must be an optuna.Study, "
             f'or None. Use optuna.create_study(direction="{direction}").'
         )
-    names = [one.name.lower() for one in study.directions]
+    names = [direction.name.lower() for direction in study.directions]
     if names != [direction]:
         raise ValueError(
             f"the study has the direction {', '.join(names)}, but {run.trials.metric!r} is to "
@@ -320,9 +311,45 @@ def new_study(study: Any, run: SearchRun, seed: int) -> Study:
     return study
 
 
-def _complete_trials(study: Study) -> list[FrozenTrial]:
-    from optuna.trial import TrialState
+class InOrderMedianPruner(BasePruner):
+    """Prune a trial that is worse than the median of earlier ones at the same step.
 
+    Earlier trials are those that had ended before this one was proposed, not all that have ended by
+    now: so the search does not depend on the timing of trials that run at the same time.
+
+    Parameters
+    ----------
+    window : int
+        Trial i is proposed when trial i - window has ended.
+    n_startup : int
+        Complete trials before which none is pruned.
+    n_warmup : int
+        Steps before which none is pruned.
+    """
+
+    def __init__(self, window: int, n_startup: int, n_warmup: int) -> None:
+        self._window = window
+        self._n_startup = n_startup
+        self._n_warmup = n_warmup
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Whether the trial stops after its last step."""
+        step = trial.last_step
+        if step is None or step < self._n_warmup:
+            return False
+        ended = [
+            earlier.intermediate_values
+            for earlier in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            if earlier.number <= trial.number - self._window
+        ]
+        values = [steps[step] for steps in ended if step in steps]
+        if len(ended) < self._n_startup or not values:
+            return False
+        value, middle = trial.intermediate_values[step], median(values)
+        return value < middle if study.direction == StudyDirection.MAXIMIZE else value > middle
+
+
+def _complete_trials(study: Study) -> list[FrozenTrial]:
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return [trial for trial in done if _ROUNDS in trial.user_attrs]
 
@@ -343,22 +370,9 @@ def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
     }
 
 
-def _with_caller_settings(function: Any) -> Any:
-    """Return a function that runs in other threads with the settings of this one."""
-    config, context = get_config(), copy_context()
-
-    def run(*arguments: Any, **options: Any) -> Any:
-        with config_context(**config):
-            return context.copy().run(function, *arguments, **options)
-
-    return run
-
-
 @contextmanager
 def _quiet_logs(verbose: int) -> Iterator[None]:
     """Silence Optuna's log, unless asked for, and warnings: the final fit issues those on data."""
-    import optuna
-
     level = optuna.logging.get_verbosity()
     if verbose <= 1:
         optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))

@@ -9,42 +9,46 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from arboost.estimators.ensembles import NamedMembers
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from arboost.estimators.folds import arboost_estimators
 from arboost.params.kinds import Param, Search
-from arboost.params.suggestions import check_params
+from arboost.params.suggestions import check_params, closest_name
 
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-
-Space = dict[str, "BaseDistribution"]
+Space = dict[str, BaseDistribution]
 
 _PAIR = 2
+_TREE_NAMES = ("max_depth", "max_leaves", "min_samples_leaf")
 
 
 def declared_space(estimator: Any) -> Space:
-    """Return the search space in the declarations of an estimator's parameters.
+    """Search space in the declarations of an estimator's parameters.
 
     Members of arboost bring theirs, as ``name__parameter``.
     """
-    found = {
+    space = {
         f"{prefix}{name}": _declared_distribution(search)
         for prefix, owner in arboost_estimators(estimator)
         for name, search in _searched_params(owner)
     }
-    if not found:
+    if not space:
         raise ValueError(
             f"{type(estimator).__name__} has no parameters with a declared search space that are "
             "at their defaults. Pass space={...}, for example space={'max_depth': (2, 8)}."
         )
-    return found
+    return space
 
 
 def user_space(space: object, estimator: Any) -> Space:
-    """Return a user's search space, checked.
+    """A user's search space, checked.
 
     Parameters
     ----------
@@ -72,43 +76,15 @@ def user_space(space: object, estimator: Any) -> Space:
 
 def _refuse_unknown(name: str, estimator: Any, known: Mapping[str, Any]) -> None:
     """Raise ValueError for a parameter that is not there, with the nearest name."""
-    of_owners = [pair for pair in arboost_estimators(estimator) if name.startswith(pair[0])]
-    for prefix, owner in sorted(of_owners, key=lambda pair: -len(pair[0])):
+    owners = [pair for pair in arboost_estimators(estimator) if name.startswith(pair[0])]
+    for prefix, owner in sorted(owners, key=lambda pair: -len(pair[0])):
         check_params(owner, [name[len(prefix) :]])
-    own = [other for other in known if other.endswith(f"__{name}")]
-    near = own or get_close_matches(str(name), known, n=1)
-    meant = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."
+    nested = next((known_name for known_name in known if known_name.endswith(f"__{name}")), None)
+    near = nested or closest_name(str(name), known)
+    meant = f"Did you mean {near!r}?" if near else f"There are {', '.join(sorted(known))}."
     raise ValueError(
-        f"space names {name!r}, which is no parameter of {type(estimator).__name__}. {meant}"
+        f"space names {name!r}, which is not a parameter of {type(estimator).__name__}. {meant}"
     )
-
-
-def arboost_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the estimators of arboost in an estimator, with the prefixes of their parameters.
-
-    They are the estimator itself and its members, and the steps of a pipeline or other estimators
-    inside one of scikit-learn.
-    """
-    if hasattr(estimator, "_TABLE"):
-        yield "", estimator
-    for name, member in _inner_estimators(estimator):
-        for prefix, owner in arboost_estimators(member):
-            yield f"{name}__{prefix}", owner
-
-
-def _inner_estimators(estimator: Any) -> list[tuple[str, Any]]:
-    if not hasattr(estimator, "_TABLE") and not isinstance(estimator, NamedMembers):
-        inside = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
-        of_steps = [(name, one) for name, one in inside.items() if "__" not in name]
-        return [(name, one) for name, one in of_steps if _is_instance_with_fit(one)]
-    values = vars(estimator) if hasattr(estimator, "__dict__") else {}
-    named = estimator._pairs() if isinstance(estimator, NamedMembers) else []
-    alone = [(name, values.get(name)) for name in ("estimator", "final_estimator")]
-    return [(name, one) for name, one in (*named, *alone) if _is_instance_with_fit(one)]
-
-
-def _is_instance_with_fit(value: Any) -> bool:
-    return hasattr(value, "fit") and not isinstance(value, type)
 
 
 def _searched_params(owner: Any) -> Iterator[tuple[str, Search]]:
@@ -127,39 +103,28 @@ def _searched_params(owner: Any) -> Iterator[tuple[str, Search]]:
             yield name, param.search
 
 
-_TREE_NAMES = ("max_depth", "max_leaves", "min_samples_leaf")
-
-
 def _is_default(value: Any, param: Param) -> bool:
     return type(value) is type(param.default) and bool(value == param.default)
 
 
 def _declared_distribution(search: Search) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution
-
     if search.choices:
         return CategoricalDistribution(search.choices)
     return _range_distribution(search.low, search.high, log=search.log)
 
 
 def _range_distribution(low: float, high: float, *, log: bool) -> BaseDistribution:
-    from optuna.distributions import FloatDistribution, IntDistribution
-
     if isinstance(low, numbers.Integral) and isinstance(high, numbers.Integral):
         return IntDistribution(int(low), int(high), log=log)
     return FloatDistribution(float(low), float(high), log=log)
 
 
 def _user_distribution(name: str, values: Any, declared: Param | None) -> BaseDistribution:
-    from optuna.distributions import BaseDistribution, CategoricalDistribution
-
     if isinstance(values, BaseDistribution):
-        for value in _distribution_values(values):
-            _check_value(declared, value)
+        _check_values(declared, _distribution_values(values))
         return values
     if isinstance(values, list) and values:
-        for value in values:
-            _check_value(declared, value)
+        _check_values(declared, values)
         with warnings.catch_warnings():  # Optuna warns of values that databases cannot hold
             warnings.simplefilter("ignore")
             return CategoricalDistribution(values)
@@ -170,8 +135,7 @@ def _user_distribution(name: str, values: Any, declared: Param | None) -> BaseDi
             "pair (low, high) of numbers with low < high, a list of values, or an Optuna "
             f"distribution. Use for example space={{{name!r}: {_example(declared)}}}."
         )
-    for value in values:
-        _check_value(declared, value)
+    _check_values(declared, values)
     search = None if declared is None else declared.search
     return _range_distribution(*values, log=search is not None and search.log and values[0] > 0)
 
@@ -183,10 +147,11 @@ def _example(declared: Param | None) -> str:
     return repr(list(search.choices)) if search.choices else f"({search.low:g}, {search.high:g})"
 
 
-def _check_value(declared: Param | None, value: Any) -> None:
+def _check_values(declared: Param | None, values: Iterable[Any]) -> None:
     """Raise TypeError or ValueError for a value that the parameter does not allow."""
     if declared is not None:
-        declared.check(value)
+        for value in values:
+            declared.check(value)
 
 
 def _distribution_values(distribution: Any) -> tuple[Any, ...]:
@@ -196,7 +161,7 @@ def _distribution_values(distribution: Any) -> tuple[Any, ...]:
 
 
 def _find_param(estimator: Any, name: str) -> Param | None:
-    """Return the declaration of a parameter, also of a member's; None for other libraries."""
+    """Declaration of a parameter, also of a member's; None for other libraries."""
     for prefix, owner in arboost_estimators(estimator):
         if name.startswith(prefix) and name[len(prefix) :] in owner._TABLE:
             param: Param = owner._TABLE[name[len(prefix) :]]

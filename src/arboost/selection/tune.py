@@ -13,87 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from arboost.estimators.estimator import EngineEstimator
-from arboost.estimators.gradient_boosting import GradientBoosting
-from arboost.estimators.stacking import Stacking
+import arboost
+from arboost.errors import needs_packages
+from arboost.estimators.folds import SelectionRows, Split, read_rows, set_threads
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
-from arboost.selection.fold_fits import SelectionRows, read_rows
-from arboost.selection.search import Budget, SearchRun, new_study, require_optuna
-from arboost.selection.space import arboost_estimators, declared_space, user_space
-from arboost.selection.trials import make_trials
-from arboost.training.splits import Split, split
 
 if TYPE_CHECKING:
     from optuna import Study
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Tuning:
-    """Result of `tune`.
-
-    Attributes
-    ----------
-    estimator : estimator
-        Fitted to all rows with the best parameters.
-    params : mapping of str to object
-        The best parameters: those that the search has set, the number of rounds that early stopping
-        has found, and the values in place of "auto". ``estimator.set_params(**params)`` sets them.
-    score : float
-        Metric of the best parameters on the held-out rows.
-    default_score : float
-        Metric of the parameters of the given estimator on the same rows.
-    metric : str
-    greater_is_better : bool
-    study : optuna.Study
-    trials : tuple of dict
-        One entry for each trial: "number", "state" ("complete", "pruned" or "fail"), "score",
-        "rounds", "seconds", "params", and the "reason" of a failure.
-    stop_reason : {"trials", "seconds", "interrupted"}
-    """
-
-    estimator: Any
-    params: Mapping[str, Any]
-    score: float
-    default_score: float
-    metric: str
-    greater_is_better: bool
-    study: Study
-    trials: tuple[dict[str, Any], ...]
-    stop_reason: str
-
-    def _lines(self) -> list[tuple[str, str]]:
-        states = [one["state"] for one in self.trials]
-        counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-        given = f"{self.default_score:.6g} with the given parameters"
-        lines = [
-            ("estimator", type(self.estimator).__name__),
-            (self.metric, f"{self.score:.6g} ({given})"),
-            ("trials", f"{len(states)} ({', '.join(counts)}), ended by {self.stop_reason}"),
-        ]
-        return [*lines, *((name, _value_text(value)) for name, value in self.params.items())]
-
-    def __repr__(self) -> str:
-        lines = self._lines()
-        width = max(len(name) for name, _ in lines)
-        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in lines)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-            for name, text in self._lines()
-        )
-        return f"<table><tbody>{rows}</tbody></table>"
-
-
-def _value_text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)
-
 
 _DEFAULT_SECONDS = 60.0
 _HOLD_OUT_ROWS = 5_000  # from here on one split of the rows, below it folds
 _HOLD_OUT_SHARE = 0.2
 _DEFAULT_FOLDS = 5
+_BOOSTERS = (arboost.GradientBoostingClassifier, arboost.GradientBoostingRegressor)
+_STACKS = (arboost.StackingClassifier, arboost.StackingRegressor)
 
 
 @known_arguments
@@ -183,13 +117,17 @@ def tune(
     >>> import numpy as np
     >>> from arboost import DecisionTreeRegressor, tune
     >>> X = np.random.default_rng(0).random((200, 3))
-    >>> found = tune(DecisionTreeRegressor(random_state=0), X, X[:, 0] > 0.5, trials=5)
-    >>> found.score <= found.default_score
+    >>> tuning = tune(DecisionTreeRegressor(random_state=0), X, X[:, 0] > 0.5, trials=5)
+    >>> tuning.score <= tuning.default_score
     True
-    >>> found.estimator.predict(X).shape
+    >>> tuning.estimator.predict(X).shape
     (200,)
     """
     require_optuna()
+    from arboost.selection.search import Budget, SearchRun, new_study
+    from arboost.selection.space import declared_space, user_space
+    from arboost.selection.trials import make_trials
+
     _check_estimator(estimator, offset)
     seed = PARAMS["random_state"].check(random_state)
     n_jobs = PARAMS["n_jobs"].check(n_jobs)
@@ -211,49 +149,47 @@ def tune(
     )
     study = new_study(study, run, seed)
     best, stop_reason = run.search(study)
-    params = run.trials.chosen(best.params, best.rounds)
-    fitted = _with_threads(clone(estimator).set_params(**params), n_jobs)
-    if hasattr(fitted, "_TABLE"):
+    params = runner.chosen(best.params, best.rounds)
+    best_estimator = set_threads(clone(estimator).set_params(**params), n_jobs)
+    if hasattr(estimator, "_TABLE"):
         by_row = {"sample_weight": sample_weight, "offset": offset}
-        if isinstance(fitted, Stacking):
+        if isinstance(estimator, _STACKS):
             by_row["groups"] = groups
-        fitted.fit(X, y, **{name: value for name, value in by_row.items() if value is not None})
+        given = {name: value for name, value in by_row.items() if value is not None}
+        best_estimator.fit(X, y, **given)
     else:  # names of columns mean nothing to a pipeline
-        fitted.fit(rows.table.X, rows.y, **rows.arguments(fitted))
+        best_estimator.fit(rows.table.X, rows.y, **rows.arguments(best_estimator))
     return Tuning(
-        estimator=fitted,
+        estimator=best_estimator,
         params=MappingProxyType(params),
         score=best.score,
         default_score=run.default_score(study),
-        metric=run.trials.metric,
-        greater_is_better=run.trials.greater_is_better,
+        metric=runner.metric,
+        greater_is_better=runner.greater_is_better,
         study=study,
         trials=run.records(study),
         stop_reason=stop_reason,
     )
 
 
+def require_optuna() -> None:
+    """Raise MissingPackageError where Optuna is not installed."""
+    with needs_packages("tune", "arboost.tune"):
+        import optuna  # noqa: F401
+
+
 def _check_estimator(estimator: Any, offset: object) -> None:
-    has_methods = all(callable(getattr(estimator, one, None)) for one in ("fit", "get_params"))
+    has_methods = all(callable(getattr(estimator, name, None)) for name in ("fit", "get_params"))
     if not has_methods or isinstance(estimator, type):
         raise TypeError(
             f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: it must be an "
             "estimator, such as arboost.GradientBoostingClassifier()."
         )
-    if offset is not None and not isinstance(estimator, GradientBoosting):
+    if offset is not None and not isinstance(estimator, _BOOSTERS):
         raise TypeError(
             f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
             "from an offset. Leave it out."
         )
-
-
-def _with_threads(estimator: Any, n_jobs: int | None) -> Any:
-    """Return an estimator of arboost, or one that holds some, on this number of threads."""
-    is_own = hasattr(estimator, "_TABLE")
-    for owner in [estimator] if is_own else [owner for _, owner in arboost_estimators(estimator)]:
-        if isinstance(owner, EngineEstimator) and n_jobs is not None:
-            owner.n_jobs = n_jobs
-    return estimator
 
 
 def _checked_seconds(seconds: object, trials: object) -> float | None:
@@ -291,13 +227,66 @@ def _make_splits(rows: SelectionRows, folds: object, seed: int) -> list[Split]:
         return rows.splits(folds, seed)
     if len(rows.y) < _HOLD_OUT_ROWS:
         return rows.splits(min(_DEFAULT_FOLDS, len(rows.y)), seed)
-    return [
-        split(
-            rows.task.y,
-            how="random" if rows.groups is None else "group",
-            fraction=_HOLD_OUT_SHARE,
-            seed=seed,
-            stratify=rows.can_stratify,
-            groups=rows.groups,
+    return [rows.hold_out(_HOLD_OUT_SHARE, seed)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tuning:
+    """Result of `tune`.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Fitted to all rows with the best parameters.
+    params : mapping of str to object
+        The best parameters: those that the search has set, the number of rounds that early stopping
+        has found, and the values in place of "auto". ``estimator.set_params(**params)`` sets them.
+    score : float
+        Metric of the best parameters on the held-out rows.
+    default_score : float
+        Metric of the parameters of the given estimator on the same rows.
+    metric : str
+    greater_is_better : bool
+    study : optuna.Study
+    trials : tuple of dict
+        One entry for each trial: "number", "state" ("complete", "pruned" or "fail"), "score",
+        "rounds", "seconds", "params", and the "reason" of a failure.
+    stop_reason : {"trials", "seconds", "interrupted"}
+    """
+
+    estimator: Any
+    params: Mapping[str, Any]
+    score: float
+    default_score: float
+    metric: str
+    greater_is_better: bool
+    study: Study
+    trials: tuple[dict[str, Any], ...]
+    stop_reason: str
+
+    def _lines(self) -> list[tuple[str, str]]:
+        states = [trial["state"] for trial in self.trials]
+        counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+        default = f"{self.default_score:.6g} with the given parameters"
+        lines = [
+            ("estimator", type(self.estimator).__name__),
+            (self.metric, f"{self.score:.6g} ({default})"),
+            ("trials", f"{len(states)} ({', '.join(counts)}), ended by {self.stop_reason}"),
+        ]
+        return [*lines, *((name, _value_text(value)) for name, value in self.params.items())]
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in self._lines()
         )
-    ]
+        return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _value_text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)

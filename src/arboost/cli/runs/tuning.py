@@ -74,7 +74,7 @@ class TuneOptions:
 
 def tune_model(console: Console, rows: RowOptions, options: TuneOptions) -> None:
     """Tune a model, save it and write the result."""
-    from arboost.selection.search import require_optuna
+    from arboost.selection.tune import require_optuna
 
     require_optuna()
     check_offset_model(rows.offset, options.model)

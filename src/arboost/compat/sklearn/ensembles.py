@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Never, NoReturn, Self
+from typing import Any, Never, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn import ensemble
 
-from arboost.compat.sklearn.parameters import arguments, known_criterion, refuse_load, with_floats
+import arboost
+from arboost.compat.sklearn.parameters import NotLoadable, constructor, tree_table
 from arboost.compat.sklearn.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -19,10 +20,7 @@ from arboost.compat.sklearn.trees import (
     ExtraTreeRegressor,
     sum_partial_dependence,
 )
-from arboost.estimators import bagging, forests
-from arboost.estimators.adaboost import adaboost
-from arboost.losses.links import logistic, softmax
-from arboost.models.predictor import ModelSource, Predictor
+from arboost.estimators.translation import logistic, softmax
 from arboost.params.forest import (
     EXTRA_TREES_CLASSIFIER,
     EXTRA_TREES_REGRESSOR,
@@ -32,165 +30,77 @@ from arboost.params.forest import (
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 
 Floats = NDArray[np.float64]
-Weights = Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None
-
-
-class RandomForestClassifier(forests.RandomForestClassifier):
-    """Random forest for classification with the signature of scikit-learn's class."""
-
-    _TREE = DecisionTreeClassifier  # type: ignore[assignment]
-    _TABLE = with_floats(RANDOM_FOREST_CLASSIFIER)
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: str | int | float | None = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: Weights = None,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Sequence[int] | None = None,
-    ) -> None:
-        super().__init__(**arguments(locals()))
-
-
-class RandomForestRegressor(forests.RandomForestRegressor):
-    """Random forest for regression with the signature of scikit-learn's class."""
-
-    _TREE = DecisionTreeRegressor  # type: ignore[assignment]
-    _TABLE = with_floats(RANDOM_FOREST_REGRESSOR)
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: str | int | float | None = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Sequence[int] | None = None,
-    ) -> None:
-        criterion = known_criterion(criterion)
-        super().__init__(**arguments(locals()))
-
-    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
-        """Return the averages that scikit-learn's inspection asks for."""
-        trees = [one.tree_ for one in self.estimators_]
-        return sum_partial_dependence(trees, grid, target_features) / len(trees)
-
-
-class ExtraTreesClassifier(forests.ExtraTreesClassifier):
-    """Extremely randomized trees for classification with the signature of scikit-learn's class."""
-
-    _TREE = ExtraTreeClassifier  # type: ignore[assignment]
-    _TABLE = with_floats(EXTRA_TREES_CLASSIFIER)
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: str | int | float | None = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: Weights = None,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Sequence[int] | None = None,
-    ) -> None:
-        super().__init__(**arguments(locals()))
-
-
-class ExtraTreesRegressor(forests.ExtraTreesRegressor):
-    """Extremely randomized trees for regression with the signature of scikit-learn's class."""
-
-    _TREE = ExtraTreeRegressor  # type: ignore[assignment]
-    _TABLE = with_floats(EXTRA_TREES_REGRESSOR)
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: str | int | float | None = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        n_jobs: int | None = None,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Sequence[int] | None = None,
-    ) -> None:
-        criterion = known_criterion(criterion)
-        super().__init__(**arguments(locals()))
-
-    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
-        """Return the averages that scikit-learn's inspection asks for."""
-        trees = [one.tree_ for one in self.estimators_]
-        return sum_partial_dependence(trees, grid, target_features) / len(trees)
-
 
 _TWO_CLASSES = 2
 
 
-class AdaBoostClassifier(adaboost.AdaBoostClassifier):
+class _RecursiveDependence:
+    """Partial dependence of a forest of regression trees, for scikit-learn's inspection."""
+
+    estimators_: list[Any]
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
+        trees = [tree.tree_ for tree in self.estimators_]
+        return sum_partial_dependence(trees, grid, target_features) / len(trees)
+
+
+class RandomForestClassifier(arboost.RandomForestClassifier):
+    """Random forest for classification with the signature of scikit-learn's class."""
+
+    _TREE = DecisionTreeClassifier
+    _TABLE = tree_table(RANDOM_FOREST_CLASSIFIER)
+
+    __init__ = constructor(ensemble.RandomForestClassifier, arboost.RandomForestClassifier)
+
+
+class RandomForestRegressor(_RecursiveDependence, arboost.RandomForestRegressor):
+    """Random forest for regression with the signature of scikit-learn's class."""
+
+    _TREE = DecisionTreeRegressor
+    _TABLE = tree_table(RANDOM_FOREST_REGRESSOR)
+
+    __init__ = constructor(ensemble.RandomForestRegressor, arboost.RandomForestRegressor)
+
+
+class ExtraTreesClassifier(arboost.ExtraTreesClassifier):
+    """Extremely randomized trees for classification with the signature of scikit-learn's class."""
+
+    _TREE = ExtraTreeClassifier
+    _TABLE = tree_table(EXTRA_TREES_CLASSIFIER)
+
+    __init__ = constructor(ensemble.ExtraTreesClassifier, arboost.ExtraTreesClassifier)
+
+
+class ExtraTreesRegressor(_RecursiveDependence, arboost.ExtraTreesRegressor):
+    """Extremely randomized trees for regression with the signature of scikit-learn's class."""
+
+    _TREE = ExtraTreeRegressor
+    _TABLE = tree_table(EXTRA_TREES_REGRESSOR)
+
+    __init__ = constructor(ensemble.ExtraTreesRegressor, arboost.ExtraTreesRegressor)
+
+
+class BaggingClassifier(arboost.BaggingClassifier):
+    """Bagging for classification with the signature of scikit-learn's class."""
+
+    __init__ = constructor(ensemble.BaggingClassifier, arboost.BaggingClassifier)
+
+
+class BaggingRegressor(arboost.BaggingRegressor):
+    """Bagging for regression with the signature of scikit-learn's class."""
+
+    __init__ = constructor(ensemble.BaggingRegressor, arboost.BaggingRegressor)
+
+
+class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
     """AdaBoost for classification with the signature of scikit-learn's class.
 
     Scores are scikit-learn's: divided by the sum of the learners' weights.
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        random_state: int | RandomState | None = None,
-    ) -> None:
-        super().__init__(**arguments(locals()), verbose=0)
+    __init__ = constructor(
+        ensemble.AdaBoostClassifier, arboost.AdaBoostClassifier, algorithm="discrete", verbose=0
+    )
 
     @known_arguments
     def fit(  # type: ignore[override]
@@ -231,12 +141,7 @@ class AdaBoostClassifier(adaboost.AdaBoostClassifier):
         """Write the model of the scaled scores to a file that `arboost.load` reads."""
         self._engine_model("save").save(path)
 
-    @classmethod
-    def load(cls, path: ModelSource, *, mmap: bool = False) -> NoReturn:
-        """Raise TypeError: files do not keep the learners' weights."""
-        refuse_load(cls)
-
-    def _engine_model(self, asked: str) -> Predictor:
+    def _engine_model(self, asked: str) -> arboost.Predictor:
         """Return the model of the scaled scores: its probabilities are those of the estimator."""
         model = super()._engine_model(asked)
         n_classes, total = len(self.classes_), self.estimator_weights_.sum()
@@ -249,7 +154,7 @@ class AdaBoostClassifier(adaboost.AdaBoostClassifier):
             "base_score": model.base_score * factor,
             "link": "logistic" if has_two else model.link,
         }
-        return Predictor(**model.fields() | changed)
+        return arboost.Predictor(**model.fields() | changed)
 
     def _scaled(self, raw: Floats, rounds: int | None) -> Floats:
         """Return the scores of the first rounds, or of all, divided by the sum of their weights."""
@@ -271,22 +176,15 @@ class AdaBoostClassifier(adaboost.AdaBoostClassifier):
         return softmax(scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
 
 
-class AdaBoostRegressor(adaboost.AdaBoostRegressor):
+class AdaBoostRegressor(arboost.AdaBoostRegressor):
     """AdaBoost for regression with the signature of scikit-learn's class.
 
     Learners see rows drawn by their weights, as scikit-learn's do.
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: str = "linear",
-        random_state: int | RandomState | None = None,
-    ) -> None:
-        super().__init__(**arguments(locals()), resample=True, verbose=0)
+    __init__ = constructor(
+        ensemble.AdaBoostRegressor, arboost.AdaBoostRegressor, resample=True, verbose=0
+    )
 
     @known_arguments
     def fit(  # type: ignore[override]
@@ -294,45 +192,3 @@ class AdaBoostRegressor(adaboost.AdaBoostRegressor):
     ) -> Self:
         """Train on a table and a target; rows of weight 0 are left out."""
         return super().fit(X, y, sample_weight)
-
-
-class BaggingClassifier(bagging.BaggingClassifier):
-    """Bagging for classification with the signature of scikit-learn's class."""
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(**arguments(locals()))
-
-
-class BaggingRegressor(bagging.BaggingRegressor):
-    """Bagging for regression with the signature of scikit-learn's class."""
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool | Callable[..., float] = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(**arguments(locals()))

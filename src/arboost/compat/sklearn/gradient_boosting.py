@@ -6,6 +6,7 @@ trees, and in each leaf the loss's own minimum.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import time
@@ -15,34 +16,37 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Never, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn import ensemble
 from sklearn.base import RegressorMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from arboost.backend import core
-from arboost.compat.sklearn.engine_booster import (
-    EngineBooster,
+import arboost
+from arboost.compat.sklearn.parameters import (
+    GRADIENT_CLASSIFIER,
+    GRADIENT_REGRESSOR,
+    NotLoadable,
+    constructor,
+)
+from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
+from arboost.errors import warn_caller
+from arboost.estimators.translation import (
+    BoostedClassifierMethods,
+    BoostingRecipe,
     FitRows,
+    Floats,
     ObservedRounds,
+    Schema,
+    Target,
     TranslatedBooster,
     Translation,
+    core,
+    decision,
+    feature_count,
 )
-from arboost.compat.sklearn.parameters import GRADIENT_CLASSIFIER, GRADIENT_REGRESSOR, engine_params
-from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
-from arboost.data.schema import Schema
-from arboost.errors import warn_caller
-from arboost.estimators.boosting_recipe import BoostingRecipe
-from arboost.estimators.estimator import BoostedClassifierMethods, store_arguments
-from arboost.estimators.forest_growth import feature_count
-from arboost.losses.base import Target
-from arboost.models.prediction import decision, predictions, probabilities
-from arboost.models.predictor import Predictor
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.records import check
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
-
-Floats = NDArray[np.float64]
 
 _NEAREST = float(np.finfo(np.float32).eps)  # of a probability to 0 and 1, as scikit-learn has it
 
@@ -238,7 +242,7 @@ _OF_WHOLE_MODEL = {
 }
 
 
-class SklearnGradientBoosting(TranslatedBooster):
+class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
     """Fit and predictions of both classes."""
 
     criterion: Any
@@ -282,10 +286,8 @@ class SklearnGradientBoosting(TranslatedBooster):
         rows = self._rows(params, X, y, sample_weight)
         init = self.init_ if is_warm else self._initial(params, rows)
         stages = self._stages(params, monitor, n_kept)
-        booster = EngineBooster(self._translation(params, rows, init, stages))
         old = self.model_ if is_warm else None
-        booster.fit(rows.X, rows.y, rows.sample_weight, init_model=old, **rows.validation)
-        self._keep_model(booster.model_, booster.model_.schema)
+        self._fit(self._translation(params, rows, init, stages), rows, old)
         self._keep_stages(params, init, stages)
         return self
 
@@ -299,11 +301,11 @@ class SklearnGradientBoosting(TranslatedBooster):
             refuse_arguments(self.predict, unknown)
         if not self._corrects_model():
             return super().predict(X, rounds=rounds)
-        return predictions(self.model_, self._raw_predict(X, rounds))
+        return self._predictions(self._raw_predict(X, rounds))
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each stage."""
-        return (predictions(self.model_, raw) for raw in self._staged_raw_predict(X))
+        return map(self._predictions, self._staged_raw_predict(X))
 
     def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Return the leaf that each row reaches: shape (n_rows, n_stages) of a regressor.
@@ -326,10 +328,11 @@ class SklearnGradientBoosting(TranslatedBooster):
         The learning rate times their predictions are the steps of the stages.
         """
         model = self._fitted_model()
-        found = np.empty((model.n_rounds, model.trees_per_round), object)
-        for tree in range(model.n_trees):
-            found.flat[tree] = self._one_tree(tree)
-        return found
+        trees = np.empty((model.n_rounds, model.trees_per_round), object)
+        for tree, steps in enumerate(self._tree_models()):
+            params = self._tree_params[tree // model.trees_per_round]
+            trees.flat[tree] = DecisionTreeRegressor.of_stage(steps, params)
+        return trees
 
     def __len__(self) -> int:
         """Return the number of stages."""
@@ -347,7 +350,8 @@ class SklearnGradientBoosting(TranslatedBooster):
 
     def _given_params(self) -> dict[str, Any]:
         """Return the checked parameters."""
-        if not isinstance(self.criterion, str) or self.criterion != "deprecated":
+        usual = inspect.signature(type(self)).parameters["criterion"].default
+        if not isinstance(self.criterion, str) or self.criterion not in (usual, "deprecated"):
             warnings.warn(
                 f"criterion={self.criterion!r} has no effect, as in scikit-learn, where it is "
                 "deprecated: trees minimise squared error. Leave it out.",
@@ -403,8 +407,7 @@ class SklearnGradientBoosting(TranslatedBooster):
         n_rows, leaves, weight = len(rows.y), params["max_leaf_nodes"], rows.sample_weight
         total = n_rows if weight is None else weight.sum()
         same = {"loss", "alpha", "learning_rate", "subsample", "max_depth", "random_state"}
-        engine = engine_params(
-            self._ENGINE,
+        engine = self._engine_params(
             **{name: value for name, value in params.items() if name in same},
             boosting="gradient",
             n_estimators=params["n_estimators"] - stages.n_kept,
@@ -437,11 +440,9 @@ class SklearnGradientBoosting(TranslatedBooster):
             start = [init_scores(init, table, self._KIND, link) for table in tables]
             start[0] = start[0][rows.counted()]
         return Translation(
-            kind=self._KIND,
-            table=self._ENGINE,
             params=engine,
             adjust=adjust,
-            watch=stages,
+            observer=stages,
             record=_extra_params(params),
             start=start,
             ccp_alpha=params["ccp_alpha"],
@@ -472,12 +473,6 @@ class SklearnGradientBoosting(TranslatedBooster):
             self.oob_scores_ = np.array((stages.oob_scores + [0.0] * n_stages)[:n_stages])
             self.oob_improvement_ = np.array((stages.oob_improvement + [0.0] * n_stages)[:n_stages])
             self.oob_score_ = self.oob_scores_[-1]
-
-    def _one_tree(self, tree: int) -> DecisionTreeRegressor:
-        """Return a tree as an estimator of the gradients."""
-        model = self.model_
-        params = self._tree_params[tree // model.trees_per_round]
-        return DecisionTreeRegressor.of_stage(model, tree, params)
 
     def _corrects_model(self) -> bool:
         """Whether the trees correct a model of the user."""
@@ -520,7 +515,7 @@ class SklearnGradientBoosting(TranslatedBooster):
             ]
         )
 
-    def _engine_model(self, asked: str) -> Predictor:
+    def _engine_model(self, asked: str) -> arboost.Predictor:
         model = super()._engine_model(asked)
         if asked in _OF_WHOLE_MODEL and self._corrects_model():
             raise ValueError(
@@ -577,31 +572,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
     _PARAMS = GRADIENT_CLASSIFIER
     _ENGINE = BOOSTED_CLASSIFIER
 
-    def __init__(
-        self,
-        *,
-        loss: str = "log_loss",
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        subsample: float = 1.0,
-        criterion: str = "deprecated",
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_depth: int | None = 3,
-        min_impurity_decrease: float = 0.0,
-        init: Any = None,
-        random_state: int | RandomState | None = None,
-        max_features: str | int | float | None = None,
-        verbose: int = 0,
-        max_leaf_nodes: int | None = None,
-        warm_start: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-4,
-        ccp_alpha: float = 0.0,
-    ) -> None:
-        store_arguments(self, locals())
+    __init__ = constructor(ensemble.GradientBoostingClassifier, {*GRADIENT_CLASSIFIER, "criterion"})
 
     @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
@@ -610,7 +581,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
             refuse_arguments(self.predict_proba, unknown)
         if not self._corrects_model():
             return super().predict_proba(X, rounds=rounds)
-        return _of_one(probabilities(self.model_, self._raw_predict(X, rounds)))
+        return self._probabilities(self._raw_predict(X, rounds))
 
     @public_name
     def decision_function(
@@ -623,7 +594,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each stage."""
-        return (_of_one(probabilities(self.model_, raw)) for raw in self._staged_raw_predict(X))
+        return map(self._probabilities, self._staged_raw_predict(X))
 
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
         """Yield the result of `decision_function` after each stage."""
@@ -651,34 +622,4 @@ class GradientBoostingRegressor(RegressorMixin, SklearnGradientBoosting):
     _PARAMS = GRADIENT_REGRESSOR
     _ENGINE = BOOSTED_REGRESSOR
 
-    def __init__(
-        self,
-        *,
-        loss: str = "squared_error",
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        subsample: float = 1.0,
-        criterion: str = "deprecated",
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_depth: int | None = 3,
-        min_impurity_decrease: float = 0.0,
-        init: Any = None,
-        random_state: int | RandomState | None = None,
-        max_features: str | int | float | None = None,
-        alpha: float = 0.9,
-        verbose: int = 0,
-        max_leaf_nodes: int | None = None,
-        warm_start: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-4,
-        ccp_alpha: float = 0.0,
-    ) -> None:
-        store_arguments(self, locals())
-
-
-def _of_one(found: Floats | list[Floats]) -> Floats:
-    assert not isinstance(found, list)  # boosters have one target
-    return found
+    __init__ = constructor(ensemble.GradientBoostingRegressor, {*GRADIENT_REGRESSOR, "criterion"})

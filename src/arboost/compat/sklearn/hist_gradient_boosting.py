@@ -6,40 +6,43 @@ One fit is one fit of the engine's booster with ``boosting="newton"``, best-firs
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn import ensemble
 from sklearn.base import RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, check_random_state, resample
 from sklearn.utils.class_weight import compute_sample_weight
 
-from arboost.compat.sklearn.engine_booster import (
-    EngineBooster,
+import arboost
+from arboost.compat.sklearn.parameters import (
+    HIST_CLASSIFIER,
+    HIST_REGRESSOR,
+    NotLoadable,
+    constructor,
+)
+from arboost.estimators.translation import (
+    BoostedClassifierMethods,
+    BoostingRecipe,
     FitRows,
+    Floats,
     ObservedRounds,
+    Schema,
     TranslatedBooster,
     Translation,
+    depths,
+    predictions,
+    probabilities,
 )
-from arboost.compat.sklearn.parameters import HIST_CLASSIFIER, HIST_REGRESSOR, engine_params
-from arboost.data.schema import Schema
-from arboost.data.table import read_columns
-from arboost.estimators.boosting_recipe import BoostingRecipe
-from arboost.estimators.estimator import BoostedClassifierMethods, store_arguments
-from arboost.losses.links import Probabilities
-from arboost.models.model import Model
-from arboost.models.prediction import depths, predictions, probabilities
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.records import check
 from arboost.params.suggestions import known_arguments
-
-Floats = NDArray[np.float64]
 
 _SCORED_ROWS = 10_000  # most training rows that a scorer sees
 
@@ -69,7 +72,7 @@ class _ModelInTraining:
         """Return the predictions of one of the tables."""
         return predictions(self, self.predict_raw(X))
 
-    def predict_proba(self, X: object, **_: Any) -> Probabilities:
+    def predict_proba(self, X: object, **_: Any) -> Any:
         """Return the class probabilities of one of the tables."""
         return probabilities(self, self.predict_raw(X))
 
@@ -181,7 +184,7 @@ def should_stop(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
     return not any(score > before + tol for score in recent)
 
 
-def tree_predictors(model: Model) -> list[list[Any]]:
+def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
     """Return a ``TreePredictor`` of scikit-learn for each tree: a list of the trees of each round.
 
     They are copies: changes do not reach the model. Sets of levels are bits of their codes. The
@@ -236,7 +239,7 @@ _LEVELS = {
 }
 
 
-class SklearnHistBoosting(TranslatedBooster):
+class SklearnHistBoosting(NotLoadable, TranslatedBooster):
     """Fit and predictions of both classes."""
 
     random_state: Any
@@ -290,11 +293,8 @@ class SklearnHistBoosting(TranslatedBooster):
         rows = self._validated(params, rows, held_out, seed, stops=stops)
         watch = self._watch(params, rows, seed, stops=stops, is_warm=is_warm)
         if params["max_iter"] > n_kept:
-            translation = self._translation(params, rows, watch, seed, n_kept)
-            booster = EngineBooster(translation)
             old = self.model_ if is_warm else None
-            booster.fit(rows.X, rows.y, rows.sample_weight, init_model=old, **rows.validation)
-            self._keep_model(booster.model_, booster.model_.schema)
+            self._fit(self._translation(params, rows, watch, seed, n_kept), rows, old)
             self._keep_scores(watch)
         self._random_seed, self.do_early_stopping_ = seed, stops
         return self
@@ -355,8 +355,7 @@ class SklearnHistBoosting(TranslatedBooster):
                 'loss="quantile" needs a quantile, but quantile is None. Use for example '
                 "quantile=0.5."
             )
-        engine = engine_params(
-            self._ENGINE,
+        engine = self._engine_params(
             **given,
             n_estimators=params["max_iter"] - n_kept,
             boosting="newton",
@@ -367,7 +366,7 @@ class SklearnHistBoosting(TranslatedBooster):
             subsample=1.0,
             sampling_method="uniform",
             colsample_bynode=params["max_features"],
-            categorical_features=_categories(params["categorical_features"], rows.X),
+            categorical_features=_categories(params["categorical_features"], rows),
             monotone_constraints=params["monotonic_cst"],
             random_state=seed,
             verbose=params["verbose"],
@@ -390,11 +389,9 @@ class SklearnHistBoosting(TranslatedBooster):
 
         interactions = self.interaction_cst
         return Translation(
-            kind=self._KIND,
-            table=self._ENGINE,
             params=engine,
             adjust=adjust,
-            watch=watch,
+            observer=watch,
             record={} if interactions is None else {"interaction_cst": repr(interactions)},
         )
 
@@ -481,11 +478,11 @@ def _validation(
     return given
 
 
-def _categories(given: Any, X: object) -> Any:
-    """Return the categories for the engine; scikit-learn's levels have no order."""
-    if given is not None and not isinstance(given, str):
-        return given
-    return sorted(read_columns(X).orders) or "from_dtype"
+def _categories(categorical_features: Any, rows: FitRows) -> Any:
+    """Categories for the engine; scikit-learn's levels have no order."""
+    if categorical_features is not None and not isinstance(categorical_features, str):
+        return categorical_features
+    return rows.ordered_columns() or "from_dtype"
 
 
 def _check_categories(params: dict[str, Any], schema: Schema) -> None:
@@ -529,32 +526,9 @@ class HistGradientBoostingClassifier(BoostedClassifierMethods, SklearnHistBoosti
     _PARAMS = HIST_CLASSIFIER
     _ENGINE = BOOSTED_CLASSIFIER
 
-    def __init__(
-        self,
-        loss: str = "log_loss",
-        *,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        categorical_features: str | Sequence[Any] | None = "from_dtype",
-        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
-        interaction_cst: str | Sequence[Any] | None = None,
-        warm_start: bool = False,
-        early_stopping: str | bool = "auto",
-        scoring: str | Callable[..., float] | None = "loss",
-        validation_fraction: float | int | None = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-    ) -> None:
-        store_arguments(self, locals())
+    __init__ = constructor(
+        ensemble.HistGradientBoostingClassifier, {*HIST_CLASSIFIER, "interaction_cst"}
+    )
 
     def _weights(self, params: dict[str, Any], rows: FitRows) -> NDArray[np.float64] | None:
         if params["class_weight"] is None:
@@ -583,29 +557,6 @@ class HistGradientBoostingRegressor(RegressorMixin, SklearnHistBoosting):
     _PARAMS = HIST_REGRESSOR
     _ENGINE = BOOSTED_REGRESSOR
 
-    def __init__(
-        self,
-        loss: str = "squared_error",
-        *,
-        quantile: float | None = None,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        categorical_features: str | Sequence[Any] | None = "from_dtype",
-        monotonic_cst: Mapping[Any, int] | Sequence[int] | None = None,
-        interaction_cst: str | Sequence[Any] | None = None,
-        warm_start: bool = False,
-        early_stopping: str | bool = "auto",
-        scoring: str | Callable[..., float] | None = "loss",
-        validation_fraction: float | int | None = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-    ) -> None:
-        store_arguments(self, locals())
+    __init__ = constructor(
+        ensemble.HistGradientBoostingRegressor, {*HIST_REGRESSOR, "interaction_cst"}
+    )

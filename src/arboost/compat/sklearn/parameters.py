@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec
 
 import numpy as np
 
@@ -19,16 +20,73 @@ from arboost.params.compound_kinds import (
     MonotoneConstraints,
 )
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
-from arboost.params.records import check
+
+P = ParamSpec("P")
 
 
-def arguments(names: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``__init__`` among its local names, which `locals` gives."""
-    return {name: value for name, value in names.items() if name not in ("self", "__class__")}
+def constructor(
+    original: Callable[P, object], target: type[Any] | Collection[str], **fixed: Any
+) -> Callable[Concatenate[Any, P], None]:
+    """``__init__`` with the parameters and defaults of a class of the installed scikit-learn.
+
+    Parameters that arboost does not have are not among them, and are refused like unknown ones.
+
+    Parameters
+    ----------
+    original : type
+        Class of scikit-learn; editors take the signature from it.
+    target : type or collection of str
+        Estimator of arboost whose ``__init__`` takes the values; or names of parameters, which are
+        then attributes.
+    **fixed
+        Values of parameters of arboost that scikit-learn does not have.
+    """
+    init: Any = target.__init__ if isinstance(target, type) else None
+    names = target if init is None else inspect.signature(init).parameters
+    signature = inspect.signature(vars(original)["__init__"])
+    parameters = signature.parameters.items()
+    signature = signature.replace(
+        parameters=[
+            parameter
+            for name, parameter in parameters
+            if name == "self" or (name in names and name not in fixed)
+        ]
+    )
+
+    def construct(self: Any, /, *args: P.args, **params: P.kwargs) -> None:
+        try:
+            values = signature.bind(self, *args, **params)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}: {error}") from None
+        values.apply_defaults()
+        del values.arguments["self"]
+        if init is None:
+            vars(self).update(values.arguments)
+            return
+        if "criterion" in values.arguments:
+            values.arguments["criterion"] = _check_criterion(values.arguments["criterion"])
+        init(self, **values.arguments, **fixed)
+
+    construct.__name__ = construct.__qualname__ = "__init__"
+    vars(construct)["__signature__"] = signature
+    return construct
 
 
-def known_criterion(criterion: Any) -> Any:
-    """Return a criterion of regression trees; "friedman_mse" has always been squared error."""
+class NotLoadable:
+    """An estimator that model files do not restore."""
+
+    @classmethod
+    def load(cls, path: object, *, mmap: bool = False) -> NoReturn:
+        """Raise TypeError: files keep neither the parameters nor the attributes of this class."""
+        raise TypeError(
+            f"{cls.__name__}.load is not there: model files keep neither the parameters nor the "
+            "attributes of this class. Use arboost.load(path) for the model, or pickle for the "
+            "estimator."
+        )
+
+
+def _check_criterion(criterion: Any) -> Any:
+    """Criterion of regression trees; "friedman_mse" has always been squared error."""
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
     warn_caller(
@@ -37,15 +95,6 @@ def known_criterion(criterion: Any) -> Any:
         FutureWarning,
     )
     return "squared_error"
-
-
-def refuse_load(cls: type) -> NoReturn:
-    """Raise TypeError: a model file does not keep enough for an estimator of this class."""
-    raise TypeError(
-        f"{cls.__name__}.load is not there: model files keep neither the parameters nor the "
-        "attributes of this class. Use arboost.load(path) for the model, or pickle for the "
-        "estimator."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +119,8 @@ MONOTONIC_CST = MonotonicCst(
 )
 
 
-def with_floats(table: Mapping[str, Param]) -> dict[str, Param]:
-    """Return a table of parameters whose `monotonic_cst` takes floats, too."""
+def tree_table(table: Mapping[str, Param]) -> dict[str, Param]:
+    """Parameters of trees or forests, of which `monotonic_cst` takes floats, too."""
     return {**table, "monotonic_cst": MONOTONIC_CST}
 
 
@@ -229,11 +278,3 @@ HIST_REGRESSOR: dict[str, Param] = _HIST | by_name(
     ),
     Fraction(name="quantile", default=None, low_open=True, high_open=True, optional=True, text=""),
 )
-
-
-def engine_params(table: Mapping[str, Param], **given: Any) -> dict[str, Any]:
-    """Return checked parameters of the engine's booster: those given, else its defaults."""
-    given = {"calendar_parts": None} | given  # scikit-learn has no derived features
-    params = {name: given.get(name, param.default) for name, param in table.items()}
-    del params["monotonic_cst"]  # the engine's name is monotone_constraints
-    return check(params, table)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arboost.selection.fold_fits import estimator_kind
+from arboost.estimators.folds import estimator_kind
 
 
 @pytest.mark.parametrize(
