@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from arboost.losses.base import Floats
+Floats = NDArray[np.float64]
 
 _HEADER = ("± se", "to best", "± se", "fit s", "predict s")
 _MOST_DECIMALS = 5

@@ -11,6 +11,7 @@ import sklearn.ensemble
 import sklearn.tree
 from sklearn.tree import export_graphviz, export_text, plot_tree
 
+from arboost import StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor
 from arboost.compat.sklearn.ensembles import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -35,8 +36,6 @@ from arboost.compat.sklearn.trees import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from arboost.estimators.stacking import StackingClassifier, StackingRegressor
-from arboost.estimators.voting import VotingClassifier, VotingRegressor
 
 __all__ = [
     "AdaBoostClassifier",
