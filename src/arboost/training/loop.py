@@ -138,7 +138,7 @@ class Fitted:
     trees_per_round : int
     tree_weights : float64 array of shape (n_trees,), or None
         Weights of the trees, where their weighted median is the prediction.
-    facts : mapping of str to float64 array of shape (n_rounds,)
+    round_stats : mapping of str to float64 array of shape (n_rounds,)
         Numbers known of each round, by name, such as the errors of AdaBoost's learners.
     oob_scores : float64 array of shape (n_rows, n_outputs), or None
         Out-of-bag scores of the training rows; NaN where every learner has drawn the row.
@@ -151,7 +151,7 @@ class Fitted:
     link: str
     trees_per_round: int = 1
     tree_weights: NDArray[np.float64] | None = None
-    facts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    round_stats: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     oob_scores: Scores | None = None
     oob_score: float | None = None
 

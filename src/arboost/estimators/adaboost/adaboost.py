@@ -54,7 +54,7 @@ from arboost.training.sets import check_validation, given_sets
 class AdaBoost(EngineEstimator):
     """Learners in sequence, each fitted with the row weights that the earlier learners left."""
 
-    _FACTS: ClassVar[Mapping[str, str]]  # fact of a round -> attribute of its array
+    _ROUND_STATS: ClassVar[Mapping[str, str]]  # statistic of a round -> attribute of its array
     _SAME: ClassVar[str]  # parameter that all rounds of a model must share
     _METRIC: ClassVar[str]  # default of eval_metric
     _OOB_SCORES: ClassVar[str]  # attribute of the out-of-bag scores
@@ -341,16 +341,18 @@ class AdaBoost(EngineEstimator):
     def _keep_fit(self, model: Any, result: FitResult, previous: AdaBoost | None = None) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator.
 
-        Facts of the rounds follow those of the previous estimator, which may be this one.
+        Statistics of the rounds follow those of the previous estimator, which may be this one.
         """
         fitted, none = result.fitted, np.empty(0)
-        facts = {
-            attribute: np.append(getattr(previous, attribute, none), fitted.facts.get(fact, none))
-            for fact, attribute in self._FACTS.items()
+        stats = {
+            attribute: np.append(
+                getattr(previous, attribute, none), fitted.round_stats.get(name, none)
+            )
+            for name, attribute in self._ROUND_STATS.items()
         }
         self._keep_model(self._combined(model), model.schema)
         self._keep_history(result)
-        self.__dict__.update(facts)
+        self.__dict__.update(stats)
         for name in ("oob_score_", self._OOB_SCORES):
             self.__dict__.pop(name, None)
         if fitted.oob_scores is not None and fitted.oob_score is not None:
@@ -542,7 +544,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
 
     _KIND = "classifier"
     _TABLE = ADABOOST_CLASSIFIER
-    _FACTS: ClassVar = {
+    _ROUND_STATS: ClassVar = {
         "error": "estimator_errors_",
         "weight": "estimator_weights_",
         "normalizer": "normalizers_",
@@ -765,7 +767,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
 
     _KIND = "regressor"
     _TABLE = ADABOOST_REGRESSOR
-    _FACTS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
+    _ROUND_STATS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
     _SAME = "loss"
     _METRIC = "squared_error"
     _OOB_SCORES = "oob_prediction_"

@@ -25,8 +25,8 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.data.target_encoding import features_to_encode
 from arboost.estimators.adaboost.estimator_model import EstimatorModel, MemberVotes
-from arboost.estimators.adaboost.learners import LearnerStrategy, make_rounds
-from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners
+from arboost.estimators.adaboost.learners import LearnerStrategy
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
 from arboost.estimators.adaboost.schemes import ClassScheme, make_scheme
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import column_options
@@ -112,7 +112,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         watch = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
         (fitted,), monitor, _ = train_with_monitor([rounds], watch, metrics)
         covers = np.full(len(fitted.forest), total_weight(train.target))
-        fitted = replace(fitted, facts={**fitted.facts, "cover": covers})
+        fitted = replace(fitted, round_stats={**fitted.round_stats, "cover": covers})
         n_before = 0 if self._old is None else self._old.n_rounds
         return fit_result(fitted, monitor, train, n_before=n_before)
 
@@ -123,9 +123,9 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         scheme = make_scheme(recorded, task.n_classes)
         fitted, none = result.fitted, np.empty(0)
         model = EstimatorModel(
-            members=fitted.forest if fitted.facts else (),  # none for a single class
-            weights=fitted.facts.get("weight", none),
-            covers=fitted.facts.get("cover", none),
+            members=fitted.forest if fitted.round_stats else (),  # none for a single class
+            weights=fitted.round_stats.get("weight", none),
+            covers=fitted.round_stats.get("cover", none),
             votes=MemberVotes(scheme, task.classes),
             schema=schema,
             link=fitted.link,
@@ -199,7 +199,28 @@ def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
         )
 
 
-class EstimatorLearners:
+class _NoCheckpoint:
+    """Learners without a state for checkpoints: they are Python objects."""
+
+    _estimator: Any
+
+    def state(self) -> NoReturn:
+        """Raise TypeError: a state holds arrays."""
+        raise TypeError(
+            f"a fit of {member_name(self._estimator)} has no checkpoint: its learners are Python "
+            "objects. Leave out checkpoint."
+        )
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
+        """Raise TypeError, as `state` does."""
+        self.state()
+
+    def digests(self) -> NoReturn:
+        """Raise TypeError: digests are part of a state."""
+        self.state()
+
+
+class EstimatorLearners(_NoCheckpoint):
     """Clones of an estimator, each fitted with the current row weights.
 
     Parameters
@@ -276,18 +297,6 @@ class EstimatorLearners:
         """Return the first kept clones."""
         return tuple(member for member, _ in self._kept[:n_learners])
 
-    def state(self) -> NoReturn:
-        """Raise TypeError: a state holds arrays, and estimators are Python objects."""
-        refuse_checkpoint(self._estimator)
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
-        """Raise TypeError: there is no state of estimators."""
-        refuse_checkpoint(self._estimator)
-
-    def digests(self) -> NoReturn:
-        """Raise TypeError: digests are for a state, and estimators have none."""
-        refuse_checkpoint(self._estimator)
-
     def _learn_drawn(self, sample: core.Sample) -> None:
         """Fit the last clone on drawn rows, each repeated by its count."""
         rows, counts = sample.positions().astype(np.intp), sample.weights().astype(np.intp)
@@ -309,14 +318,6 @@ def total_weight(target: Target) -> float:
     """Return the weight of all training rows, in the units of the user's weights."""
     n_rows = float(len(target.y))
     return n_rows if target.weight is None else n_rows * float(target.weight.mean())
-
-
-def refuse_checkpoint(estimator: Any) -> NoReturn:
-    """Raise TypeError: a fit of estimators has no checkpoint."""
-    raise TypeError(
-        f"a fit of {member_name(estimator)} has no checkpoint: its learners are Python objects. "
-        "Leave out checkpoint."
-    )
 
 
 def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) -> None:
@@ -380,7 +381,7 @@ def decision_tree_learners(
     )
 
 
-class DecisionTreeLearners:
+class DecisionTreeLearners(_NoCheckpoint):
     """Decision trees that are grown on one binned table.
 
     Parameters
@@ -489,18 +490,6 @@ class DecisionTreeLearners:
     def fitted(self, n_learners: int) -> TreeMembers:
         """Return the first kept trees."""
         return self._members(0, self._states[:n_learners])
-
-    def state(self) -> NoReturn:
-        """Raise TypeError: as with clones, there is no checkpoint."""
-        refuse_checkpoint(self._estimator)
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
-        """Raise TypeError: there is no state."""
-        refuse_checkpoint(self._estimator)
-
-    def digests(self) -> NoReturn:
-        """Raise TypeError: digests are for a state, and there is none."""
-        refuse_checkpoint(self._estimator)
 
     def _members(self, first: int, states: Sequence[int]) -> TreeMembers:
         """Return the trees from the first one on, with the random states of all."""

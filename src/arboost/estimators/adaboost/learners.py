@@ -24,11 +24,7 @@ from arboost.data.target import Task
 from arboost.estimators.adaboost.rounds import (
     AdaBoostRecipe,
     AdaBoostRounds,
-    ClassRounds,
-    Learners,
-    R2Rounds,
-    ScoredRows,
-    ScoredSet,
+    make_rounds,
 )
 from arboost.estimators.adaboost.schemes import R2Scheme, Scheme
 from arboost.estimators.estimator import category_encoding, column_options
@@ -150,49 +146,6 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         assert isinstance(rows.source, Table)  # `training_rows` refuses a Dataset here
         scores = tree_values if self._old.combine == "median" else table_scores
         return rows.started(scores(self._old, rows.source, n_threads=n_threads))
-
-
-def make_rounds(
-    recipe: AdaBoostRecipe,
-    learners: Learners,
-    data: ScoredRows,
-    evaluations: Sequence[ScoredSet],
-    *,
-    first_round: int,
-    start_weights: Floats | None,
-    n_threads: int,
-    seed: int,
-) -> AdaBoostRounds:
-    """Return the rounds of the recipe's scheme before the first one of this fit.
-
-    Parameters
-    ----------
-    recipe, learners, data, evaluations, n_threads, seed
-        As `AdaBoostRounds` takes them.
-    first_round : int
-        Number of rounds of the model whose training is continued.
-    start_weights : float64 array of shape (first_round,), or None
-        Its learner weights, for R2.
-    """
-    if isinstance(recipe.scheme, R2Scheme):
-        return R2Rounds(
-            recipe,
-            learners,
-            data,
-            evaluations,
-            start_weights=start_weights,
-            n_threads=n_threads,
-            seed=seed,
-        )
-    return ClassRounds(
-        recipe,
-        learners,
-        data,
-        evaluations,
-        first_round=first_round,
-        n_threads=n_threads,
-        seed=seed,
-    )
 
 
 def _start_trees(

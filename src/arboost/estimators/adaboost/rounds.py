@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme
+from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, combine_columns
 from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.metrics import Metric
 from arboost.training.loop import Fitted, Measured, Scores, validation_results
@@ -26,6 +26,7 @@ _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
 
 _OUT_OF_BAG_CELLS = 1 << 22  # numbers in memory at once
+_ROUNDING = 1e-9  # of the range of y
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,7 @@ class Learners(Protocol):
 
 
 class AdaBoostRounds(ABC):
-    """AdaBoost between two rounds: attempts, draws, and the history of the rounds.
+    """Mutable state of an AdaBoost fit: learners, draws, and the statistics of the rounds.
 
     Parameters
     ----------
@@ -152,10 +153,12 @@ class AdaBoostRounds(ABC):
     evaluations : sequence of ScoredSet
     first_round : int
         Number of rounds of the model whose training is continued.
+    start_weights : float64 array of shape (first_round,), or None
+        Its learner weights, which R2 needs.
     n_threads, seed : int
     """
 
-    fact_names: tuple[str, ...]
+    stat_names: tuple[str, ...]
     keeps_first = False  # whether the very first learner stays, whatever its error
 
     def __init__(
@@ -166,6 +169,7 @@ class AdaBoostRounds(ABC):
         evaluations: Sequence[ScoredSet] = (),
         *,
         first_round: int = 0,
+        start_weights: Floats | None = None,
         n_threads: int,
         seed: int,
     ) -> None:
@@ -178,9 +182,15 @@ class AdaBoostRounds(ABC):
         self.seed = seed
         self.n_rounds = 0
         self.ended: str | None = None
-        self.facts: dict[str, list[float]] = {name: [] for name in self.fact_names}
+        self.round_stats: dict[str, list[float]] = {name: [] for name in self.stat_names}
         self.distribution = np.empty(len(data.target.y))
+        self._start_weights = np.empty(0) if start_weights is None else start_weights
         self._drawn: list[NDArray[np.uint8]] = []  # of each round, a bit for each row
+        self._begin(data)
+
+    @abstractmethod
+    def _begin(self, data: ScoredRows) -> None:
+        """Set the distribution of the rows, and the scores, before the first round."""
 
     @abstractmethod
     def results(self, metrics: Sequence[Metric]) -> Results:
@@ -196,7 +206,7 @@ class AdaBoostRounds(ABC):
 
     @abstractmethod
     def _keep_learner(self, error: float, votes: Floats) -> None:
-        """Keep the last learner, note its facts, and update the distribution of the rows."""
+        """Keep the last learner, note its statistics, and update the distribution of the rows."""
 
     @abstractmethod
     def _oob_scores(self, n_rounds: int) -> Scores:
@@ -237,16 +247,16 @@ class AdaBoostRounds(ABC):
         self.ended = _NO_BETTER
 
     def fitted(self, weights: Floats) -> Fitted:
-        """Return the learners of the first rounds, with their facts and out-of-bag scores."""
+        """Return the learners of the first rounds, with their statistics and out-of-bag scores."""
         n_rounds, scheme = len(weights), self.recipe.scheme
-        facts = {name: np.array(values[:n_rounds]) for name, values in self.facts.items()}
+        stats = {name: np.array(values[:n_rounds]) for name, values in self.round_stats.items()}
         scores = self._oob_scores(n_rounds) if self.recipe.oob_score else None
         return Fitted(
             self.learners.fitted(n_rounds),
             np.zeros(scheme.loss.n_outputs),
             scheme.loss.link,
-            tree_weights=None if scheme.combine == "sum" else facts["weight"],
-            facts=facts,
+            tree_weights=None if scheme.combine == "sum" else stats["weight"],
+            round_stats=stats,
             oob_scores=scores,
             oob_score=None if scores is None else self._oob_score(scores),
         )
@@ -258,9 +268,9 @@ class AdaBoostRounds(ABC):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the next round depends on, apart from the data of the fit."""
         drawn = np.array(self._drawn, np.uint8).reshape(-1, (len(self.target.y) + 7) // 8)
-        facts = np.array([self.facts[name] for name in self.fact_names])
-        own = {"weights": self.weights, "facts": facts, "drawn": drawn}
-        return own | self.learners.state()
+        stats = np.array([self.round_stats[name] for name in self.stat_names])
+        rounds = {"weights": self.weights, "round_stats": stats, "drawn": drawn}
+        return rounds | self.learners.state()
 
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
         """Return a function that returns the state of this round, which is copied now."""
@@ -270,13 +280,14 @@ class AdaBoostRounds(ABC):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Return to a state; the next round is the one that would have followed it."""
         self.n_rounds = len(state["weights"])
-        if state["facts"].shape != (len(self.fact_names), self.n_rounds):
-            raise ValueError(f"facts of shape {state['facts'].shape}")
-        for name, values in zip(self.fact_names, state["facts"], strict=True):
-            self.facts[name] = values.tolist()
+        stats = state["round_stats"]
+        if stats.shape != (len(self.stat_names), self.n_rounds):
+            raise ValueError(f"round_stats of shape {stats.shape}")
+        for name, values in zip(self.stat_names, stats, strict=True):
+            self.round_stats[name] = values.tolist()
         self._drawn = list(state["drawn"])
         self.learners.restore(state)
-        if self.n_rounds and self.facts["error"][-1] <= 0.0:
+        if self.n_rounds and self.round_stats["error"][-1] <= 0.0:
             self.ended = _PERFECT
 
     def _learn(self, number: int) -> core.Sample | None:
@@ -289,11 +300,11 @@ class AdaBoostRounds(ABC):
         self.learners.learn(None, sample, number)
         return sample
 
-    def _note(self, **facts: float) -> None:
-        """Append the facts of a round; a perfect learner ends the fit."""
-        for name, value in facts.items():
-            self.facts[name].append(value)
-        if facts["error"] <= 0.0:
+    def _note(self, **stats: float) -> None:
+        """Append the statistics of a round; a perfect learner ends the fit."""
+        for name, value in stats.items():
+            self.round_stats[name].append(value)
+        if stats["error"] <= 0.0:
             self.ended = _PERFECT
 
     def _note_drawn(self, sample: core.Sample) -> None:
@@ -328,34 +339,19 @@ class AdaBoostRounds(ABC):
 
 
 class ClassRounds(AdaBoostRounds):
-    """AdaBoost for classification between two rounds; the parameters are those of the base."""
+    """Rounds of classification: votes of the learners make the scores.
 
-    fact_names = ("error", "weight", "normalizer", "loss", "training_error", "vote_range")
+    The distribution of the rows is a function of the scores (lemma 1 of every proof: D ~ exp(-m)),
+    so scores are the whole state, and no rounding error grows from round to round.
+    """
 
-    def __init__(
-        self,
-        recipe: AdaBoostRecipe,
-        learners: Learners,
-        data: ScoredRows,
-        evaluations: Sequence[ScoredSet] = (),
-        *,
-        first_round: int = 0,
-        n_threads: int,
-        seed: int,
-    ) -> None:
-        super().__init__(
-            recipe,
-            learners,
-            data,
-            evaluations,
-            first_round=first_round,
-            n_threads=n_threads,
-            seed=seed,
-        )
-        assert isinstance(recipe.scheme, ClassScheme)
-        self.scheme = recipe.scheme
+    stat_names = ("error", "weight", "normalizer", "loss", "training_error", "vote_range")
+
+    def _begin(self, data: ScoredRows) -> None:
+        assert isinstance(self.recipe.scheme, ClassScheme)
+        self.scheme = self.recipe.scheme
         self.scores = self._start(data)
-        self.evaluation_scores = [self._start(rows) for rows in evaluations]
+        self.evaluation_scores = [self._start(rows) for rows in self.evaluations]
         self._log_loss, _ = self._update_distribution()
 
     def run_rounds(self, limit: int = 1) -> None:
@@ -448,63 +444,39 @@ def _no_learner_message(recipe: AdaBoostRecipe, n_classes: int) -> str:
     )
 
 
-_ROUNDING = 1e-9  # of the range of y
-
-
 class R2Rounds(AdaBoostRounds):
-    """AdaBoost.R2 between two rounds.
+    """Rounds of AdaBoost.R2: rows of large errors weigh more for the next learner.
 
-    Parameters
-    ----------
-    start_weights : float64 array of shape (first_round,), or None
-        Learner weights of the model whose training is continued.
+    Where training is continued, ``start`` has a column for the predictions of each learner so far:
+    the row weights follow from them, one learner after the other.
     """
 
-    fact_names = ("error", "weight")
+    stat_names = ("error", "weight")
     keeps_first = True
 
-    def __init__(
-        self,
-        recipe: AdaBoostRecipe,
-        learners: Learners,
-        data: ScoredRows,
-        evaluations: Sequence[ScoredSet] = (),
-        *,
-        start_weights: Floats | None = None,
-        n_threads: int,
-        seed: int,
-    ) -> None:
-        self._start_weights = np.empty(0) if start_weights is None else start_weights
-        super().__init__(
-            recipe,
-            learners,
-            data,
-            evaluations,
-            first_round=len(self._start_weights),
-            n_threads=n_threads,
-            seed=seed,
-        )
-        assert isinstance(recipe.scheme, R2Scheme)
-        self.scheme = recipe.scheme
+    def _begin(self, data: ScoredRows) -> None:
+        assert isinstance(self.recipe.scheme, R2Scheme)
+        self.scheme = self.recipe.scheme
         weight = data.target.weight
         self.distribution[:] = 1.0 if weight is None else weight
         self.distribution /= self.distribution.sum()
         self._losses = np.empty_like(self.distribution)
         self._range = float(data.target.y.max() / 2 - data.target.y.min() / 2) * 2
-        self._predictions = [_start_columns(rows) for rows in evaluations]
-        if data.start is not None:
-            for column in data.start.T:
-                self._update_distribution(self._error(column[:, np.newaxis]))
+        self._predictions = [_start_columns(rows) for rows in self.evaluations]
+        for column in _start_columns(data):
+            self._update_distribution(self._error(column[:, np.newaxis]))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of the validation set at the weighted medians or means so far."""
-        weights = np.append(self._start_weights, self.facts["weight"])
+        weights = np.append(self._start_weights, self.round_stats["weight"])
         scores = [
-            self.scheme.combined(np.stack(columns, axis=1), weights, self.n_threads)
+            self._combined(np.stack(columns, axis=1), weights)[:, np.newaxis]
             for columns in self._predictions
         ]
-        combined = [values[:, np.newaxis] for values in scores]
-        return validation_results(self.evaluations, combined, metrics)
+        return validation_results(self.evaluations, scores, metrics)
+
+    def _combined(self, columns: Floats, weights: Floats) -> Floats:
+        return combine_columns(self.scheme.combine, columns, weights, self.n_threads)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the next round depends on, apart from the data of the fit."""
@@ -566,16 +538,22 @@ class R2Rounds(AdaBoostRounds):
 
     def _oob_scores(self, n_rounds: int) -> Scores:
         scores = np.full((len(self.target.y), 1), np.nan)
-        weights = np.array(self.facts["weight"][:n_rounds])
+        weights = np.array(self.round_stats["weight"][:n_rounds])
         for rows, drawn in self._drawn_blocks(n_rounds):
             values = np.full((len(rows), n_rounds), np.nan)
             for index in range(n_rounds):
                 out = ~drawn[index]
                 if out.any():
                     values[out, index] = self.learners.kept_votes(index, rows[out])[:, 0]
-            scores[rows, 0] = self.scheme.combined(values, weights, self.n_threads)
+            scores[rows, 0] = self._combined(values, weights)
         return scores
 
 
 def _start_columns(rows: ScoredRows) -> list[Floats]:
     return [] if rows.start is None else list(rows.start.T)
+
+
+def make_rounds(recipe: AdaBoostRecipe, *args: Any, **options: Any) -> AdaBoostRounds:
+    """Return the rounds of the recipe's scheme; arguments are those of `AdaBoostRounds`."""
+    kind = R2Rounds if isinstance(recipe.scheme, R2Scheme) else ClassRounds
+    return kind(recipe, *args, **options)

@@ -194,18 +194,6 @@ class R2Scheme:
         """Return the predictions of a tree from the values of its leaves."""
         return outputs + self.centre
 
-    def combined(self, columns: Floats, weights: Floats, n_threads: int) -> Floats:
-        """Return the weighted median or mean of each row.
-
-        Parameters
-        ----------
-        columns : float64 array of shape (n_rows, n_learners)
-            Predictions; NaN for learners that do not count.
-        weights : float64 array of shape (n_learners,)
-        n_threads : int
-        """
-        return combine_columns(self.combine, columns, weights, n_threads)
-
     def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
         """Return R^2 of predictions of shape (n_rows, 1)."""
         spread = (y - np.average(y, weights=weight)) ** 2
@@ -218,7 +206,7 @@ Scheme = ClassScheme | R2Scheme
 
 
 def combine_columns(how: str, columns: Floats, weights: Floats, n_threads: int) -> Floats:
-    """Return the weighted median or mean of the columns that are no NaN, shape (n_rows,)."""
+    """Weighted median or mean of each row over its columns other than NaN, shape (n_rows,)."""
     if how == "median":
         median: Floats = core.weighted_median(
             np.ascontiguousarray(columns), np.ascontiguousarray(weights), n_threads
