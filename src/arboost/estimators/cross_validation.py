@@ -24,7 +24,11 @@ from arboost.data.bins import Binned
 from arboost.data.level_columns import check_pairing
 from arboost.data.target import Task
 from arboost.estimators.adaboost.adaboost import AdaBoost
-from arboost.estimators.estimator import EngineEstimator, category_encoding, column_options
+from arboost.estimators.estimator import (
+    EngineEstimator,
+    category_encoding,
+    read_rows,
+)
 from arboost.estimators.gradient_boosting import GradientBoosting
 from arboost.losses.base import Loss
 from arboost.losses.links import check_offset
@@ -40,7 +44,6 @@ from arboost.training.inputs import (
     EngineRows,
     group_values,
     target_encode_rows,
-    training_rows,
     weighted_rows,
 )
 from arboost.training.loop import FitResult, Fitted, Rounds, mean_of_fits
@@ -252,8 +255,7 @@ def _read_rows(
                 "starts from an offset. Leave it out."
             )
         offset = NO_OFFSET
-    options, device = column_options(params), params["device"]
-    return training_rows(*rows, None, options, device=device, offset=offset, groups=groups)
+    return read_rows(rows, params, offset=offset, groups=groups)
 
 
 def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: EngineRows) -> _Plan:

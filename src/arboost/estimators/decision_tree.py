@@ -17,17 +17,15 @@ from arboost.data.table import Table
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
-    column_options,
+    category_encoding,
+    read_rows,
     regressor_score,
     store_arguments,
 )
 from arboost.estimators.forest_growth import (
-    ForestSpec,
-    encode_levels,
     fit_forest,
     forest_model,
     impurity_decreases,
-    read_target,
     set_tree_attributes,
     tree_rows,
     with_resolved_bins,
@@ -44,7 +42,7 @@ from arboost.training.inputs import (
     EngineRows,
     FloatArray,
     StreamOptions,
-    training_rows,
+    target_encode_rows,
     warn_one_class,
 )
 from arboost.trees.forest import Forest
@@ -133,14 +131,13 @@ class DecisionTree(EngineEstimator):
     def _grow(
         self, params: dict[str, Any], X: object, y: object, sample_weight: object
     ) -> GrownTree:
-        options, device = column_options(params), params["device"]
-        rows = training_rows(X, y, sample_weight, None, options, several=True, device=device)
-        target = read_target(self._KIND, rows.y, params["criterion"])
+        rows = read_rows((X, y, sample_weight), params, several=True)
+        target = ForestTarget.read(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)
-        rows = encode_levels(rows, target, None, params)
+        rows = target_encode_rows(rows, target.tasks, None, category_encoding(params))
         use = tree_rows(params, target, rows.weight)
-        spec = ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1)
-        forest, max_bins = fit_forest(spec, rows, target, use)
+        random_cuts = params["splitter"] == "random"
+        forest, max_bins = fit_forest(params, rows, target, use, range(1), random_cuts=random_cuts)
         return GrownTree(forest, rows, target, use.weight, max_bins)
 
     def _keep_loaded(self, model: Predictor) -> None:

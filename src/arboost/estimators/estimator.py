@@ -38,7 +38,7 @@ from arboost.params.suggestions import (
     public_name,
     refuse_arguments,
 )
-from arboost.training.inputs import StreamOptions, resolve_input
+from arboost.training.inputs import EngineRows, StreamOptions, resolve_input, training_rows
 from arboost.training.loop import FitResult
 
 Floats = NDArray[np.float64]
@@ -410,7 +410,21 @@ def column_options(params: Mapping[str, Any]) -> ColumnOptions:
     return ColumnOptions(**{name: params[name] for name in names if name in params})
 
 
-def category_encoding(params: Mapping[str, Any], usual: str) -> str:
+def category_encoding(params: Mapping[str, Any], default: str = "mean") -> str:
     """Return the encoding of categories of many levels among checked parameters."""
-    given: str = params["category_encoding"]
-    return usual if given == "auto" else given
+    encoding: str = params["category_encoding"]
+    return default if encoding == "auto" else encoding
+
+
+def read_rows(
+    arrays: tuple[object, object, object],
+    params: Mapping[str, Any],
+    schema: Schema | None = None,
+    **options: Any,
+) -> EngineRows:
+    """Return the rows of X, y and sample_weight, read by checked parameters.
+
+    `schema` is that of a continued model; `options` are those of `training_rows`.
+    """
+    columns = column_options(params)
+    return training_rows(*arrays, schema, columns, device=params["device"], **options)

@@ -24,7 +24,7 @@ from arboost.data.bins import Binned
 from arboost.data.cuda import device_number
 from arboost.data.feature_names import monotone_directions
 from arboost.data.schema import Schema
-from arboost.estimators.estimator import EngineEstimator, category_encoding
+from arboost.estimators.estimator import EngineEstimator
 from arboost.estimators.forest_target import (
     ForestTarget,
     Reweigh,
@@ -33,12 +33,12 @@ from arboost.estimators.forest_target import (
     split_weights,
 )
 from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees
-from arboost.models.model import Model, provenance_of
+from arboost.models.model import provenance_of
 from arboost.models.predictor import Predictor
 from arboost.params.auto import AUTO
-from arboost.params.records import BinParams, ParamRecord
+from arboost.params.records import BinParams
 from arboost.progress import Bar
-from arboost.training.inputs import EngineRows, Rows, target_encode_rows
+from arboost.training.inputs import EngineRows, Rows
 from arboost.training.out_of_bag import OutOfBagCurve, OutOfBagSums, OutOfBagTruth
 from arboost.training.sets import TrainingSet, bin_rows, build_sets
 from arboost.trees.forest import Forest
@@ -59,9 +59,10 @@ class TreeRows:
     weight : float64 array of shape (n_rows,), or None
         Row weights of trees that see all rows.
     draws : RowDraws or None
-        Draws with replacement, in proportion to the row weights.
+        Draws with replacement, in proportion to the row weights; None for all rows.
     reweigh : callable or None
-        Weights of the drawn rows of a tree, as `ForestRecipe` has it.
+        Function from the drawn rows of a tree and their counts to weights above 0 of all training
+        rows; needs draws.
     """
 
     weight: Floats | None = None
@@ -75,105 +76,59 @@ class TreeRows:
         return float(n_rows) if self.weight is None else float(self.weight.sum())
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForestSpec:
-    """Parameters of the trees of one fit.
-
-    Attributes
-    ----------
-    tree : CartParams
-    bins : BinParams
-    random_cuts : bool
-        Whether each feature of a node is cut at one random value.
-    n_trees : int
-    first_tree : int
-        Number of the first tree: random choices depend on the number of a tree.
-    seed : int
-    ccp_alpha : float
-        Strength of cost-complexity pruning.
-    n_threads : int
-    shows_bar : bool
-    """
-
-    tree: CartParams
-    bins: BinParams
-    random_cuts: bool
-    n_trees: int
-    first_tree: int = 0
-    seed: int
-    ccp_alpha: float
-    n_threads: int
-    shows_bar: bool
-
-    @classmethod
-    def of(
-        cls, params: Mapping[str, Any], *, random_cuts: bool, n_trees: int, first_tree: int = 0
-    ) -> ForestSpec:
-        """Return the specification in checked parameters of a tree or forest."""
-        return cls(
-            tree=CartParams.of(params),
-            bins=BinParams.of(params),
-            random_cuts=random_cuts,
-            n_trees=n_trees,
-            first_tree=first_tree,
-            seed=params["random_state"],
-            ccp_alpha=params["ccp_alpha"],
-            n_threads=threads(params["n_jobs"]),
-            shows_bar=params["verbose"] > 0,
-        )
-
-
 def fit_forest(
-    spec: ForestSpec,
+    params: Mapping[str, Any],
     rows: EngineRows,
     target: ForestTarget,
     use: TreeRows,
+    numbers: range,
+    *,
+    random_cuts: bool,
     out_of_bag: OutOfBagSums | None = None,
 ) -> tuple[Forest, int]:
-    """Return the trees of a fit, and the largest number of bins of a feature.
+    """Grow and prune the trees of a fit; return them and the largest number of bins of a feature.
 
     Parameters
     ----------
-    spec : ForestSpec
+    params : mapping
+        Checked parameters of a tree or forest.
     rows : Rows
-        With encoded levels, as `encode_levels` returns them.
+        With target encodings.
     target : ForestTarget
         Target of these rows.
-    use : RowUse
+    use : TreeRows
+    numbers : range
+        Numbers of the trees, which their random choices depend on.
+    random_cuts : bool
+        Whether each feature of a node is cut at one random value.
     out_of_bag : OutOfBagSums, optional
         Sums that the unpruned trees add their out-of-bag predictions to.
     """
+    n_threads = threads(params["n_jobs"])
+    total_weight = use.total_weight(len(rows.y))
     tree = tree_params(
-        spec.tree,
-        rows.schema,
-        target,
-        total_weight=use.total_weight(len(rows.y)),
-        random_cuts=spec.random_cuts,
+        params, rows.schema, target, total_weight=total_weight, random_cuts=random_cuts
     )
     has_limit = tree.min_child_weight > 0.0 or tree.min_gain_share > 0.0 or any(tree.monotone)
     recipe = ForestRecipe(
         target=target,
         tree=tree,
-        n_trees=spec.n_trees,
-        seed=spec.seed,
-        first_tree=spec.first_tree,
-        weight=use.weight,
+        numbers=numbers,
+        seed=params["random_state"],
+        rows=use,
         split_weight=use.weight if has_limit or use.weight is None else split_weights(use.weight),
-        draws=use.draws,
-        reweigh=use.reweigh,
     )
     weight = use.weight if use.draws is None else use.draws.weight
     weight = None if weight is None else split_weights(weight)
     weighted = Rows(rows.source, rows.index, rows.y, weight)
-    binned = bin_rows(weighted, spec.bins, spec.n_threads)
-    data, _ = build_sets(weighted, (), binned, spec.n_threads)
-    with Bar(spec.n_trees, "fitting", visible=spec.shows_bar) as bar:
+    binned = bin_rows(weighted, BinParams.of(params), n_threads)
+    data, _ = build_sets(weighted, (), binned, n_threads)
+    with Bar(len(numbers), "fitting", visible=params["verbose"] > 0) as bar:
         bar.show(0)  # trees done before the first look at them are no trees of an earlier fit
-        forest = grow_trees(recipe, data, out_of_bag, n_threads=spec.n_threads, bar=bar)
-    if spec.ccp_alpha == 0.0:
-        return forest, binned.max_bins
-    decreases = impurity_decreases(forest, target)
-    return pruned(forest, decreases, spec.ccp_alpha), binned.max_bins
+        forest = grow_trees(recipe, data, out_of_bag, n_threads=n_threads, bar=bar)
+    if params["ccp_alpha"] > 0.0:
+        forest = pruned(forest, impurity_decreases(forest, target), params["ccp_alpha"])
+    return forest, binned.max_bins
 
 
 def with_resolved_bins(params: dict[str, Any], max_bins: int) -> dict[str, Any]:
@@ -186,20 +141,6 @@ def impurity_decreases(forest: Forest, target: ForestTarget) -> Floats:
     if target.criterion == "quadratic":
         return mean_decreases(forest, 1.0 / target.gain_factor)
     return forest.gain / target.gain_factor
-
-
-def read_target(
-    kind: str, y: NDArray[Any], criterion: str, old: Model | None = None
-) -> ForestTarget:
-    """Return the training target of a y; `old` is the model whose trees a warm start keeps."""
-    return ForestTarget.read(kind, y, CRITERIA[criterion], old)
-
-
-def encode_levels(
-    rows: EngineRows, target: ForestTarget, known: Schema | None, params: Mapping[str, Any]
-) -> EngineRows:
-    """Return the rows with target encodings of the categories of many levels."""
-    return target_encode_rows(rows, target.tasks, known, category_encoding(params, "mean"))
 
 
 def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> TreeRows:
@@ -281,38 +222,9 @@ CART_LEVELS: dict[str, Any] = {
     "cat_l2": 0.0,
 }
 
-# Criteria of users -> criteria of the engine.
-CRITERIA = {
-    "gini": "quadratic",
-    "entropy": "entropy",
-    "log_loss": "entropy",
-    "error": "error",
-    "gain_ratio": "gain_ratio",
-    "squared_error": "quadratic",
-    "absolute_error": "absolute_error",
-    "poisson": "poisson",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CartParams(ParamRecord):
-    """Parameters of one CART tree, as users give them."""
-
-    criterion: str
-    max_depth: int | None
-    max_leaf_nodes: int | None
-    min_samples_split: float
-    min_samples_leaf: float
-    min_weight_fraction_leaf: float
-    min_impurity_decrease: float
-    max_features: Any
-    monotonic_cst: list[Any] | None
-    tree_method: str
-    device: str
-
 
 def tree_params(
-    params: CartParams,
+    params: Mapping[str, Any],
     schema: Schema,
     target: ForestTarget,
     *,
@@ -323,7 +235,8 @@ def tree_params(
 
     Parameters
     ----------
-    params : CartParams
+    params : mapping
+        Checked parameters of a tree or forest.
     schema : Schema
     target : ForestTarget
     total_weight : float
@@ -332,9 +245,9 @@ def tree_params(
         Whether each feature of a node is cut at one random value.
     """
     n_rows = len(target.tasks[0].y)
-    monotone = monotone_directions(params.monotonic_cst, schema)
+    monotone = monotone_directions(params["monotonic_cst"], schema)
     if monotone:
-        _check_monotone(params.criterion, target)
+        _check_monotone(params["criterion"], target)
     if target.criterion == "absolute_error" and any(schema.categorical):
         raise ValueError(
             f"The column {schema.label(schema.categorical.index(True))} of X is a category, "
@@ -342,17 +255,17 @@ def tree_params(
             "another criterion, or turn the column into numbers; of more than 100 levels "
             'category_encoding="mean" makes numbers.'
         )
-    n_used = feature_count(params.max_features, schema.n_features)
-    least = _row_count(params.min_samples_leaf, n_rows)
+    n_used = feature_count(params["max_features"], schema.n_features)
+    least = _row_count(params["min_samples_leaf"], n_rows)
     return TreeParams(
-        max_depth=params.max_depth,
-        max_leaves=params.max_leaf_nodes,
-        grow_policy="depthwise" if params.max_leaf_nodes is None else "leafwise",
-        min_child_weight=params.min_weight_fraction_leaf * total_weight,
+        max_depth=params["max_depth"],
+        max_leaves=params["max_leaf_nodes"],
+        grow_policy="depthwise" if params["max_leaf_nodes"] is None else "leafwise",
+        min_child_weight=params["min_weight_fraction_leaf"] * total_weight,
         min_samples_leaf=least,
-        min_samples_split=max(_row_count(params.min_samples_split, n_rows), 2 * least),
+        min_samples_split=max(_row_count(params["min_samples_split"], n_rows), 2 * least),
         gamma=0.0,
-        min_gain_share=params.min_impurity_decrease * target.gain_factor,
+        min_gain_share=params["min_impurity_decrease"] * target.gain_factor,
         allow_zero_gain=True,
         criterion=target.criterion,
         target_ends=target.ends,
@@ -362,8 +275,8 @@ def tree_params(
         max_delta_step=0.0,
         colsample_bynode=n_used / schema.n_features,
         monotone=tuple(monotone),
-        tree_method=params.tree_method,
-        device=params.device,
+        tree_method=params["tree_method"],
+        device=params["device"],
         **CART_LEVELS,
     )
 
@@ -417,30 +330,21 @@ class ForestRecipe:
     ----------
     target : ForestTarget
     tree : TreeParams
-    n_trees : int
+    numbers : range
+        Numbers of the trees: their random choices depend on them.
     seed : int
-    first_tree : int
-        Number of the first tree: random choices depend on a tree's number.
-    weight : float64 array of shape (n_rows,), or None
-        Of the training rows, for trees that see all of them.
+    rows : TreeRows
     split_weight : float64 array of shape (n_rows,), or None
-        The same in the search of splits (`split_weights`), where no limit of a tree is a weight.
-    draws : RowDraws or None
-        Draws with replacement; None for trees on all rows.
-    reweigh : callable or None
-        Returns the weights of the training rows, above 0, for a tree, from the rows that it has
-        drawn and their counts; needs draws.
+        `TreeRows.weight` in the search of splits (`split_weights`), where no limit of a tree is a
+        weight.
     """
 
     target: ForestTarget
     tree: TreeParams
-    n_trees: int
+    numbers: range
     seed: int
-    first_tree: int = 0
-    weight: Floats | None = None
+    rows: TreeRows
     split_weight: Floats | None = None
-    draws: RowDraws | None = None
-    reweigh: Reweigh | None = None
 
     @property
     def in_parts(self) -> bool:
@@ -450,7 +354,7 @@ class ForestRecipe:
     @property
     def is_evened(self) -> bool:
         """Whether the search of splits has weights of its own."""
-        return self.split_weight is not self.weight
+        return self.split_weight is not self.rows.weight
 
 
 def grow_trees(
@@ -477,15 +381,14 @@ def grow_trees(
         return _grow_on_workers(
             recipe, data, shared_codes, out_of_bag, n_threads=n_threads, bar=bar
         )
-    n_workers = startable(min(n_threads, recipe.n_trees, _max_grower_threads(recipe, data)))
+    n_workers = startable(min(n_threads, len(recipe.numbers), _max_grower_threads(recipe, data)))
     n_inner = n_threads // n_workers
-    shared = None if recipe.reweigh else target.gradients(recipe.split_weight, n_threads)
-    numbers = range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
+    shared = None if recipe.rows.reweigh else target.gradients(recipe.split_weight, n_threads)
     workers = [
         _GrowerThread(recipe, data, shared, out_of_bag, n_workers=n_workers, n_threads=n_inner)
         for _ in range(n_workers)
     ]
-    _run_threads(workers, _TreeQueue(numbers), bar)
+    _run_threads(workers, _TreeQueue(recipe.numbers), bar)
     return _ordered_forest(workers, data.binned, recipe, n_threads)
 
 
@@ -515,12 +418,14 @@ def _grow_on_workers(
     bar: Bar,
 ) -> Forest:
     """Return the trees of a recipe, of which each worker of the cluster grows some on all rows."""
-    cluster, numbers = codes.workers, range(recipe.first_tree, recipe.first_tree + recipe.n_trees)
+    cluster, numbers = codes.workers, recipe.numbers
     own = numbers[cluster.rank :: cluster.size]
     data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
     n_workers = startable(max(1, min(n_threads, len(own))))
     options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
-    shared = None if recipe.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
+    shared = (
+        None if recipe.rows.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
+    )
     workers = [_GrowerThread(recipe, data, shared, None, **options) for _ in range(n_workers)]
     _run_threads(workers, _TreeQueue(own), bar)
     grown = pickle.dumps([(worker.numbers, worker.grower.trees()) for worker in workers])
@@ -533,8 +438,10 @@ def _grow_on_workers(
             restore_trees(worker.grower, data.binned, trees)
             worker.numbers = of_worker
             everywhere.append(worker)
-    if out_of_bag is not None and recipe.draws is not None:
-        _add_out_of_bag_on_workers(everywhere, numbers, recipe.draws.n_rows, out_of_bag, cluster)
+    if out_of_bag is not None and recipe.rows.draws is not None:
+        _add_out_of_bag_on_workers(
+            everywhere, numbers, recipe.rows.draws.n_rows, out_of_bag, cluster
+        )
     return _ordered_forest(everywhere, data.binned, recipe, n_threads)
 
 
@@ -567,7 +474,7 @@ def _max_grower_threads(recipe: ForestRecipe, data: TrainingSet) -> int:
         return 1  # threads share the rows of a window, or the messages of a worker
     device = device_number(recipe.tree.device)
     if device < 0:
-        return recipe.n_trees
+        return len(recipe.numbers)
     n_rows, width = len(recipe.target.tasks[0].y), recipe.target.n_outputs
     fitting: int = core.cuda_growers_that_fit(data.binned.own_codes, n_rows, width, device)
     return min(fitting, _MAX_DEVICE_GROWERS)
@@ -617,7 +524,7 @@ class _GrowerThread:
         self._n_threads = n_threads
         self._sample = core.Sample()
         self.grower = make_grower(data.binned, recipe.tree, recipe.target.n_outputs, data.rows)
-        self.grower.expect(recipe.n_trees // n_workers + 1)
+        self.grower.expect(len(recipe.numbers) // n_workers + 1)
         self.numbers: list[int] = []
         # Under monotone constraints, leaf values may differ from means.
         sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
@@ -625,9 +532,9 @@ class _GrowerThread:
         # Where nothing here asks for the rows of a tree, the device draws them itself.
         self._draws_on_device = (
             device_number(recipe.tree.device) >= 0
-            and recipe.draws is not None
-            and recipe.draws.weight is None
-            and recipe.reweigh is None
+            and recipe.rows.draws is not None
+            and recipe.rows.draws.weight is None
+            and recipe.rows.reweigh is None
             and out_of_bag is None
             and self._y is None
         )
@@ -642,7 +549,7 @@ class _GrowerThread:
 
     def _draw(self, number: int) -> core.Sample | None:
         """Return the rows of a tree; None for all."""
-        draws = self._recipe.draws
+        draws = self._recipe.rows.draws
         if draws is None:
             return None
         if not self._draws_on_device:
@@ -655,9 +562,9 @@ class _GrowerThread:
         sample = self._draw(number)
         gradients = self._gradients
         if gradients is None:
-            assert recipe.reweigh is not None
+            assert recipe.rows.reweigh is not None
             assert sample is not None
-            weight = recipe.reweigh(sample.positions(), sample.weights())
+            weight = recipe.rows.reweigh(sample.positions(), sample.weights())
             gradients = recipe.target.gradients(weight, n_threads)
         options: Any = {"seed": recipe.seed, "tree": number, "sample": sample}
         options["n_threads"] = n_threads
@@ -669,9 +576,9 @@ class _GrowerThread:
         if self._y is not None:
             by_medians = recipe.tree.criterion == "absolute_error"
             set_values = self.grower.set_medians if by_medians else self.grower.set_means
-            set_values(self._y, recipe.weight, sample)
-        if recipe.weight is not None and recipe.is_evened:
-            self.grower.set_covers(recipe.weight, sample)
+            set_values(self._y, recipe.rows.weight, sample)
+        if recipe.rows.weight is not None and recipe.is_evened:
+            self.grower.set_covers(recipe.rows.weight, sample)
         if self._out_of_bag is not None and sample is not None:
             all_rows = range(len(recipe.target.tasks[0].y))
             self._add_out_of_bag(number, self.grower.n_trees - 1, sample, all_rows)
@@ -683,7 +590,7 @@ class _GrowerThread:
         self._add_out_of_bag(number, tree, sample, part)
 
     def _add_out_of_bag(self, number: int, tree: int, sample: core.Sample, part: range) -> None:
-        draws, target, data = self._recipe.draws, self._recipe.target, self._data
+        draws, target, data = self._recipe.rows.draws, self._recipe.target, self._data
         assert draws is not None
         assert self._out_of_bag is not None
         rows = undrawn_rows(sample.positions(), draws.n_rows)

@@ -28,6 +28,18 @@ from arboost.models.model import Model
 Floats = NDArray[np.float64]
 Reweigh = Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats]
 
+# Criteria of users -> criteria of the engine.
+_ENGINE_CRITERIA = {
+    "gini": "quadratic",
+    "entropy": "entropy",
+    "log_loss": "entropy",
+    "error": "error",
+    "gain_ratio": "gain_ratio",
+    "squared_error": "quadratic",
+    "absolute_error": "absolute_error",
+    "poisson": "poisson",
+}
+
 _TWO_CLASSES = 2
 _MIDDLE_BITS = 8
 # Weights are evened where their sum and their mean are these multiples of a typical weight.
@@ -75,9 +87,11 @@ class ForestTarget:
         kind : {"regressor", "classifier"}
         y : array of shape (n_rows,) or (n_rows, n_targets)
         criterion : str
+            As users name it.
         old : Model, optional
             Model whose trees a warm start keeps, with its classes.
         """
+        criterion = _ENGINE_CRITERIA[criterion]
         columns = [y] if y.ndim == 1 else [np.ascontiguousarray(column) for column in y.T]
         known: Sequence[Any] = [None] * len(columns)
         if old is not None:

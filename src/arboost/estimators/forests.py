@@ -21,22 +21,21 @@ from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTre
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
-    column_options,
+    category_encoding,
+    read_rows,
     regressor_score,
     store_arguments,
 )
 from arboost.estimators.forest_growth import (
     Floats,
-    ForestSpec,
-    encode_levels,
     fit_forest,
     forest_model,
     out_of_bag_sums,
-    read_target,
     set_tree_attributes,
     tree_rows,
     with_resolved_bins,
 )
+from arboost.estimators.forest_target import ForestTarget
 from arboost.models.metadata import without_history
 from arboost.models.model import Model
 from arboost.models.prediction import (
@@ -56,7 +55,12 @@ from arboost.params.forest import (
 )
 from arboost.params.suggestions import known_arguments
 from arboost.training.fit import n_to_add
-from arboost.training.inputs import EngineRows, StreamOptions, training_rows, warn_one_class
+from arboost.training.inputs import (
+    EngineRows,
+    StreamOptions,
+    target_encode_rows,
+    warn_one_class,
+)
 from arboost.training.out_of_bag import OutOfBagSums, scores_of_all, warn_never_out_of_bag
 from arboost.trees.forest import Forest
 from arboost.trees.leaf_distributions import LeafDistributions
@@ -121,9 +125,10 @@ class ForestEstimator(EngineEstimator):
         old = self.model_ if self.warm_start and hasattr(self, "model_") else None
         stream = StreamOptions(memory_limit, cache)
         rows = self._read((X, y, sample_weight), params, old, stream)
-        target = read_target(self._KIND, rows.y, params["criterion"], old)
+        target = ForestTarget.read(self._KIND, rows.y, params["criterion"], old)
         warn_one_class(X, target.tasks)
-        rows = encode_levels(rows, target, None if old is None else old.schema, params)
+        schema = None if old is None else old.schema
+        rows = target_encode_rows(rows, target.tasks, schema, category_encoding(params))
         use = tree_rows(params, target, rows.weight)
         n_trees, n_kept, origins = params["n_estimators"], 0, []
         out_of_bag = out_of_bag_sums(params, rows, target)
@@ -139,16 +144,18 @@ class ForestEstimator(EngineEstimator):
         new_origins = [DrawOrigin(draws, number, rows.index) for number in range(n_kept, n_trees)]
         forest = Forest.empty(target.n_outputs) if old is None else old.forest
         if n_trees > n_kept:
-            spec = ForestSpec.of(
-                params,
-                random_cuts=self._SPLITTER == "random",
-                n_trees=n_trees - n_kept,
-                first_tree=n_kept,
-            )
             # Trees find the leaves of out-of-bag rows by bins as they grow; pruned trees have
             # other leaves, and find them by values afterwards.
-            prunes = spec.ccp_alpha > 0.0
-            new, max_bins = fit_forest(spec, rows, target, use, None if prunes else out_of_bag)
+            prunes = params["ccp_alpha"] > 0.0
+            new, max_bins = fit_forest(
+                params,
+                rows,
+                target,
+                use,
+                range(n_kept, n_trees),
+                random_cuts=self._SPLITTER == "random",
+                out_of_bag=None if prunes else out_of_bag,
+            )
             params = with_resolved_bins(params, max_bins)
             if prunes and out_of_bag is not None:
                 _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
@@ -179,9 +186,8 @@ class ForestEstimator(EngineEstimator):
         if params["oob_score"] and (old is not None or params["ccp_alpha"] > 0.0):
             needs_values = "oob_score with warm_start or ccp_alpha"
         X, y, sample_weight = self._opened(given, params, stream, needs_values)
-        known = None if old is None or isinstance(X, Dataset) else old.schema
-        options, device = column_options(params), params["device"]
-        rows = training_rows(X, y, sample_weight, known, options, several=True, device=device)
+        schema = None if old is None or isinstance(X, Dataset) else old.schema
+        rows = read_rows((X, y, sample_weight), params, schema, several=True)
         if params.get("quantiles", False):
             _check_quantiles(rows)
         return rows

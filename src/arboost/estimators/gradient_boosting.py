@@ -26,7 +26,7 @@ from arboost.estimators.boosting_rounds import BoostingRounds
 from arboost.estimators.estimator import (
     EngineEstimator,
     category_encoding,
-    column_options,
+    read_rows,
     store_arguments,
 )
 from arboost.losses.base import Floats, Loss
@@ -58,7 +58,6 @@ from arboost.training.inputs import (
     group_values,
     loss_rows,
     target_encode_rows,
-    training_rows,
     warn_one_class,
 )
 from arboost.training.loop import FitResult, Rounds
@@ -226,16 +225,9 @@ class GradientBoosting(EngineEstimator):
         known = None if old is None else old.schema
         needs_values = "" if old is None else "init_model or warm_start"
         X, y, weight = self._opened(given, params, stream, needs_values)
-        rows = training_rows(
-            X,
-            y,
-            weight,
-            known,
-            column_options(params),
-            device=params["device"],
-            offset=stream.offset if X is given[0] else None,  # of a source, its Dataset has it
-            groups=stream.groups if X is given[0] else None,
-        )
+        # A source has become a Dataset, which has the other values of its rows.
+        offset, groups = (stream.offset, stream.groups) if X is given[0] else (None, None)
+        rows = read_rows((X, y, weight), params, known, offset=offset, groups=groups)
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._USUAL_ENCODING)

@@ -29,11 +29,9 @@ from arboost.estimators.adaboost.learners import LearnerStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
 from arboost.estimators.adaboost.schemes import ClassScheme, make_scheme
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from arboost.estimators.estimator import column_options
+from arboost.estimators.estimator import read_rows
 from arboost.estimators.forest_growth import (
-    ForestSpec,
     forest_model,
-    read_target,
     set_tree_attributes,
     tree_params,
     with_resolved_bins,
@@ -46,8 +44,9 @@ from arboost.losses.base import Floats, Target
 from arboost.losses.metrics import Metric
 from arboost.models.prediction import read_table, tree_scores
 from arboost.models.predictor import Predictor
+from arboost.params.records import BinParams
 from arboost.training.fit import FitJob, LoopOptions, find_metrics, train_with_monitor
-from arboost.training.inputs import EngineRows, Rows, table_rows, training_rows
+from arboost.training.inputs import EngineRows, Rows, table_rows
 from arboost.training.loop import FitResult, Rounds, fit_result
 from arboost.training.sets import GivenSet, bin_rows, split_rows
 from arboost.trees.grower import grown_forest, make_grower
@@ -363,19 +362,19 @@ def decision_tree_learners(
         return None
     classes = member_votes.classes
     y = target.y if classes is None else classes[target.y.astype(np.intp)]
-    rows = training_rows(X, y, target.weight, None, column_options(params), device=params["device"])
-    of_trees = read_target(estimator._KIND, rows.y, params["criterion"])
-    found = of_trees.tasks[0].classes
-    has_all = classes is None or (found is not None and len(found) == len(classes))
+    rows = read_rows((X, y, target.weight), params)
+    tree_target = ForestTarget.read(estimator._KIND, rows.y, params["criterion"])
+    tree_classes = tree_target.tasks[0].classes
+    has_all = classes is None or (tree_classes is not None and len(tree_classes) == len(classes))
     if features_to_encode(rows.schema) or not has_all:
         return None
     return DecisionTreeLearners(
         estimator,
         rows,
-        of_trees,
+        tree_target,
         evaluations,
         member_votes,
-        spec=ForestSpec.of(params, random_cuts=params["splitter"] == "random", n_trees=1),
+        params=params,
         n_threads=n_threads,
         seed=seed,
     )
@@ -395,8 +394,8 @@ class DecisionTreeLearners(_NoCheckpoint):
     evaluations : sequence of tables
         As estimators read them.
     member_votes : MemberVotes
-    spec : ForestSpec
-        Parameters of the estimator.
+    params : mapping
+        Checked parameters of the estimator.
     n_threads : int
     seed : int
         Source of the random states of the trees, with their numbers.
@@ -410,7 +409,7 @@ class DecisionTreeLearners(_NoCheckpoint):
         evaluations: Sequence[Any],
         member_votes: MemberVotes,
         *,
-        spec: ForestSpec,
+        params: Mapping[str, Any],
         n_threads: int,
         seed: int,
     ) -> None:
@@ -426,13 +425,13 @@ class DecisionTreeLearners(_NoCheckpoint):
         self._scale = 1.0 if weight is None else float(weight.mean())
         self._cover = self.n_rows * self._scale
         tree = tree_params(
-            spec.tree,
+            params,
             rows.schema,
             target,
             total_weight=self._cover,
-            random_cuts=spec.random_cuts,
+            random_cuts=params["splitter"] == "random",
         )
-        self._binned = bin_rows(rows, spec.bins, n_threads)
+        self._binned = bin_rows(rows, BinParams.of(params), n_threads)
         self._grower = make_grower(self._binned, tree, target.n_outputs)
         self._gradients = core.Gradients(self.n_rows, target.n_outputs, by_row=target.n_outputs > 1)
         self._set_values = None

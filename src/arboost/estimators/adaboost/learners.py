@@ -27,7 +27,7 @@ from arboost.estimators.adaboost.rounds import (
     make_rounds,
 )
 from arboost.estimators.adaboost.schemes import R2Scheme, Scheme
-from arboost.estimators.estimator import category_encoding, column_options
+from arboost.estimators.estimator import category_encoding, read_rows
 from arboost.estimators.forest_growth import CART_LEVELS
 from arboost.losses.base import Floats, mean
 from arboost.models.prediction import table_scores, tree_values
@@ -41,7 +41,6 @@ from arboost.training.inputs import (
     SourceT,
     TableReader,
     target_encode_rows,
-    training_rows,
 )
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.sets import EvaluationSet, GivenSet, TrainingSet, digests_of, recorded_bins
@@ -93,24 +92,15 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
     def __init__(self, params: Mapping[str, Any], previous: object = None) -> None:
         self._params = params
         self._old = None if previous is None else previous_model(previous)
-        self._known = None if self._old is None else self._old.schema
 
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
     ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
-        rows = training_rows(
-            X,
-            y,
-            weight,
-            self._known,
-            column_options(self._params),
-            device=self._params["device"],
-            groups=groups,
-        )
+        schema = None if self._old is None else self._old.schema
+        rows = read_rows((X, y, weight), self._params, schema, groups=groups)
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
-        encoding = category_encoding(self._params, "mean")
-        return target_encode_rows(rows, [task], self._known, encoding), task
+        return target_encode_rows(rows, [task], schema, category_encoding(self._params)), task
 
     def read_validation(self, given: GivenSet, schema: Schema) -> EngineRows:
         """Return the rows of an evaluation set, checked."""
