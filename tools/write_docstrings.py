@@ -3,7 +3,7 @@
     python tools/write_docstrings.py            rewrite the files that differ
     python tools/write_docstrings.py --check    change nothing; fail where a file differs
 
-A class in src/arboost/algorithms names its table of parameters as the class attribute ``_TABLE``
+A class in src/arboost/estimators names its table of parameters as the class attribute ``_TABLE``
 and lists its parameters, in order, in ``__init__``. The tool fills in the rest: type and default of
 each parameter in the signature, and between the headings "Parameters" and "Attributes" of the
 docstring its type, default and sentence. To add a parameter, write its bare name into ``__init__``
@@ -32,7 +32,7 @@ MODULES = [
     import_module(f"arboost.params.{path.stem}")
     for path in sorted((ROOT / "src/arboost/params").glob("[!_]*.py"))
 ]
-FILES = sorted((ROOT / "src/arboost/algorithms").rglob("*.py"))
+FILES = sorted((ROOT / "src/arboost/estimators").rglob("*.py"))
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
 

@@ -10,7 +10,7 @@ The folds train in step, so that their mean curve decides when to stop.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -47,11 +47,12 @@ from arboost.training.inputs import (
     weighted_rows,
 )
 from arboost.training.loop import FitResult, Fitted, Rounds, mean_of_fits
-from arboost.training.monitor import Monitor, Results, Round, checked_callbacks
+from arboost.training.monitor import Monitor, Round, checked_callbacks
 from arboost.training.sets import bin_rows, fold_sets, groups_of, recorded_bins
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
 
+Booster = GradientBoosting | AdaBoost
 Curves = Mapping[str, NDArray[np.float64]]
 
 
@@ -63,8 +64,6 @@ class CrossValidation:
     ----------
     scores : mapping of str to float64 array of shape (n_folds, n_rounds)
         Metrics on the held-out rows of each fold, after each round.
-    mean, std : mapping of str to float64 array of shape (n_rounds,)
-        Mean and standard deviation over the folds.
     best_index : int
         Round, from 0, in which the mean of the first metric is best.
     best_score : float
@@ -79,13 +78,21 @@ class CrossValidation:
     """
 
     scores: Curves
-    mean: Curves
-    std: Curves
     best_index: int
     best_score: float
     stop_reason: str
     folds: tuple[Split, ...]
     models: tuple[EngineEstimator, ...] | None
+
+    @property
+    def mean(self) -> Curves:
+        """Mean of each metric over the folds, after each round."""
+        return MappingProxyType({name: mean_of_fits(curve) for name, curve in self.scores.items()})
+
+    @property
+    def std(self) -> Curves:
+        """Standard deviation of each metric over the folds, after each round."""
+        return MappingProxyType({name: curve.std(axis=0) for name, curve in self.scores.items()})
 
     def __repr__(self) -> str:
         (n_folds, n_rounds), name = next(iter(self.scores.values())).shape, next(iter(self.scores))
@@ -157,69 +164,98 @@ def cv(
     >>> result.mean["squared_error"].shape, result.scores["squared_error"].shape
     ((20,), (4, 20))
     """
-    if not isinstance(estimator, GradientBoosting | AdaBoost) or not _grows_trees(estimator):
-        raise TypeError(
-            f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: cv goes round "
-            "by round on bins that folds share, so it needs a booster of arboost on its own trees. "
-            "For others there are arboost.compare and sklearn.model_selection.cross_validate."
-        )
     started = time.monotonic()
-    given = estimator._checked_params()
-    _check_metrics(metrics, given, estimator)  # before the table is read
-    check_pairing(X, None, groups=groups)
-    plan = _plan(
-        estimator, given, _read_rows(estimator, (X, y, sample_weight), offset, groups, given)
-    )
+    plan = _read_plan(estimator, (X, y, sample_weight), offset, groups, metrics)
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
-    named = stopping.eval_metric if metrics is None else metrics
-    found = find_metrics(named, plan.loss, n_threads)
-    splits = _make_splits(plan, folds, group_values(X, groups))
-    binned = bin_rows(_with_class_weights(plan, plan.task, plan.rows.weight), plan.bins, n_threads)
+    named_metrics = stopping.eval_metric if metrics is None else metrics
+    eval_metrics = find_metrics(named_metrics, plan.loss, n_threads)
+    splits = plan.splits(folds, group_values(X, groups))
+    binned = bin_rows(plan.weighted(plan.task, plan.rows.weight), plan.bins, n_threads)
     workspace = core.Workspace()
-    trainings = [_fold_training(plan, binned, split, n_threads, workspace) for split in splits]
-    watch = LoopOptions(
+    trainings = [plan.training(binned, split, n_threads, workspace) for split in splits]
+    options = LoopOptions(
         plan.params["n_estimators"],
         stopping,
         checked_callbacks(callbacks),
         started,
         label="cross-validating",
     )
-    fitted, monitor, rounds = train_with_monitor(trainings, watch, found)
-    scores = _curves(rounds, found)
+    fitted, monitor, results = train_with_monitor(trainings, options, eval_metrics)
+    scores = {
+        metric.name: np.array(
+            [[folds[VALIDATION][metric.name] for folds in round_] for round_ in results]
+        ).T.copy()
+        for metric in eval_metrics
+    }
     models = None
     if return_models:
         models = tuple(
-            _fold_estimator(
-                plan, part, monitor, found[0], scores, fold, n_rows=len(splits[fold][0])
-            )
-            for fold, part in enumerate(fitted)
+            plan.model(learners, monitor, eval_metrics[0], scores, fold, n_rows=len(train))
+            for fold, (learners, (train, _)) in enumerate(zip(fitted, splits, strict=True))
         )
     assert monitor.best_index is not None
     assert monitor.best_score is not None
     assert monitor.stop_reason is not None
     index = plan.rows.index
+    if index is not None:  # positions among the rows of X
+        splits = [(index[train], index[held_out]) for train, held_out in splits]
     return CrossValidation(
         scores=MappingProxyType(scores),
-        mean=MappingProxyType({name: mean_of_fits(curve) for name, curve in scores.items()}),
-        std=MappingProxyType({name: curve.std(axis=0) for name, curve in scores.items()}),
         best_index=monitor.best_index,
         best_score=monitor.best_score,
         stop_reason=monitor.stop_reason,
-        folds=tuple(splits if index is None else _input_rows(splits, index)),
+        folds=tuple(splits),
         models=models,
     )
 
 
-def _grows_trees(estimator: GradientBoosting | AdaBoost) -> bool:
-    """Whether the learners are trees of the engine."""
-    return getattr(estimator, "estimator", None) is None
+def _read_plan(
+    estimator: object,
+    arrays: tuple[object, object, object],
+    offset: object,
+    groups: object,
+    metrics: object,
+) -> _Plan:
+    """Check the arguments of `cv` and read the rows."""
+    takes_other_learners = getattr(estimator, "estimator", None) is not None
+    if not isinstance(estimator, GradientBoosting | AdaBoost) or takes_other_learners:
+        raise TypeError(
+            f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: cv goes round "
+            "by round on bins that folds share, so it needs a booster of arboost on its own trees. "
+            "For others there are arboost.compare and sklearn.model_selection.cross_validate."
+        )
+    params = estimator._checked_params()
+    if metrics is not None:  # a misspelt name is refused before the table is read
+        named_loss = {"loss": params["loss"]} if "loss" in params else {}
+        check({"eval_metric": metrics, **named_loss}, estimator._TABLE)
+    check_pairing(arrays[0], None, groups=groups)
+    if isinstance(estimator, AdaBoost):
+        if offset is not None:
+            raise TypeError(
+                f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
+                "starts from an offset. Leave it out."
+            )
+        offset = NO_OFFSET
+    rows = read_rows(arrays, params, offset=offset, groups=groups)
+    task = Task.of(estimator._KIND, rows.y)
+    if task.is_constant:
+        raise ValueError(
+            f"y has one class, {rows.y[0]!r}: there is nothing to validate. Pass rows of several "
+            "classes."
+        )
+    encoding = category_encoding(params, estimator._DEFAULT_ENCODING)
+    rows = target_encode_rows(rows, [task], None, encoding)
+    params = estimator._resolve(params, rows, task, has_validation=True)
+    loss, start = estimator._plan(params, task, rows.schema)
+    check_offset(rows.offset, loss.n_outputs, loss.link)
+    return _Plan(estimator, params, rows, task, loss, start)
 
 
 @dataclass(frozen=True)
 class _Plan:
     """Rows, parameters and start of training that the folds share."""
 
-    estimator: GradientBoosting | AdaBoost
+    estimator: Booster
     params: dict[str, Any]
     rows: EngineRows
     task: Task
@@ -231,141 +267,70 @@ class _Plan:
         """Parameters of the bins."""
         return BinParams.of(self.params)
 
+    def splits(self, folds: object, groups: object) -> list[Split]:
+        """Return the folds as positions among the rows of nonzero weight."""
+        y, index, n_rows = self.task.y, self.rows.index, self.rows.source.n_rows
+        is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
+        if is_listed and index is not None:
+            listed = make_folds(np.empty(n_rows), folds, groups=groups)
+            place = np.full(n_rows, -1)
+            place[index] = np.arange(len(index))
+            counted = [[place[side][place[side] >= 0] for side in pair] for pair in listed]
+            return make_folds(y, counted)
+        if groups is not None:
+            groups = groups_of(groups, n_rows, index)
+        is_classifier, seed = self.task.classes is not None, self.params["random_state"]
+        return make_folds(y, folds, seed=seed, stratify=is_classifier, groups=groups)
 
-def _check_metrics(
-    metrics: object, params: dict[str, Any], estimator: GradientBoosting | AdaBoost
-) -> None:
-    """Raise for a misspelt name."""
-    if metrics is not None:
-        own_loss = {"loss": params["loss"]} if "loss" in params else {}
-        check({"eval_metric": metrics, **own_loss}, estimator._TABLE)
+    def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> EngineRows:
+        """Return all rows with the class weights of some of them."""
+        factors = self.estimator._class_factors(self.params, task, weight)
+        return weighted_rows(self.rows, self.task.y, factors)
 
+    def training(
+        self, binned: Binned, split: Split, n_threads: int, workspace: core.Workspace
+    ) -> Rounds:
+        """Return the training of one fold, on its rows of the codes that all folds share."""
+        y, weight = self.task.y[split[0]], self.rows.weight
+        self.loss.check_target(y)
+        # Balanced class weights are those of the training rows of the fold, as in fit.
+        weight = None if weight is None else weight[split[0]]
+        rows = replace(self.weighted(replace(self.task, y=y), weight), index=None)
+        data, evaluations = fold_sets(rows, binned, split, n_threads)
+        seed = self.params["random_state"]
+        return self.start(data, evaluations, n_threads=n_threads, seed=seed, workspace=workspace)
 
-def _read_rows(
-    estimator: GradientBoosting | AdaBoost,
-    rows: tuple[object, object, object],
-    offset: object,
-    groups: object,
-    params: dict[str, Any],
-) -> EngineRows:
-    if not isinstance(estimator, GradientBoosting):
-        if offset is not None:
-            raise TypeError(
-                f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
-                "starts from an offset. Leave it out."
-            )
-        offset = NO_OFFSET
-    return read_rows(rows, params, offset=offset, groups=groups)
-
-
-def _plan(estimator: GradientBoosting | AdaBoost, given: dict[str, Any], rows: EngineRows) -> _Plan:
-    task = Task.of(estimator._KIND, rows.y)
-    if task.is_constant:
-        raise ValueError(
-            f"y has one class, {rows.y[0]!r}: there is nothing to validate. Pass rows of several "
-            "classes."
+    def model(
+        self,
+        fitted: Fitted,
+        monitor: Monitor,
+        metric: Metric,
+        scores: Curves,
+        fold: int,
+        n_rows: int,
+    ) -> Booster:
+        """Return an estimator as if it had been fitted to the training rows of one fold."""
+        assert monitor.best_index is not None
+        curves: dict[str, list[float]] = {
+            name: curve[fold].tolist() for name, curve in scores.items()
+        }
+        curve = curves[metric.name]
+        best_score = curve[monitor.best_index]
+        # Folds stop together; where nothing stops them, each has a best round of its own.
+        fold_best = curve.index(max(curve) if metric.greater_is_better else min(curve))
+        best_index = monitor.best_index if monitor.cuts_to_best else fold_best
+        history = {VALIDATION: curves}
+        runs = history_of([run_history(history, best_index)])
+        result = FitResult(
+            fitted=fitted,
+            best_index=monitor.best_index,
+            best_score=best_score,
+            history=history,
+            stop_reason=monitor.stop_reason,
+            provenance=provenance_of(n_rows, monitor.chosen_by, best_score, runs),
         )
-    encoding = category_encoding(given, estimator._USUAL_ENCODING)
-    rows = target_encode_rows(rows, [task], None, encoding)
-    params = estimator._resolve(given, rows, task, has_validation=True)
-    loss, start = estimator._plan(params, task, rows.schema)
-    check_offset(rows.offset, loss.n_outputs, loss.link)
-    return _Plan(estimator, params, rows, task, loss, start)
-
-
-def _make_splits(plan: _Plan, folds: object, groups: object) -> list[Split]:
-    """Return the folds as positions among the rows of nonzero weight."""
-    rows, task = plan.rows, plan.task
-    is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
-    if is_listed and rows.index is not None:
-        listed = make_folds(np.empty(rows.source.n_rows), folds, groups=groups)
-        place = np.full(rows.source.n_rows, -1)
-        place[rows.index] = np.arange(len(rows.index))
-        counted = [[place[side][place[side] >= 0] for side in pair] for pair in listed]
-        return make_folds(task.y, counted)
-    if groups is not None:
-        groups = groups_of(groups, rows.source.n_rows, rows.index)
-    is_classifier = task.classes is not None
-    seed = plan.params["random_state"]
-    return make_folds(task.y, folds, seed=seed, stratify=is_classifier, groups=groups)
-
-
-def _input_rows(splits: Sequence[Split], index: NDArray[np.uint32]) -> list[Split]:
-    """Return folds as positions among the rows given to `cv`."""
-    return [(index[train], index[held_out]) for train, held_out in splits]
-
-
-def _with_class_weights(plan: _Plan, task: Task, weight: NDArray[np.float64] | None) -> EngineRows:
-    """Return all rows with the class weights of some of them."""
-    factors = plan.estimator._class_factors(plan.params, task, weight)
-    return weighted_rows(plan.rows, plan.task.y, factors)
-
-
-def _fold_training(
-    plan: _Plan, binned: Binned, split: Split, n_threads: int, workspace: core.Workspace
-) -> Rounds:
-    """Return the training of one fold, on its rows of the codes that all folds share."""
-    train, _ = split
-    y, weight = plan.task.y[train], plan.rows.weight
-    plan.loss.check_target(y)
-    # Balanced class weights are those of the training rows of the fold, as in fit.
-    weight = None if weight is None else weight[train]
-    rows = replace(_with_class_weights(plan, replace(plan.task, y=y), weight), index=None)
-    data, evaluations = fold_sets(rows, binned, split, n_threads)
-    return plan.start(
-        data,
-        evaluations,
-        n_threads=n_threads,
-        seed=plan.params["random_state"],
-        workspace=workspace,
-    )
-
-
-def _curves(
-    rounds: list[list[Results]], metrics: Sequence[Metric]
-) -> dict[str, NDArray[np.float64]]:
-    """Return the results of each metric, shape (n_folds, n_rounds)."""
-    return {
-        metric.name: np.array(
-            [[of[VALIDATION][metric.name] for of in results] for results in rounds]
-        ).T.copy()
-        for metric in metrics
-    }
-
-
-def _fold_estimator(
-    plan: _Plan,
-    fitted: Fitted,
-    monitor: Monitor,
-    metric: Metric,
-    scores: dict[str, NDArray[np.float64]],
-    fold: int,
-    n_rows: int,
-) -> GradientBoosting | AdaBoost:
-    """Return an estimator as if it had been fitted to the training rows of one fold."""
-    model: GradientBoosting | AdaBoost = clone(plan.estimator)
-    assert monitor.best_index is not None
-    curves: dict[str, list[float]] = {name: of[fold].tolist() for name, of in scores.items()}
-    watched = curves[metric.name]
-    best_score = watched[monitor.best_index]
-    # Folds stop together; where nothing stops them, each has a best round of its own.
-    own_best = max(watched) if metric.greater_is_better else min(watched)
-    best_index = monitor.best_index if monitor.cuts_to_best else watched.index(own_best)
-    history = {VALIDATION: curves}
-    result = FitResult(
-        fitted=fitted,
-        best_index=monitor.best_index,
-        best_score=best_score,
-        history=history,
-        stop_reason=monitor.stop_reason,
-        provenance=provenance_of(
-            n_rows,
-            monitor.chosen_by,
-            best_score,
-            history_of([run_history(history, best_index)]),
-        ),
-    )
-    bins = {"max_bins": recorded_bins(plan.rows, plan.bins)}
-    recorded = model._recorded_params(plan.params | bins)
-    model._keep(result, plan.rows.schema, plan.task, recorded)
-    return model
+        model: Booster = clone(self.estimator)
+        bins = {"max_bins": recorded_bins(self.rows, self.bins)}
+        recorded = model._recorded_params(self.params | bins)
+        model._keep(result, self.rows.schema, self.task, recorded)
+        return model

@@ -110,7 +110,7 @@ class EngineEstimator(BaseEstimator):
         "n_jobs",
         "verbose",
     )
-    _USUAL_ENCODING: ClassVar[str] = "mean"  # category_encoding="auto"
+    _DEFAULT_ENCODING: ClassVar[str] = "mean"  # category_encoding="auto"
     _TAKES_ROWS: ClassVar[bool] = True  # whether `fit` takes rows of a Dataset
     n_jobs: int | None
     model_: Predictor
@@ -254,7 +254,7 @@ class EngineEstimator(BaseEstimator):
         needs_values: str = "",
     ) -> tuple[object, object, object]:
         """Return X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
-        encoding = category_encoding(params, self._USUAL_ENCODING)
+        encoding = category_encoding(params, self._DEFAULT_ENCODING)
         options = replace(column_options(params), category_encoding=encoding)
         return resolve_input(
             given, params, stream, kind=self._KIND, options=options, needs_values=needs_values

@@ -163,10 +163,9 @@ class ForestEstimator(EngineEstimator):
         model = forest_model(forest, rows, target, self._recorded_params(params), out_of_bag)
         if params.get("quantiles", False):
             model = replace(model, distributions=_distributions(model, rows, n_threads))
-        # A score that fails leaves the estimator unchanged.
-        scoring, scores = params["oob_score"], {}
+        scores = {}  # a score that fails leaves the estimator unchanged
         if out_of_bag is not None:
-            scores = self._out_of_bag(model, scoring, out_of_bag, rows)
+            scores = self._out_of_bag(model, params["oob_score"], out_of_bag, rows)
         set_tree_attributes(self, model, params["max_features"])
         self._origins = [*origins, *new_origins]
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):

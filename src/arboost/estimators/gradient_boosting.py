@@ -71,7 +71,7 @@ class GradientBoosting(EngineEstimator):
     """Gradient boosting of regression trees, for both tasks."""
 
     _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "preset", "warm_start")
-    _USUAL_ENCODING = "groups"
+    _DEFAULT_ENCODING = "groups"
     preset: str
     warm_start: bool
 
@@ -230,7 +230,7 @@ class GradientBoosting(EngineEstimator):
         rows = read_rows((X, y, weight), params, known, offset=offset, groups=groups)
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
-        encoding = category_encoding(params, self._USUAL_ENCODING)
+        encoding = category_encoding(params, self._DEFAULT_ENCODING)
         return target_encode_rows(rows, [task], known, encoding), task
 
     def _held_out(

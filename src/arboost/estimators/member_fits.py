@@ -300,7 +300,7 @@ def make_dataset(
         missing=params["missing"],
         date_format=vars(estimator)["date_format"],
         calendar_parts=vars(estimator)["calendar_parts"],
-        category_encoding=category_encoding(params, estimator._USUAL_ENCODING),
+        category_encoding=category_encoding(params, estimator._DEFAULT_ENCODING),
         n_jobs=n_jobs,
     )
 

@@ -324,7 +324,7 @@ def test_threads_do_not_matter(n_threads):
 SCRIPT = """
 import hashlib, sys
 from arboost import _core
-from algorithms.adaboost.test_reweight import results
+from estimators.adaboost.test_reweight import results
 digest = hashlib.sha256()
 for part in results(1):
     digest.update(part)
