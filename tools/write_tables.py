@@ -24,7 +24,7 @@ from arboost.losses.metric_functions import (  # noqa: E402  (of the checkout, n
     VALUE_METRICS,
     BuiltIn,
 )
-from arboost.params.library_names import LIBRARIES, LOSSES, METRICS, PARAMETERS, VALUES, Row  # noqa: E402  # noqa: E402  # noqa: E402
+from arboost.params.suggestions import LIBRARIES, Row, library_rows, library_values  # noqa: E402
 from docs_site.benchmarks import TABLES as BENCHMARKS  # noqa: E402
 
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -61,7 +61,7 @@ def habits(library: str, rows: Iterable[Row], known: Collection[str] | None = No
 
 def metrics(built_in: Mapping[str, BuiltIn]) -> str:
     """Return the metrics of a kind of task, with all their names."""
-    aliases = {row.ours: row.names() for row in METRICS}
+    aliases = {row.ours: row.names() for row in library_rows("metrics")}
     rows = [
         (
             f"`{name}`",
@@ -77,7 +77,8 @@ def metrics(built_in: Mapping[str, BuiltIn]) -> str:
 def values() -> str:
     """Return the values of parameters that have other names here."""
     rows = [
-        (f'`{name}="{theirs}"`', f'`{name}="{ours}"`') for (name, theirs), ours in VALUES.items()
+        (f'`{name}="{theirs}"`', f'`{name}="{ours}"`')
+        for (name, theirs), ours in library_values().items()
     ]
     return table(("there", "here"), rows)
 
@@ -97,9 +98,11 @@ def tables() -> dict[str, str]:
         "metrics of classification": metrics(PROBABILITY_METRICS),
     }
     for library in LIBRARIES:
-        made[f"{library} parameters"] = habits(library, PARAMETERS, booster_arguments())
-        made[f"{library} losses"] = habits(library, LOSSES)
-        made[f"{library} metrics"] = habits(library, METRICS)
+        made[f"{library} parameters"] = habits(
+            library, library_rows("parameters"), booster_arguments()
+        )
+        made[f"{library} losses"] = habits(library, library_rows("losses"))
+        made[f"{library} metrics"] = habits(library, library_rows("metrics"))
     return made | {name: write() for name, write in BENCHMARKS.items()}
 
 

@@ -367,16 +367,7 @@ def test_who_refits_leaves():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("hinge", {}, "loss='hinge' is not known. Use one of 'squared_error'"),
-        ("quantile", {}, "alpha=None is not allowed"),
-        ("quantile", {"alpha": 1.0}, "alpha=1.0 is not allowed"),
-        ("quantile", {"alpha": [0.9, 0.1]}, "in rising order"),
-        ("quantile", {"alpha": []}, "is not allowed"),
-        ("quantile", {"alpha": [0.5, 0.5]}, "in rising order"),
         ("huber", {"alpha": [0.1, 0.9]}, "loss='huber' has one"),
-        ("huber", {"alpha": 0.0}, "above 0 and below 1"),
-        ("tweedie", {"tweedie_power": 2.0}, "loss='gamma' in place of 2"),
-        ("tweedie", {}, "tweedie_power=None is not allowed"),
         ("exponential", {"n_outputs": 3}, "loss='exponential' is not allowed with 3 classes"),
         (CUSTOM, {"n_outputs": 3}, "loss='counts' is not allowed with 3 classes"),
     ],

@@ -12,9 +12,8 @@ from arboost import losses
 from arboost.losses import metrics
 from arboost.losses.links import LINKS
 from arboost.losses.metric_functions import PROBABILITY_METRICS, VALUE_METRICS
-from arboost.losses.metrics import Metric, find, find_all
-from arboost.params.library_names import METRICS
-from arboost.params.suggestions import metric_name
+from arboost.losses.metrics import Metric, find_metric, find_metrics
+from arboost.params.suggestions import library_rows, metric_name
 from support.fake_losses import LOGISTIC, SOFTMAX, FakeLoss
 
 N = 400
@@ -47,7 +46,7 @@ def test_regression(rng, name, weighted):
     if name in ("poisson_deviance", "tweedie_deviance", "mape"):
         y[:50] = 0.0
     weight = weights(rng, weighted)
-    metric = find(name, FakeLoss(name="tweedie"))
+    metric = find_metric(name, FakeLoss(name="tweedie"))
     expected = REGRESSION[name](y, score[:, 0], sample_weight=weight)
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
     assert metric.name == name
@@ -57,26 +56,26 @@ def test_regression(rng, name, weighted):
 def test_regression_through_a_link(rng):
     y, score = rng.poisson(3.0, N).astype(float), rng.normal(size=(N, 1))
     expected = reference.root_mean_squared_error(y, np.exp(score[:, 0]))
-    result = find("rmse", losses.make("poisson"))(y, score, None)
+    result = find_metric("rmse", losses.make("poisson"))(y, score, None)
     assert result == pytest.approx(expected, rel=1e-12)
 
 
 def test_median_absolute_error():
     y, score = np.zeros(4), np.array([[1.0], [-2.0], [3.0], [5.0]])
-    metric = find("median_absolute_error", FakeLoss())
+    metric = find_metric("median_absolute_error", FakeLoss())
     assert metric(y, score, None) == reference.median_absolute_error(y, score[:, 0]) == 2.5
     assert metric(y, score, np.array([1.0, 1.0, 1.0, 2.0])) == 3.0  # as of 1, 2, 3, 5, 5
 
 
 def test_smape():
     y, score = np.array([0.0, 1.0, 2.0, -1.0]), np.array([[0.0], [3.0], [2.0], [1.0]])
-    assert find("smape", FakeLoss())(y, score, None) == pytest.approx((0 + 1 + 0 + 2) / 4)
+    assert find_metric("smape", FakeLoss())(y, score, None) == pytest.approx((0 + 1 + 0 + 2) / 4)
 
 
 @pytest.mark.parametrize("name", ["msle", "rmsle"])
 def test_logarithms_need_values_above_minus_one(name):
     with pytest.raises(ValueError, match="needs predictions above -1, but the lowest is -2"):
-        find(name, FakeLoss())(np.zeros(2), np.array([[0.0], [-2.0]]), None)
+        find_metric(name, FakeLoss())(np.zeros(2), np.array([[0.0], [-2.0]]), None)
 
 
 BUILT_IN = {
@@ -99,8 +98,8 @@ def test_losses_and_metrics_agree(rng, name, weighted):
     loss, metric, of_metric = BUILT_IN[name]
     y, score = rng.gamma(2.0, size=N), rng.normal(size=(N, 1))
     weight = weights(rng, weighted)
-    expected = of_metric(find(metric, loss)(y, score, weight))
-    assert find(None, loss)(y, score, weight) == pytest.approx(expected, rel=1e-9)
+    expected = of_metric(find_metric(metric, loss)(y, score, weight))
+    assert find_metric(None, loss)(y, score, weight) == pytest.approx(expected, rel=1e-9)
 
 
 def test_quantiles_are_scikit_learns(rng):
@@ -112,7 +111,7 @@ def test_quantiles_are_scikit_learns(rng):
             for k, alpha in enumerate([0.1, 0.5, 0.9])
         ]
     )
-    assert find("quantile", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
+    assert find_metric("quantile", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -121,17 +120,19 @@ def test_log_loss_is_scikit_learns(rng, n_outputs):
     score = rng.normal(size=(N, n_outputs))
     y = rng.integers(0, max(n_outputs, 2), N).astype(float)
     expected = reference.log_loss(y, LINKS[loss.link](score))
-    assert find("log_loss", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
+    assert find_metric("log_loss", loss)(y, score, None) == pytest.approx(expected, rel=1e-12)
     exponential = losses.make("exponential")
     if n_outputs == 1:  # from the probabilities
         expected = reference.log_loss(y, LINKS["logistic_of_double"](score))
-        assert find("log_loss", exponential)(y, score, None) == pytest.approx(expected, rel=1e-12)
+        assert find_metric("log_loss", exponential)(y, score, None) == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 @pytest.mark.parametrize(("predicted", "expected"), [(2.0, 1.0), (3.0, 0.0)])
 def test_r2_of_constant_y(predicted, expected):
     y = np.full(5, 2.0)
-    assert find("r2", FakeLoss())(y, np.full((5, 1), predicted), None) == expected
+    assert find_metric("r2", FakeLoss())(y, np.full((5, 1), predicted), None) == expected
 
 
 BINARY = {
@@ -174,7 +175,7 @@ def test_binary(rng, name, ties, weighted):
     y = (score[:, 0] + rng.normal(size=N) > 0.3).astype(float)
     weight = weights(rng, weighted)
     # Another loss than log loss, so that the metric is not the loss's own value.
-    metric = find(name, FakeLoss("exponential", "logistic"))
+    metric = find_metric(name, FakeLoss("exponential", "logistic"))
     expected = BINARY[name](y, LINKS["logistic"](score)[:, 1], weight)
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
     assert metric.greater_is_better == (name not in ("log_loss", "error", "brier"))
@@ -183,7 +184,7 @@ def test_binary(rng, name, ties, weighted):
 def test_auc_sees_beyond_the_last_probability():
     """The probabilities of these scores all round to 1, but their order is perfect."""
     score = np.array([[40.0], [41.0], [42.0], [43.0]])
-    assert find("auc", LOGISTIC)(np.array([0.0, 0.0, 1.0, 1.0]), score, None) == 1.0
+    assert find_metric("auc", LOGISTIC)(np.array([0.0, 0.0, 1.0, 1.0]), score, None) == 1.0
 
 
 def one_against_rest(function, y, p, weight):
@@ -228,7 +229,7 @@ def test_three_classes(rng, name, weighted):
     score = rng.normal(size=(N, 3))
     y = (score + rng.gumbel(size=(N, 3))).argmax(axis=1).astype(float)
     weight = weights(rng, weighted)
-    metric = find(name, FakeLoss("other", "softmax", 3))
+    metric = find_metric(name, FakeLoss("other", "softmax", 3))
     expected = CLASSES[name](y, LINKS["softmax"](score), weight)
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
 
@@ -238,7 +239,7 @@ def test_auc_of_three_classes_is_scikit_learns(rng):
     y = rng.integers(0, 3, N).astype(float)
     p = LINKS["softmax"](score)
     expected = reference.roc_auc_score(y, p, multi_class="ovr", average="weighted")
-    assert find("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
+    assert find_metric("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
 
 
 def test_class_that_the_evaluation_data_lack(rng):
@@ -248,7 +249,7 @@ def test_class_that_the_evaluation_data_lack(rng):
     p = LINKS["softmax"](score)
     values = [reference.roc_auc_score(y == k, p[:, k]) for k in range(2)]
     expected = np.average(values, weights=np.bincount(y.astype(int)))
-    assert find("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
+    assert find_metric("auc", SOFTMAX)(y, score, None) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_class_that_the_evaluation_data_lack(rng):
 )
 def test_predictions_of_one_class(name, expected):
     """Ratios without rows are 0 and not NaN, which would end the fit."""
-    assert find(name, LOGISTIC)(np.zeros(4), np.full((4, 1), -1.0), None) == expected
+    assert find_metric(name, LOGISTIC)(np.zeros(4), np.full((4, 1), -1.0), None) == expected
 
 
 @pytest.mark.parametrize("name", ["auc", "average_precision"])
@@ -265,7 +266,7 @@ def test_predictions_of_one_class(name, expected):
 def test_one_class_only(name, loss):
     score = np.zeros((4, loss.n_outputs))
     with pytest.raises(ValueError, match=f"{name}.* not defined where all rows are of one class"):
-        find(name, loss)(np.zeros(4), score, None)
+        find_metric(name, loss)(np.zeros(4), score, None)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +280,7 @@ def test_one_class_only(name, loss):
     ],
 )
 def test_own_value_of_the_loss(given, loss, name):
-    metric = find(given, loss, n_threads=7)
+    metric = find_metric(given, loss, n_threads=7)
     assert metric.name == name
     assert not metric.greater_is_better
     assert metric(np.zeros(2), np.zeros((2, loss.n_outputs)), None) == 1007.0
@@ -290,22 +291,22 @@ def largest_error(y, score, weight):
 
 
 def test_function():
-    metric = find(largest_error, FakeLoss())
+    metric = find_metric(largest_error, FakeLoss())
     assert metric == Metric("largest_error", largest_error, greater_is_better=False)
     result = metric(np.array([1.0, 2.0]), np.array([[1.5], [2.0]]), None)
     assert result == 0.5
     assert type(result) is float
-    assert find(partial(largest_error), FakeLoss()).name == "partial"
+    assert find_metric(partial(largest_error), FakeLoss()).name == "partial"
 
 
 def test_metric_is_taken_as_it_is():
     metric = Metric("up", largest_error, greater_is_better=True)
-    assert find(metric, LOGISTIC) is metric
+    assert find_metric(metric, LOGISTIC) is metric
 
 
 def test_function_sees_all_outputs_and_weights():
     seen = []
-    find(lambda *arrays: float(seen.append(arrays) or 0.0), SOFTMAX)(
+    find_metric(lambda *arrays: float(seen.append(arrays) or 0.0), SOFTMAX)(
         np.zeros(4), np.zeros((4, 3)), np.ones(4)
     )
     ((y, score, weight),) = seen
@@ -314,7 +315,7 @@ def test_function_sees_all_outputs_and_weights():
 
 def test_function_gets_weights_of_one_where_there_are_none():
     seen = []
-    find(lambda y, score, weight: float(seen.append(weight) or 0.0), FakeLoss())(
+    find_metric(lambda y, score, weight: float(seen.append(weight) or 0.0), FakeLoss())(
         np.zeros(4), np.zeros((4, 1)), None
     )
     np.testing.assert_array_equal(seen[0], np.ones(4))
@@ -327,7 +328,7 @@ def test_function_cannot_change_the_scores():
 
     scores = np.zeros((4, 1))
     with pytest.raises(ValueError, match="read-only"):
-        find(spoil, FakeLoss())(np.zeros(4), scores, None)
+        find_metric(spoil, FakeLoss())(np.zeros(4), scores, None)
     scores += 1.0  # still writeable
 
 
@@ -358,27 +359,27 @@ def test_results_that_are_numbers(result):
 )
 def test_names_that_do_not_fit(name, loss, message):
     with pytest.raises(ValueError, match=message):
-        find(name, loss)
+        find_metric(name, loss)
 
 
 @pytest.mark.parametrize("given", [3, b"auc", {"auc": 1}], ids=repr)
 def test_types_that_are_no_metric(given):
     with pytest.raises(TypeError, match=r"eval_metric=.* must be a name, a function"):
-        find(given, LOGISTIC)
+        find_metric(given, LOGISTIC)
 
 
 def test_several():
-    found = find_all(["auc", largest_error, "log_loss"], LOGISTIC)
+    found = find_metrics(["auc", largest_error, "log_loss"], LOGISTIC)
     assert [metric.name for metric in found] == ["auc", "largest_error", "log_loss"]
-    assert [metric.name for metric in find_all("error", LOGISTIC)] == ["error"]
-    assert [metric.name for metric in find_all(None, LOGISTIC)] == ["log_loss"]
+    assert [metric.name for metric in find_metrics("error", LOGISTIC)] == ["error"]
+    assert [metric.name for metric in find_metrics(None, LOGISTIC)] == ["log_loss"]
 
 
 def test_several_of_one_name():
     with pytest.raises(ValueError, match="2 metrics called 'auc'"):
-        find_all(["auc", "log_loss", "auc"], LOGISTIC)
+        find_metrics(["auc", "log_loss", "auc"], LOGISTIC)
     with pytest.raises(ValueError, match=r"eval_metric=\[\] is not allowed"):
-        find_all([], LOGISTIC)
+        find_metrics([], LOGISTIC)
 
 
 @pytest.mark.parametrize(
@@ -392,14 +393,14 @@ def test_several_of_one_name():
 )
 def test_values_outside_the_domain(name, y, predicted, message):
     with pytest.raises(ValueError, match=message):
-        find(name, FakeLoss())(np.full(3, y), np.full((3, 1), predicted), None)
+        find_metric(name, FakeLoss())(np.full(3, y), np.full((3, 1), predicted), None)
 
 
 def test_auc_takes_about_one_sort(rng, monkeypatch):
     sorts = []
     argsort = np.argsort
     monkeypatch.setattr(metrics.np, "argsort", lambda *a, **k: sorts.append(1) or argsort(*a, **k))
-    find("auc", LOGISTIC)((rng.random(N) < 0.5).astype(float), rng.normal(size=(N, 1)), None)
+    find_metric("auc", LOGISTIC)((rng.random(N) < 0.5).astype(float), rng.normal(size=(N, 1)), None)
     assert sorts == [1]
 
 
@@ -424,18 +425,18 @@ def test_auc_takes_about_one_sort(rng, monkeypatch):
     ids=lambda value: getattr(value, "__name__", str(value)),  # no addresses of functions
 )
 def test_aliases(given, loss, name):
-    assert find(given, loss).name == name
+    assert find_metric(given, loss).name == name
 
 
 def test_no_name_has_two_meanings():
     """A name in any case and spelling is that of one metric, or of none."""
-    for row in METRICS:
+    for row in library_rows("metrics"):
         for name in row.names():
             assert metric_name(name) == (row.ours or None), name
 
 
 def test_every_metric_has_a_row_of_names():
-    names = {row.ours for row in METRICS if row.ours}
+    names = {row.ours for row in library_rows("metrics") if row.ours}
     own = {"quantile", "huber"}  # losses that are metrics elsewhere; here of their own fits only
     assert names == {*VALUE_METRICS, *PROBABILITY_METRICS, *own}
     assert all(metric_name(name) == name for name in names)
@@ -469,7 +470,7 @@ def test_functions_of_scikit_learn(rng, function, loss, weighted):
             predicted = predicted[:, 1] if loss is LOGISTIC else predicted
         else:
             predicted = predicted.argmax(axis=1)
-    metric = find(function, loss)
+    metric = find_metric(function, loss)
     assert metric.name == name
     assert metric.greater_is_better == name.endswith("_score")
     expected = function(y, predicted, sample_weight=weight)
@@ -478,10 +479,10 @@ def test_functions_of_scikit_learn(rng, function, loss, weighted):
 
 def test_what_scikit_learn_has_that_is_no_metric_of_scores():
     with pytest.raises(TypeError, match="Pass the metric function itself"):
-        find(reference.get_scorer("f1"), LOGISTIC)
+        find_metric(reference.get_scorer("f1"), LOGISTIC)
     with pytest.raises(TypeError, match="needs raw scores"):
-        find(reference.hinge_loss, LOGISTIC)
+        find_metric(reference.hinge_loss, LOGISTIC)
     with pytest.raises(ValueError, match="does not fit loss='quantile'"):
-        find(reference.max_error, FakeLoss("quantile", "ordered", 3))
+        find_metric(reference.max_error, FakeLoss("quantile", "ordered", 3))
     with pytest.raises(ValueError, match="does not fit loss='quantile'"):
-        find(reference.d2_absolute_error_score, FakeLoss("quantile", "ordered", 3))
+        find_metric(reference.d2_absolute_error_score, FakeLoss("quantile", "ordered", 3))

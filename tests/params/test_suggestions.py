@@ -9,8 +9,13 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import arboost
-from arboost.params.library_names import LIBRARIES, PARAMETERS, VALUES, by_name
-from arboost.params.suggestions import argument_suggestion
+from arboost.params.suggestions import (
+    LIBRARIES,
+    argument_suggestion,
+    library_rows,
+    library_values,
+    rows_by_name,
+)
 
 X, Y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
 ESTIMATORS = {
@@ -257,11 +262,11 @@ def test_rows_name_arguments_of_arboost():
     known = {"rounds", *names(arboost.cv)}
     for public in ESTIMATORS.values():
         known |= names(public) | names(public.fit)
-    for row in PARAMETERS:
+    for row in library_rows("parameters"):
         assert set(row.ours.split()) <= known, row
         assert row.ours or row.note, row
         assert not row.note or row.note.endswith("."), row
-    for (parameter, _), value in VALUES.items():
+    for (parameter, _), value in library_values().items():
         tables = [public._TABLE for public in ESTIMATORS.values()]
         options = [table[parameter].options for table in tables if parameter in table]
         assert any(value in one for one in options), parameter
@@ -310,11 +315,11 @@ ARGUMENTS = {
 def test_every_argument_of_a_library_has_an_answer(library):
     ours = set().union(*(names(one) | names(one.fit) for one in ESTIMATORS.values()))
     theirs = ARGUMENTS[library]() - {"kwargs", "fit_params", "y"}
-    listed = {name for row in PARAMETERS for name in row.names(library)}
+    listed = {name for row in library_rows("parameters") for name in row.names(library)}
     assert theirs - ours - listed == set()
 
 
-@pytest.mark.parametrize("name", by_name(PARAMETERS))
+@pytest.mark.parametrize("name", rows_by_name("parameters"))
 def test_every_name_is_answered(name):
     own, other = names(Booster), names(Booster.fit)
     if name in own:

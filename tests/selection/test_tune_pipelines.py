@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
 import arboost
 from arboost import tune
-from arboost.losses.metrics import of_predictions
+from arboost.losses.metrics import prediction_metric
 
 N_ROWS = 240
 
@@ -62,7 +62,7 @@ def test_score_is_that_of_scikit_learn():
     pipeline = make_pipeline(StandardScaler(), _pipeline()["model"])
     found = tune(pipeline, X, y, trials=1, folds=folds, verbose=0)
     proba = cross_val_predict(pipeline, X, y, cv=folds, method="predict_proba")
-    loss, _ = of_predictions("log_loss", of_classes=True)
+    loss, _ = prediction_metric("log_loss", of_classes=True)
     parts = [loss(y[held], proba[held], None) for _, held in folds.split(X)]
     assert found.score == found.default_score == pytest.approx(np.mean(parts))
 

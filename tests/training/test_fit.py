@@ -411,7 +411,7 @@ def test_few_rounds_that_are_right():
         plain = arboost.GradientBoostingClassifier().fit(X, noise)
     assert plain.n_iter_ < 30
     model, text = _fit(X, noise, None, group)
-    assert "kept 2, the first ones, and a second look at 5 other splits agrees" in text
+    assert "stopped at 2, among the first ones" in text
     assert model.model_.n_rounds == 2
 
 
@@ -445,11 +445,11 @@ def test_other_splits(kind, monkeypatch):
         assert max(shares) - min(shares) < 0.01  # classes keep their shares
 
 
-def test_ordinary_fits_look_once(monkeypatch):
+def test_ordinary_fits_search_once(monkeypatch):
     def refused(*_):
-        raise AssertionError("a second look")
+        raise AssertionError("a second search")
 
-    monkeypatch.setattr(fits, "_second_look", refused)
+    monkeypatch.setattr(fits, "_second_search", refused)
     X, y, _, group = _table()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

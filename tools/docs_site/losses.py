@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from arboost import losses
 from arboost.losses import base
-from arboost.params.library_names import LOSSES
+from arboost.params.suggestions import library_rows
 from docs_site import docstrings
 from docs_site.markdown import escaped, literal, table
 
@@ -40,7 +40,8 @@ def page() -> str:
     ):
         rows = []
         for name in names:
-            others = [alias for row in LOSSES if row.ours == name for alias in row.names()]
+            rows_here = [row for row in library_rows("losses") if row.ours == name]
+            others = [alias for row in rows_here for alias in row.names()]
             for loss in declared(name):
                 text = docstrings.parse(inspect.getdoc(type(loss)) or "").summary
                 aliases = ", ".join(literal(one) for one in dict.fromkeys(others) if one != name)

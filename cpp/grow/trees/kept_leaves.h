@@ -17,7 +17,7 @@ class KeptLeaves {
   // the same trees and rows.
   void add(const GrownTrees& trees, std::size_t tree, const Codes& codes, const TreeRows& rows,
            double factor, ScoreRows scores, Team& team);
-  // The same for n_rows rows whose leaves `find` returns.
+  // The same for n_rows rows whose leaves `find_metric` returns.
   using Find = FunctionRef<std::vector<std::uint32_t>()>;
   void add(const GrownTrees& trees, std::size_t tree, std::size_t n_rows, Find find, double factor,
            ScoreRows scores, Team& team);

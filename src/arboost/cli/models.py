@@ -56,9 +56,9 @@ MODELS = {
         _kind("random_forest", "forest", "RANDOM_FOREST", "mean of trees on bootstrap samples"),
         _kind("extra_trees", "forest", "EXTRA_TREES", "mean of trees with random thresholds"),
         _kind("decision_tree", "forest", "TREE", "one tree"),
-        _kind("bagging", "bagging", "BAGGING", "members on bootstrap samples"),
-        _kind("stacking", "stacking", "STACKING", "a linear model over the members' predictions"),
-        _kind("voting", "stacking", "VOTING", "mean or vote of the members"),
+        _kind("bagging", "ensembles", "BAGGING", "members on bootstrap samples"),
+        _kind("stacking", "ensembles", "STACKING", "a linear model over the members' predictions"),
+        _kind("voting", "ensembles", "VOTING", "mean or vote of the members"),
     )
 }
 # Members of stacks and votes unless `estimators` names others.

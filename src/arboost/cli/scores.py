@@ -109,7 +109,7 @@ def metric_scores(inputs: Any, metrics: Sequence[str]) -> list[Scored]:
         An unknown metric, with the nearest name, or one of another task.
     """
     from arboost.cli.errors import using_parameters
-    from arboost.losses.metrics import of_predictions
+    from arboost.losses.metrics import prediction_metric
     from arboost.params.suggestions import metric_name
     from arboost.report.scores import baseline
 
@@ -118,7 +118,7 @@ def metric_scores(inputs: Any, metrics: Sequence[str]) -> list[Scored]:
     found = []
     for name in metrics:
         with using_parameters():
-            function, greater = of_predictions(name, of_classes=of_classes)
+            function, greater = prediction_metric(name, of_classes=of_classes)
         predicted = inputs.predicted[0]
         parts = [(one.proba if of_classes else one.values) for one in (predicted, constant)]
         if parts[0] is None:

@@ -1,4 +1,4 @@
-"""Paths, datasets, queries, streams and iterables -> `Source`."""
+"""Paths, datasets, queries, streams and iterables -> `AnyTable`."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ from arboost.params.kinds import Param
 from arboost.params.records import ParamRecord, check
 from arboost.params.suggestions import check_params, new_estimator
 from arboost.progress import Bar
-from arboost.training.fit import n_to_add
+from arboost.training.fit import number_to_add
 from arboost.training.inputs import warn_one_class
 from arboost.training.out_of_bag import OutOfBagSums, warn_never_out_of_bag
 from arboost.trees.samples import DrawOrigin, RowDraws, smallest_indices, undrawn_rows
@@ -133,7 +133,7 @@ class Bagging(EnsembleMethods):
         params = self._checked_params()
         old = self if params["warm_start"] and hasattr(self, "estimators_") else None
         n_old = 0 if old is None else len(old.estimators_)
-        if n_old and n_to_add(params["n_estimators"], n_old, "members") == 0:
+        if n_old and number_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
         _refuse_dataset(X)
         table, y = training_table(X, y, getattr(old, "_schema", None), sample_weight=sample_weight)

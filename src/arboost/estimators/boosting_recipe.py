@@ -19,10 +19,9 @@ from arboost.data.feature_names import interaction_groups, monotone_directions
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.errors import warn_caller
-from arboost.losses import make
 from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.links import CLASS_LINKS
-from arboost.losses.losses import CustomLoss, start_from
+from arboost.losses.losses import CustomLoss, make, start_from
 from arboost.params.auto import AUTO
 from arboost.params.boosting import BOOSTED_REGRESSOR, LEVELS
 from arboost.trees.grower import TreeParams

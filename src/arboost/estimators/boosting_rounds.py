@@ -16,7 +16,7 @@ from arboost.data.cuda import device_number
 from arboost.estimators.boosting_recipe import BoostingRecipe
 from arboost.losses.base import LARGEST_STEP, Floats, Loss, Target
 from arboost.losses.metrics import LossMetric, Metric
-from arboost.training.loop import Fitted, Scores, validation_results
+from arboost.training.loop import Fitted, validation_results
 from arboost.training.monitor import Results
 from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 from arboost.trees.grower import grown_forest, make_grower, restore_trees
@@ -146,7 +146,7 @@ class BoostingRounds:
         self.n_rounds += 1
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> Floats:
         """Raw scores of the training rows, which may be changed."""
         self.grower.fetch_scores(self._scores)
         return self._scores
@@ -157,7 +157,7 @@ class BoostingRounds:
         return self._weights.copy() if self.recipe.weighs_rounds else np.ones(self.n_rounds)
 
     @property
-    def evaluation_scores(self) -> list[Scores]:
+    def evaluation_scores(self) -> list[Floats]:
         """Raw scores of the rows of each evaluation set."""
         if self._on_device is not None:
             self._on_device.fetch()
@@ -234,12 +234,12 @@ class BoostingRounds:
         """Return digests of the data of the fit, by name."""
         return digests_of(self.data, self.evaluations)
 
-    def _all_scores(self) -> list[Scores]:
+    def _all_scores(self) -> list[Floats]:
         return [self.scores, *self.evaluation_scores]
 
     def _start(
-        self, part: TrainingSet | EvaluationSet, fill: Callable[[Scores, Scores, int], None]
-    ) -> Scores:
+        self, part: TrainingSet | EvaluationSet, fill: Callable[[Floats, Floats, int], None]
+    ) -> Floats:
         """Return the start scores of rows; where all are the same, `fill` sets them."""
         if part.start is not None:
             return part.start.copy()
@@ -355,7 +355,7 @@ class BoostingRounds:
         self._weights = np.append(self._weights, new)
         return new
 
-    def _step(self, direction: Scores) -> float:
+    def _step(self, direction: Floats) -> float:
         """Add the trees of a round to the training scores, times the length of a line search."""
         recipe, scores = self.recipe, self.scores
         start = 1.0 / recipe.learning_rate
@@ -406,7 +406,7 @@ class BoostingRounds:
             self.n_threads,
         )
 
-    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, Any, Scores]:
+    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, Any, Floats]:
         """Return a set of rows with its codes and scores; the training set is the first."""
         if place == 0:
             return self.data, self.data.binned.codes, self.scores
@@ -499,7 +499,7 @@ class DeviceScores:
     """
 
     def __init__(
-        self, sets: Sequence[EvaluationSet], scores: Sequence[Scores], device: int
+        self, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: int
     ) -> None:
         self._sets, self._scores = sets, scores
         self._there = [
@@ -511,7 +511,7 @@ class DeviceScores:
 
     @classmethod
     def of(
-        cls, sets: Sequence[EvaluationSet], scores: Sequence[Scores], device: str
+        cls, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: str
     ) -> Self | None:
         """Return the scores on a device; None for the processor, and for no sets."""
         number = device_number(device)

@@ -32,12 +32,12 @@ from arboost.estimators.estimator import (
 from arboost.estimators.gradient_boosting import GradientBoosting
 from arboost.losses.base import Loss
 from arboost.losses.links import check_offset
-from arboost.losses.metrics import Metric
+from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.metadata import history_of, run_history
 from arboost.models.model import provenance_of
 from arboost.params.records import BinParams, StoppingParams, check
 from arboost.params.suggestions import known_arguments
-from arboost.training.fit import LoopOptions, find_metrics, train_with_monitor
+from arboost.training.fit import LoopOptions, train_with_monitor
 from arboost.training.inputs import (
     NO_OFFSET,
     VALIDATION,

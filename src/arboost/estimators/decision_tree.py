@@ -40,8 +40,7 @@ from arboost.params.suggestions import known_arguments
 from arboost.plots.trees import TreePicture, tree_svg, tree_text
 from arboost.training.inputs import (
     EngineRows,
-    FloatArray,
-    StreamOptions,
+    SourceOptions,
     target_encode_rows,
     warn_one_class,
 )
@@ -55,7 +54,7 @@ class GrownTree(NamedTuple):
     forest: Forest
     rows: EngineRows
     target: ForestTarget
-    weight: FloatArray | None
+    weight: Floats | None
     max_bins: int
 
 
@@ -107,7 +106,7 @@ class DecisionTree(EngineEstimator):
         self
         """
         params = self._checked_params()
-        given = self._opened((X, y, sample_weight), params, StreamOptions(memory_limit, cache))
+        given = self._opened((X, y, sample_weight), params, SourceOptions(memory_limit, cache))
         grown = self._grow(params, *given)
         recorded = self._recorded_params(with_resolved_bins(params, grown.max_bins))
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)

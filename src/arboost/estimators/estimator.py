@@ -38,7 +38,7 @@ from arboost.params.suggestions import (
     public_name,
     refuse_arguments,
 )
-from arboost.training.inputs import EngineRows, StreamOptions, resolve_input, training_rows
+from arboost.training.inputs import EngineRows, SourceOptions, resolve_input, training_rows
 from arboost.training.loop import FitResult
 
 Floats = NDArray[np.float64]
@@ -250,7 +250,7 @@ class EngineEstimator(BaseEstimator):
         self,
         given: tuple[object, object, object],
         params: Mapping[str, Any],
-        stream: StreamOptions,
+        stream: SourceOptions,
         needs_values: str = "",
     ) -> tuple[object, object, object]:
         """Return X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""

@@ -49,9 +49,8 @@ from arboost.estimators.member_predictions import (
 from arboost.estimators.member_tables import MemberTable, take_rows, training_table
 from arboost.estimators.stacking import Stacking
 from arboost.losses.base import Floats
-from arboost.losses.metrics import Metric, is_sklearn, of_predictions
+from arboost.losses.metrics import Metric, find_metrics, is_sklearn, prediction_metric
 from arboost.params.suggestions import metric_name
-from arboost.training.fit import find_metrics
 from arboost.training.inputs import EngineRows, training_rows
 from arboost.training.monitor import Round
 from arboost.training.sets import groups_of
@@ -374,7 +373,7 @@ class Scorer:
         if callable(metric) and not is_sklearn(metric):
             name = getattr(metric, "__name__", type(metric).__name__)
             return cls(name, metric, greater_is_better=False)
-        function, greater = of_predictions(metric, of_classes=kind == "classifier")
+        function, greater = prediction_metric(metric, of_classes=kind == "classifier")
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", "")
         return cls(metric_name(name) or name, function, greater)
 

@@ -54,10 +54,10 @@ from arboost.params.forest import (
     RANDOM_FOREST_REGRESSOR,
 )
 from arboost.params.suggestions import known_arguments
-from arboost.training.fit import n_to_add
+from arboost.training.fit import number_to_add
 from arboost.training.inputs import (
     EngineRows,
-    StreamOptions,
+    SourceOptions,
     target_encode_rows,
     warn_one_class,
 )
@@ -123,7 +123,7 @@ class ForestEstimator(EngineEstimator):
         """
         params = self._checked_params()
         old = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        stream = StreamOptions(memory_limit, cache)
+        stream = SourceOptions(memory_limit, cache)
         rows = self._read((X, y, sample_weight), params, old, stream)
         target = ForestTarget.read(self._KIND, rows.y, params["criterion"], old)
         warn_one_class(X, target.tasks)
@@ -135,7 +135,7 @@ class ForestEstimator(EngineEstimator):
         n_threads = threads(params["n_jobs"])
         if old is not None:
             n_kept, origins = old.n_trees, self._kept_origins()
-            n_to_add(n_trees, n_kept, "trees")
+            number_to_add(n_trees, n_kept, "trees")
             _check_same_outputs(old, target.n_outputs, params["criterion"])
             if out_of_bag is not None:
                 _check_same_rows(origins, rows)
@@ -178,7 +178,7 @@ class ForestEstimator(EngineEstimator):
         given: tuple[object, object, object],
         params: dict[str, Any],
         old: Model | None,
-        stream: StreamOptions,
+        stream: SourceOptions,
     ) -> EngineRows:
         """Return the training rows, checked."""
         needs_values = "quantiles=True" if params.get("quantiles", False) else ""

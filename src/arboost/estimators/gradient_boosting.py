@@ -46,14 +46,13 @@ from arboost.training.fit import (
     check_continues,
     continued_rows,
     like_previous,
-    n_to_add,
+    number_to_add,
     previous_model,
     run_fit,
 )
 from arboost.training.inputs import (
     EngineRows,
-    FloatArray,
-    StreamOptions,
+    SourceOptions,
     TableReader,
     group_values,
     loss_rows,
@@ -62,7 +61,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.monitor import Round, checked_callbacks
-from arboost.training.sets import GivenSet, check_validation, given_sets
+from arboost.training.sets import EvaluationArguments, check_validation, evaluation_arguments
 
 _NOTICEABLE_GAIN = 1e-3  # share of the last rounds in the gain of all
 
@@ -153,13 +152,13 @@ class GradientBoosting(EngineEstimator):
         """
         given = self._checked_params()
         validation_set = (X_val, y_val, sample_weight_val, offset_val)
-        sets = given_sets((X, y, offset), validation_set, eval_set, eval_names)
+        sets = evaluation_arguments((X, y, offset), validation_set, eval_set, eval_names)
         old, n_kept = self._previous(init_model, given["n_estimators"])
         if n_kept == given["n_estimators"]:
             return self
         given = like_previous(given, old)
         has_validation = any(not one.is_training for one in sets)
-        stream = StreamOptions(memory_limit, cache, groups, has_validation, offset)
+        stream = SourceOptions(memory_limit, cache, groups, has_validation, offset)
         rows, task = self._read((X, y, sample_weight), given, old, stream)
         held_out = self._held_out(sets, rows.schema, given, old)
         params = self._resolve(given, rows, task, has_validation=has_validation)
@@ -211,14 +210,16 @@ class GradientBoosting(EngineEstimator):
             return None, 0
         if isinstance(n_estimators, str):  # "auto"
             return self.model_, 0
-        return self.model_, n_estimators - n_to_add(n_estimators, self.model_.n_rounds, "rounds")
+        return self.model_, n_estimators - number_to_add(
+            n_estimators, self.model_.n_rounds, "rounds"
+        )
 
     def _read(
         self,
         given: tuple[object, object, object],
         params: dict[str, Any],
         old: Model | None,
-        stream: StreamOptions,
+        stream: SourceOptions,
     ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
         check_pairing(given[0], None, groups=stream.groups)
@@ -235,7 +236,7 @@ class GradientBoosting(EngineEstimator):
 
     def _held_out(
         self,
-        sets: Iterable[GivenSet],
+        sets: Iterable[EvaluationArguments],
         schema: Schema,
         params: dict[str, Any],
         old: Model | None,
@@ -313,8 +314,8 @@ class GradientBoosting(EngineEstimator):
         return Search(plan, self._plan(params, task, rows.schema)[1])
 
     def _class_factors(
-        self, params: dict[str, Any], task: Task, weight: FloatArray | None
-    ) -> FloatArray | None:
+        self, params: dict[str, Any], task: Task, weight: Floats | None
+    ) -> Floats | None:
         """Return the factor on the row weights of each class; None for regression."""
         if task.classes is None:
             return None

@@ -34,10 +34,11 @@ from arboost.data.dataset import Dataset
 from arboost.estimators.estimator import EngineEstimator, category_encoding
 from arboost.estimators.member_predictions import Classes, member_name, predict_member
 from arboost.estimators.member_tables import take_rows
+from arboost.losses.base import Floats
 from arboost.params.records import BinParams, sought_bins
 from arboost.progress import Bar
-from arboost.training.inputs import EngineRows, FloatArray, Index, Rows, summable
-from arboost.training.splits import Split
+from arboost.training.inputs import EngineRows, Rows, check_weight_sum
+from arboost.training.splits import Index, Split
 
 # Parameters that bins depend on, each with the value for estimators without that parameter. Members
 # with equal values share bins.
@@ -252,7 +253,7 @@ def shared_dataset(
     estimator: object,
     X: object,
     y: NDArray[Any],
-    sample_weight: FloatArray | None = None,
+    sample_weight: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Dataset | None:
     """Return the binned table that clones of an estimator can share, or None.
@@ -283,7 +284,7 @@ def make_dataset(
     estimator: EngineEstimator,
     X: object,
     y: NDArray[Any],
-    sample_weight: FloatArray | None = None,
+    sample_weight: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
     """Return the table, binned by the parameters of an estimator; parameters as above."""
@@ -309,7 +310,7 @@ def fit_on_rows(
     estimator: Any,
     dataset: Dataset,
     rows: NDArray[np.uint32],
-    weight: FloatArray | None = None,
+    weight: Floats | None = None,
     **fit_params: Any,
 ) -> Any:
     """Fit an estimator of arboost to some rows of a Dataset, and return it.
@@ -403,7 +404,7 @@ def _take_by_row(value: Any, rows: NDArray[Any], n_rows: int) -> Any:
     return take_rows(value if is_table else np.asarray(value), rows)
 
 
-def dataset_rows(data: Dataset, index: Index, weight: FloatArray | None = None) -> EngineRows:
+def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> EngineRows:
     """Return some rows of a Dataset, which share its bins with the other members of an ensemble.
 
     Parameters
@@ -420,7 +421,7 @@ def dataset_rows(data: Dataset, index: Index, weight: FloatArray | None = None) 
         own = data.sample_weight[index]
         weight = own if weight is None else own * weight
     offset = None if data.offset is None else data.offset[index]
-    return Rows(data, index, data.y[index], summable(weight), offset=offset)
+    return Rows(data, index, data.y[index], check_weight_sum(weight), offset=offset)
 
 
 def weight_name(estimator: Any) -> str | None:

@@ -34,7 +34,7 @@ from arboost.models.prediction import decision, depths, predictions, probabiliti
 from arboost.models.predictor import Predictor
 from arboost.params.kinds import Param
 from arboost.params.records import check
-from arboost.training.loop import Fitted, Rounds, Scores
+from arboost.training.loop import Fitted, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
 from arboost.trees.forest import Forest
 from arboost.trees.pruning import without_branches
@@ -122,7 +122,7 @@ class Translation:
     adjust: Callable[[BoostingRecipe, Schema], BoostingRecipe]
     observer: RoundObserver | None = None
     record: dict[str, Any] = field(default_factory=dict)
-    start: Sequence[Scores] = ()
+    start: Sequence[Floats] = ()
     ccp_alpha: float = 0.0
 
 
@@ -301,7 +301,7 @@ class ObservedRounds(BoostingRounds):
         self.grower.set_values(rate * values[leaf][:, np.newaxis])
 
 
-def _add_scores(start: Scores | None, scores: Scores) -> Scores:
+def _add_scores(start: Floats | None, scores: Floats) -> Floats:
     return scores if start is None else start + scores
 
 

@@ -149,9 +149,9 @@ def base_scores(link: str, value: float | Sequence[float], n_outputs: int) -> Sc
 
     Examples
     --------
-    >>> scores_of("exp", 1.0, 1).tolist()
+    >>> base_scores("exp", 1.0, 1).tolist()
     [0.0]
-    >>> scores_of("softmax", 0.0, 3).tolist()
+    >>> base_scores("softmax", 0.0, 3).tolist()
     [0.0, 0.0, 0.0]
     """
     if link in ("softmax", "shares"):

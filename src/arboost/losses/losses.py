@@ -7,7 +7,7 @@ and w e^F follow from G and H.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy as np
 from arboost.backend import core
 from arboost.losses.base import Floats, Loss, Target, limited, mean, newton_steps, read_only
 from arboost.losses.links import LINKS
+from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 
-# Newton's method for Huber's start: on a piecewise linear slope it ends after a few steps.
+# Of the iterations for best constants; Newton's method ends after a few of them.
 _MOST_STEPS = 100
-_SMALLEST_MOVE = 1e-12  # in units of delta
+_SMALLEST_STEP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -111,19 +112,14 @@ class Huber(Loss):
         """The median, moved by Newton's method to the minimum of the mean loss."""
         score = _quantile(target, None, 0.5)
         delta = self._delta(target, np.full((len(target.y), 1), score), 1)
-        low, high = target.y.min(), target.y.max()
-        for _ in range(_MOST_STEPS):
+
+        def slope(score: float) -> tuple[float, float]:
             residual = target.y - score
-            slope = np.average(residual.clip(-delta, delta), weights=target.weight)
-            share = np.average(np.abs(residual) <= delta, weights=target.weight)
-            low, high = (score, high) if slope > 0 else (low, score)
-            moved = score + slope / share if share > 0 else high
-            if not low <= moved <= high:
-                moved = low + (high - low) / 2
-            if abs(moved - score) <= _SMALLEST_MOVE * delta:
-                break
-            score = float(moved)
-        return np.array([score])
+            mean_slope = np.average(residual.clip(-delta, delta), weights=target.weight)
+            return mean_slope, np.average(np.abs(residual) <= delta, weights=target.weight)
+
+        bounds = target.y.min(), target.y.max()
+        return np.array([_zero_between(slope, score, *bounds, unit=delta)])
 
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
         """Delta of the residuals at these scores."""
@@ -148,7 +144,7 @@ class Huber(Loss):
         delta = _quantile(target, scores, self.alpha, n_threads)
         if delta > 0:
             return delta
-        # With so many residuals of 0 all gradients would be 0: delta is that of the other rows.
+        # Where most residuals are 0, a delta of 0 would make all gradients 0.
         missed = target.y != scores[:, 0]
         if not missed.any():
             return 0.0
@@ -533,12 +529,66 @@ def _weights(target: Target) -> Floats:
     return read_only(target.weight)
 
 
-_SMALLEST_STEP = 1e-12
 _LARGEST_LOG = 36.0  # of a ratio of sums one of which is 0
 
 
+# ---- losses by name ----
+
+REGRESSION = BOOSTED_REGRESSOR["loss"].completions
+CLASSIFICATION = BOOSTED_CLASSIFIER["loss"].completions
+_WITHOUT_PARAMETERS: dict[str, type[Loss]] = {
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "poisson": Poisson,
+    "gamma": Gamma,
+}
+
+
+def make(
+    loss: str | CustomLoss,
+    *,
+    n_outputs: int = 1,
+    alpha: float | Sequence[float] = (),
+    tweedie_power: float = 1.5,
+) -> Loss:
+    """The loss of a checked name, or of a user's functions.
+
+    Parameters
+    ----------
+    loss : str or CustomLoss
+    n_outputs : int
+        Number of classes from three on, else 1.
+    alpha : float or sequence of float
+        For "quantile" the quantile, or several, ascending; for "huber" the share of rows whose
+        residuals are not outliers.
+    tweedie_power : float
+        For "tweedie": above 1 and below 2.
+    """
+    if isinstance(loss, CustomLoss) or loss == "exponential":
+        name = loss if isinstance(loss, str) else loss.name
+        if n_outputs > 1:
+            raise ValueError(
+                f"loss={name!r} is not allowed with {n_outputs} classes: it has one score for each "
+                "row, which tells two classes apart. Use loss='log_loss'."
+            )
+        return FromFunctions(loss) if isinstance(loss, CustomLoss) else Exponential()
+    if loss == "log_loss":
+        return Logistic() if n_outputs == 1 else Softmax(n_outputs)
+    alphas = tuple(np.atleast_1d(np.asarray(alpha, np.float64)).tolist())
+    if loss == "quantile":
+        return Quantile(alphas)
+    if loss == "huber":
+        if len(alphas) > 1:
+            raise ValueError(f"alpha={alpha!r} is not allowed: loss='huber' has one. Use a number.")
+        return Huber(alphas[0])
+    return Tweedie(tweedie_power) if loss == "tweedie" else _WITHOUT_PARAMETERS[loss]()
+
+
+# ---- base scores of fits with an offset ----
+
+
 def start_from(loss: Loss, target: Target, offset: Floats | None) -> Floats:
-    """Return the scores of the best constant model on top of an offset, shape (n_outputs,).
+    """The scores of the best constant model on top of an offset, shape (n_outputs,).
 
     A custom loss starts where its function `start` says, whatever the offset.
 
@@ -574,20 +624,20 @@ def start_from(loss: Loss, target: Target, offset: Floats | None) -> Floats:
 
 
 def _log_link_start(loss: LogLink, target: Target, offset: Floats) -> float:
-    """Return log(sum w y e^((1-p) offset) / sum w e^((2-p) offset)), p the loss's power."""
+    """log(sum w y e^((1-p) offset) / sum w e^((2-p) offset)), p the loss's power."""
     above = _log_sum(target, target.y, (1.0 - loss.power) * offset)
     return above - _log_sum(target, np.ones(len(offset)), (2.0 - loss.power) * offset)
 
 
 def _exponential_start(target: Target, offset: Floats) -> float:
-    """Return half the logarithm of the ratio of both classes' losses at the offset."""
+    """Half the logarithm of the ratio of both classes' losses at the offset."""
     second = _log_sum(target, target.y, -offset)
     first = _log_sum(target, 1.0 - target.y, offset)
     return float(np.clip(second - first, -_LARGEST_LOG, _LARGEST_LOG)) / 2
 
 
 def _log_sum(target: Target, factor: Floats, exponent: Floats) -> float:
-    """Return log(sum w factor e^exponent) without overflow."""
+    """log(sum w factor e^exponent) without overflow."""
     highest = float(exponent.max())
     terms = core.exp(exponent - highest) * factor
     total = float(terms.sum() if target.weight is None else (terms * target.weight).sum())
@@ -595,30 +645,56 @@ def _log_sum(target: Target, factor: Floats, exponent: Floats) -> float:
 
 
 def _logistic_start(loss: Logistic, target: Target, offset: Floats) -> float:
-    """Return the constant with which the mean probability is the share of the second class.
+    """The constant with which the mean probability is the share of the second class.
 
-    Newton's method between bounds: the log-odds of y minus the largest and the smallest offset.
+    It is between the log-odds of y minus the largest and minus the smallest offset.
     """
     log_odds = float(loss.start(target)[0])
     low, high = log_odds - float(offset.max()), log_odds - float(offset.min())
     share = float(np.average(target.y, weights=target.weight))
-    score = low + (high - low) / 2
-    for _ in range(_MOST_STEPS):
+
+    def gap(score: float) -> tuple[float, float]:
         p = LINKS[loss.link]((offset + score)[:, np.newaxis])[:, 1]
-        gap = share - float(np.average(p, weights=target.weight))
-        slope = float(np.average(p * (1 - p), weights=target.weight))
-        low, high = (score, high) if gap > 0 else (low, score)
-        moved = score + gap / slope if slope > 0 else high
+        mean_gap = share - float(np.average(p, weights=target.weight))
+        return mean_gap, float(np.average(p * (1 - p), weights=target.weight))
+
+    return _zero_between(gap, low + (high - low) / 2, low, high)
+
+
+def _zero_between(
+    function: Callable[[float], tuple[float, float]],
+    score: float,
+    low: float,
+    high: float,
+    *,
+    unit: float | None = None,
+) -> float:
+    """Zero of a falling function between two bounds, by Newton's method.
+
+    Parameters
+    ----------
+    function : callable
+        Returns the value, and the slope without its sign.
+    score, low, high : float
+        Start, and bounds of the zero.
+    unit : float, optional
+        Scale of the smallest step; None: the score, and at least 1.
+    """
+    for _ in range(_MOST_STEPS):
+        value, slope = function(score)
+        low, high = (score, high) if value > 0 else (low, score)
+        moved = score + value / slope if slope > 0 else high
         if not low <= moved <= high:
             moved = low + (high - low) / 2
-        if abs(moved - score) <= _SMALLEST_STEP * max(1.0, abs(score)):
+        scale = max(1.0, abs(score)) if unit is None else unit
+        if abs(moved - score) <= _SMALLEST_STEP * scale:
             break
-        score = moved
+        score = float(moved)
     return score
 
 
 def _softmax_start(loss: Softmax, target: Target, offset: Floats) -> Floats:
-    """Return constants with which the mean probabilities are the shares of the classes.
+    """Constants with which the mean probabilities are the shares of the classes.
 
     Iterative scaling: each step adds the logarithm of the ratio of both, and lowers the loss.
     """

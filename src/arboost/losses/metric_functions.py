@@ -16,91 +16,14 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.losses.base import Floats
+from arboost.losses.curves import Mask, rank_steps
 
+Codes = NDArray[np.intp]
 Matrix = NDArray[np.float64]
 OfMatrix = Callable[[Matrix], float]
 ByClass = Callable[[Matrix], Floats]
 
 _TWO_CLASSES = 2
-
-
-def of_confusion(value: OfMatrix) -> Callable[[NDArray[np.intp], Floats, Floats | None], float]:
-    """Return a function of the confusion matrix as one of (y, probabilities, weight)."""
-
-    def metric(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
-        n_classes = p.shape[1]
-        cells = np.bincount(y * n_classes + p.argmax(axis=1), weight, minlength=n_classes**2)
-        return float(value(cells.reshape(n_classes, n_classes).astype(np.float64)))
-
-    return metric
-
-
-def precision(matrix: Matrix) -> Floats:
-    """Return the share of right predictions of each class."""
-    return _ratio(matrix.diagonal(), matrix.sum(axis=0))
-
-
-def recall(matrix: Matrix) -> Floats:
-    """Return the share of the rows of each class that are found."""
-    return _ratio(matrix.diagonal(), matrix.sum(axis=1))
-
-
-def f1(matrix: Matrix) -> Floats:
-    """Return the harmonic mean of precision and recall of each class."""
-    return _ratio(2.0 * matrix.diagonal(), matrix.sum(axis=0) + matrix.sum(axis=1))
-
-
-def of_second_class(by_class: ByClass) -> OfMatrix:
-    """Return the value of the second of two classes, and of more classes the mean."""
-
-    def value(matrix: Matrix) -> float:
-        return float(by_class(matrix)[1]) if len(matrix) == _TWO_CLASSES else mean(matrix)
-
-    mean = macro(by_class)
-    return value
-
-
-def macro(by_class: ByClass) -> OfMatrix:
-    """Return the mean over the classes."""
-
-    def value(matrix: Matrix) -> float:
-        present = (matrix.sum(axis=0) + matrix.sum(axis=1)) > 0.0
-        return float(by_class(matrix)[present].mean())
-
-    return value
-
-
-def weighted(by_class: ByClass) -> OfMatrix:
-    """Return the mean over the classes, weighted by their rows."""
-    return lambda matrix: float(np.average(by_class(matrix), weights=matrix.sum(axis=1)))
-
-
-def balanced_accuracy(matrix: Matrix) -> float:
-    """Return the mean recall over the classes of y."""
-    return float(recall(matrix)[matrix.sum(axis=1) > 0.0].mean())
-
-
-def matthews(matrix: Matrix) -> float:
-    """Return the correlation of y and predictions, 0 where either has one class only."""
-    total, right = matrix.sum(), matrix.diagonal().sum()
-    of_y, of_predicted = matrix.sum(axis=1), matrix.sum(axis=0)
-    covariance = right * total - (of_y * of_predicted).sum()
-    spread = (total**2 - (of_y**2).sum()) * (total**2 - (of_predicted**2).sum())
-    return float(covariance / np.sqrt(spread)) if spread > 0.0 else 0.0
-
-
-def kappa(matrix: Matrix) -> float:
-    """Return the agreement beyond that of chance, 0 where chance always agrees."""
-    total = matrix.sum()
-    right = matrix.diagonal().sum() / total
-    chance = (matrix.sum(axis=0) * matrix.sum(axis=1)).sum() / total**2
-    return float((right - chance) / (1.0 - chance)) if chance < 1.0 else 0.0
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0.0)
-
-
 # The log loss of a probability of 0 would be infinite; this is scikit-learn's bound.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
@@ -143,8 +66,8 @@ def _smape(y: Floats, predicted: Floats, weight: Floats | None) -> float:
 
 
 def _msle(y: Floats, predicted: Floats, weight: Floats | None) -> float:
-    for what, values in (("y", y), ("predictions", predicted)):
-        _require_above("msle", what, values, -1.0)
+    _require_above("msle", "y", y, -1.0)
+    _require_above("msle", "predictions", predicted, -1.0)
     return _mean(np.square(core.log(1.0 + predicted) - core.log(1.0 + y)), weight)
 
 
@@ -215,13 +138,13 @@ def tweedie_deviance(
 
 
 def _require_above(
-    name: str, what: str, values: Floats, low: float, *, low_too: bool = False
+    metric: str, name: str, values: Floats, low: float, *, low_too: bool = False
 ) -> None:
     lowest = float(values.min())
     if lowest < low or (lowest == low and not low_too):
         allowed = f"of at least {low:g}" if low_too else f"above {low:g}"
         raise ValueError(
-            f"eval_metric={name!r} needs {what} {allowed}, but the lowest is {lowest:g}. Use a "
+            f"eval_metric={metric!r} needs {name} {allowed}, but the lowest is {lowest:g}. Use a "
             'loss of positive predictions such as "poisson", or another metric.'
         )
 
@@ -229,63 +152,127 @@ def _require_above(
 # ---- metrics of class probabilities (n_rows, n_classes) ----
 
 
-def _log_loss(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+def _log_loss(y: Codes, p: Floats, weight: Floats | None) -> float:
     right = np.take_along_axis(p, y[:, None], axis=1)[:, 0]
     return -_mean(core.log(right.clip(min=_SMALLEST_PROBABILITY)), weight)
 
 
-def _accuracy(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+def _accuracy(y: Codes, p: Floats, weight: Floats | None) -> float:
     return _mean(p.argmax(axis=1) == y, weight)
 
 
-def _error(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+def _error(y: Codes, p: Floats, weight: Floats | None) -> float:
     return _mean(p.argmax(axis=1) != y, weight)
 
 
-def _brier(y: NDArray[np.intp], p: Floats, weight: Floats | None) -> float:
+def _brier(y: Codes, p: Floats, weight: Floats | None) -> float:
     """Mean square of p - onehot(y): of one column for two classes, else summed over all columns."""
-    if p.shape[1] == 2:  # noqa: PLR2004
+    if p.shape[1] == _TWO_CLASSES:
         return _mean(np.square(p[:, 1] - y), weight)
     errors = p.copy()
     np.put_along_axis(errors, y[:, None], np.take_along_axis(p, y[:, None], axis=1) - 1.0, axis=1)
     return _mean(np.square(errors).sum(axis=1), weight)
 
 
+# ---- metrics of predicted classes ----
+
+
+def confusion_matrix(y: Codes, predicted: Codes, n_classes: int, weight: Floats | None) -> Matrix:
+    """Weight of the rows of each class, by row, and of each predicted class, by column."""
+    cells = np.bincount(y * n_classes + predicted, weight, minlength=n_classes**2)
+    return cells.reshape(n_classes, n_classes).astype(np.float64)
+
+
+def of_confusion(value: OfMatrix) -> Callable[[Codes, Floats, Floats | None], float]:
+    """A function of the confusion matrix as one of (y, probabilities, weight)."""
+
+    def metric(y: Codes, p: Floats, weight: Floats | None) -> float:
+        return float(value(confusion_matrix(y, p.argmax(axis=1), p.shape[1], weight)))
+
+    return metric
+
+
+def precision(matrix: Matrix) -> Floats:
+    """The share of right predictions of each class."""
+    return _ratio(matrix.diagonal(), matrix.sum(axis=0))
+
+
+def recall(matrix: Matrix) -> Floats:
+    """The share of the rows of each class that are found."""
+    return _ratio(matrix.diagonal(), matrix.sum(axis=1))
+
+
+def f1(matrix: Matrix) -> Floats:
+    """The harmonic mean of precision and recall of each class."""
+    return _ratio(2.0 * matrix.diagonal(), matrix.sum(axis=0) + matrix.sum(axis=1))
+
+
+def of_second_class(by_class: ByClass) -> OfMatrix:
+    """The value of the second of two classes, and of more classes the mean."""
+
+    def value(matrix: Matrix) -> float:
+        return float(by_class(matrix)[1]) if len(matrix) == _TWO_CLASSES else mean(matrix)
+
+    mean = macro(by_class)
+    return value
+
+
+def macro(by_class: ByClass) -> OfMatrix:
+    """The mean over the classes."""
+
+    def value(matrix: Matrix) -> float:
+        present = (matrix.sum(axis=0) + matrix.sum(axis=1)) > 0.0
+        return float(by_class(matrix)[present].mean())
+
+    return value
+
+
+def weighted(by_class: ByClass) -> OfMatrix:
+    """The mean over the classes, weighted by their rows."""
+    return lambda matrix: float(np.average(by_class(matrix), weights=matrix.sum(axis=1)))
+
+
+def balanced_accuracy(matrix: Matrix) -> float:
+    """The mean recall over the classes of y."""
+    return float(recall(matrix)[matrix.sum(axis=1) > 0.0].mean())
+
+
+def matthews(matrix: Matrix) -> float:
+    """The correlation of y and predictions, 0 where either has one class only."""
+    total, right = matrix.sum(), matrix.diagonal().sum()
+    y, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
+    covariance = right * total - (y * predicted).sum()
+    spread = (total**2 - (y**2).sum()) * (total**2 - (predicted**2).sum())
+    return float(covariance / np.sqrt(spread)) if spread > 0.0 else 0.0
+
+
+def kappa(matrix: Matrix) -> float:
+    """The agreement beyond that of chance, 0 where chance always agrees."""
+    total = matrix.sum()
+    right = matrix.diagonal().sum() / total
+    chance = (matrix.sum(axis=0) * matrix.sum(axis=1)).sum() / total**2
+    return float((right - chance) / (1.0 - chance)) if chance < 1.0 else 0.0
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0.0)
+
+
 # ---- metrics of the ranks of the scores ----
 
 
-def _steps(
-    positive: NDArray[np.bool_], score: Floats, weight: Floats | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Weight of the positive and of the other rows at or above each distinct score, descending.
-
-    Without weights these are counts: exact in any order of equal scores. With weights the sort is
-    stable, so that sums round the same way on every machine.
-    """
-    order = np.argsort(-score, kind=None if weight is None else "stable")
-    score, positive = score[order], positive[order]
-    last_of_equals = np.append(np.flatnonzero(score[1:] != score[:-1]), len(score) - 1)
-    if weight is None:
-        above = np.cumsum(positive, dtype=np.int64)[last_of_equals]
-        return above, last_of_equals + 1 - above
-    weight = weight[order]
-    above_positive = np.cumsum(np.where(positive, weight, 0.0))[last_of_equals]
-    above_other = np.cumsum(np.where(positive, 0.0, weight))[last_of_equals]
-    return above_positive, above_other
-
-
-def _auc(positive: NDArray[np.bool_], score: Floats, weight: Floats | None) -> float:
+def _auc(positive: Mask, score: Floats, weight: Floats | None) -> float:
     """Probability that a positive row has a higher score than a negative one; ties count half."""
-    above, others = _steps(positive, score, weight)
+    above, others = rank_steps(positive, score, weight)
     _require_both("auc", above[-1], others[-1])
     before = np.concatenate(([0], above[:-1]))
     pairs = ((above + before) * np.diff(others, prepend=0)).sum()
     return float(pairs / (2.0 * above[-1] * others[-1]))
 
 
-def _average_precision(positive: NDArray[np.bool_], score: Floats, weight: Floats | None) -> float:
+def _average_precision(positive: Mask, score: Floats, weight: Floats | None) -> float:
     """Mean precision over the positive rows, each at the threshold that just includes it."""
-    above, others = _steps(positive, score, weight)
+    above, others = rank_steps(positive, score, weight)
     _require_both("average_precision", above[-1], others[-1])
     precision = above / (above + others)
     return float((np.diff(above, prepend=0) * precision).sum() / above[-1])
@@ -300,15 +287,15 @@ def _require_both(name: str, positive: float, other: float) -> None:
 
 
 def _one_vs_rest(
-    of_ranks: Callable[[NDArray[np.bool_], Floats, Floats | None], float],
-    y: NDArray[np.intp],
+    rank_metric: Callable[[Mask, Floats, Floats | None], float],
+    y: Codes,
     p: Floats,
     weight: Floats | None,
 ) -> float:
     """One-vs-rest mean over the classes, weighted by their weight in y."""
     shares = np.bincount(y, weight, minlength=p.shape[1])
     present = np.flatnonzero(shares)
-    values = [of_ranks(y == k, p[:, k], weight) for k in present]
+    values = [rank_metric(y == k, p[:, k], weight) for k in present]
     return float(np.average(values, weights=shares[present]))
 
 
@@ -332,7 +319,7 @@ VALUE_METRICS: Mapping[str, BuiltIn] = {
         tweedie_deviance, 'Mean Tweedie deviance of the power of loss="tweedie".'
     ),
 }
-RANK_METRICS: Mapping[str, Callable[[NDArray[np.bool_], Floats, Floats | None], float]] = {
+RANK_METRICS: Mapping[str, Callable[[Mask, Floats, Floats | None], float]] = {
     "auc": _auc,
     "average_precision": _average_precision,
 }
@@ -370,7 +357,7 @@ PROBABILITY_METRICS: Mapping[str, BuiltIn] = {
         "Mean precision over the thresholds of the recall; several classes as for `auc`.",
         greater_is_better=True,
     ),
-    **{name: BuiltIn(*one, greater_is_better=True) for name, one in _CONFUSION.items()},
+    **{name: BuiltIn(*metric, greater_is_better=True) for name, metric in _CONFUSION.items()},
     "error": BuiltIn(_error, "Share of the wrong classes."),
     "brier": BuiltIn(_brier, "Mean squared error of the probabilities."),
 }

@@ -19,18 +19,19 @@ import numpy as np
 from arboost.data.messages import listing
 from arboost.losses.base import Floats, Loss, Target, read_only
 from arboost.losses.links import CLASS_LINKS, LINKS
+from arboost.losses.losses import FromFunctions
 from arboost.losses.metric_functions import (
     PROBABILITY_METRICS,
     RANK_METRICS,
     VALUE_METRICS,
-    BuiltIn,
     tweedie_deviance,
 )
 from arboost.params.suggestions import is_metric, metric_name, metric_suggestion
 
 Function = Callable[[Any, Floats, Floats | None], float]
 
-_MOST = 20  # names in a message
+_MOST_NAMES = 20  # in a message
+_TWO_CLASSES = 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Metric:
     _needs_weights: ClassVar[bool] = True
 
     def __call__(self, y: Floats, score: Floats, weight: Floats | None) -> float:
-        """Return the metric of raw scores of shape (n_rows, n_outputs) or (n_rows,).
+        """The metric of raw scores of shape (n_rows, n_outputs) or (n_rows,).
 
         The function gets read-only arrays: training continues from the same scores.
         """
@@ -102,64 +103,69 @@ class LossMetric(_BuiltIn):
     parameters: tuple[float, ...] = ()
 
 
-def find(metric: object, loss: Loss, *, n_threads: int = 1) -> Metric:
-    """Return the metric of a user's argument: a name, a function, a Metric, or None for the loss.
+def find_metric(metric: object, loss: Loss, n_threads: int = 1) -> Metric:
+    """Metric of a user's argument: a name, a function, a Metric, or None for the loss.
 
     Raises
     ------
     ValueError
-        A name that is unknown, or that does not fit the loss.
+        A name that is unknown, or that does not fit the loss; None for a loss without values.
     TypeError
         Something else.
     """
     if metric is None:
-        return _own(loss, n_threads)
+        if isinstance(loss, FromFunctions) and loss.functions.value is None:
+            raise ValueError(
+                f"the loss {loss.name!r} has no function `value`, so there is nothing to measure "
+                "on the validation rows. Give it one, or name an eval_metric."
+            )
+        return _loss_metric(loss, n_threads)
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        return _by_name(metric, loss, n_threads)
+        return _named_metric(metric, loss, n_threads)
     if is_sklearn(metric):
-        return _of_sklearn(metric, loss, n_threads)
+        return _sklearn_metric_of_scores(metric, loss, n_threads)
     if callable(metric):
         return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
     raise TypeError(
         f"eval_metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
         "function of (y, score, weight), an arboost.Metric, or a list of them. Use one of "
-        f"{listing(_allowed(loss), _MOST)}."
+        f"{listing(_allowed(loss), _MOST_NAMES)}."
     )
 
 
-def find_all(metrics: object, loss: Loss, *, n_threads: int = 1) -> tuple[Metric, ...]:
-    """Return the metrics of one argument of `find`, or of a list of them; their names differ."""
-    given: Sequence[object] = metrics if isinstance(metrics, list | tuple) else [metrics]
-    if not given:
+def find_metrics(metrics: object, loss: Loss, n_threads: int = 1) -> tuple[Metric, ...]:
+    """Metrics of an argument of `find_metric`, or of a list of them; their names differ."""
+    several: Sequence[object] = metrics if isinstance(metrics, list | tuple) else [metrics]
+    if not several:
         raise ValueError(
             "eval_metric=[] is not allowed: the list must hold a metric. Use eval_metric=None for "
             "the loss itself."
         )
-    found = tuple(find(metric, loss, n_threads=n_threads) for metric in given)
-    names = [metric.name for metric in found]
+    checked = tuple(find_metric(metric, loss, n_threads) for metric in several)
+    names = [metric.name for metric in checked]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(
                 f"eval_metric holds {names.count(name)} metrics called {name!r}, but results go by "
                 "name. Leave one out, or give it another name with arboost.Metric(name, function)."
             )
-    return found
+    return checked
 
 
-def of_predictions(metric: object, *, of_classes: bool) -> tuple[Function, bool]:
-    """Return a metric's function (y, predicted, weight), and whether greater is better.
+def prediction_metric(metric: object, *, of_classes: bool) -> tuple[Function, bool]:
+    """A metric's function (y, predicted, weight), and whether greater is better.
 
     The metric is a name, or a function of scikit-learn. Predictions are class probabilities
     (n_rows, n_classes), with y the index of the class, or else values (n_rows,). No loss is needed,
     so any kind of model can be evaluated.
     """
     if is_sklearn(metric):
-        found = sklearn_metric(metric, of_classes=of_classes)
-        if not isinstance(found, str):
-            return found[1:]
-        metric = found
+        wrapped = sklearn_metric(metric, of_classes=of_classes)
+        if not isinstance(wrapped, str):
+            return wrapped[1:]
+        metric = wrapped
     if not isinstance(metric, str):
         raise TypeError(
             f"metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
@@ -173,20 +179,21 @@ def of_predictions(metric: object, *, of_classes: bool) -> tuple[Function, bool]
     if name not in metrics:
         kind = "classifier" if of_classes else "regressor"
         raise ValueError(
-            f"metric={metric!r} is not allowed for a {kind}: use one of {listing(metrics, _MOST)}, "
-            "a function of (y, score, weight), or an arboost.Metric."
+            f"metric={metric!r} is not allowed for a {kind}: use one of "
+            f"{listing(metrics, _MOST_NAMES)}, a function of (y, score, weight), or an "
+            "arboost.Metric."
         )
-    of_ranks, built_in = RANK_METRICS.get(name), metrics[name]
+    rank_metric, built_in = RANK_METRICS.get(name), metrics[name]
 
     def value(y: Floats, predicted: Floats, weight: Floats | None) -> float:
-        if of_ranks is not None and predicted.shape[1] == 2:  # noqa: PLR2004
-            return of_ranks(y == 1, predicted[:, 1], weight)  # of the second class, as in a fit
+        if rank_metric is not None and predicted.shape[1] == _TWO_CLASSES:
+            return rank_metric(y == 1, predicted[:, 1], weight)  # of the second class, as in a fit
         return float(built_in.function(y, predicted, weight))
 
     return value, built_in.greater_is_better
 
 
-def _own(loss: Loss, n_threads: int) -> Metric:
+def _loss_metric(loss: Loss, n_threads: int) -> Metric:
     # The metric "squared_error" is the mean of squares; the loss has a factor of 1/2.
     scale = 2.0 if loss.name == "squared_error" else 1.0
     in_core = getattr(type(loss), "value", None) is Loss.value and loss.in_core
@@ -201,31 +208,30 @@ def _own(loss: Loss, n_threads: int) -> Metric:
     return LossMetric(loss.name, value, factor=scale, kernel=loss.kernel, parameters=parameters)
 
 
-def _by_name(given: str, loss: Loss, n_threads: int) -> Metric:
-    own = _own(loss, n_threads)
-    if given == own.name:
-        return own
-    allowed, name = _allowed(loss), metric_name(given)
-    if name == own.name:
-        return own
+def _named_metric(metric: str, loss: Loss, n_threads: int) -> Metric:
+    allowed, name = _allowed(loss), metric_name(metric)
+    if loss.name in (metric, name):
+        return _loss_metric(loss, n_threads)
     if name not in allowed:
-        if not is_metric(given):
-            reason = metric_suggestion(given, allowed)
-            raise ValueError(f"eval_metric={given!r} is not allowed: {reason}")
+        if not is_metric(metric):
+            reason = metric_suggestion(metric, allowed)
+            raise ValueError(f"eval_metric={metric!r} is not allowed: {reason}")
         raise ValueError(
-            f"eval_metric={given!r} is not allowed: it does not fit loss={own.name!r}. Use one of "
-            f"{listing(allowed, _MOST)}, a function of (y, score, weight), or an arboost.Metric."
+            f"eval_metric={metric!r} is not allowed: it does not fit loss={loss.name!r}. Use one "
+            f"of {listing(allowed, _MOST_NAMES)}, a function of (y, score, weight), or an "
+            "arboost.Metric."
         )
-    return _BuiltIn(name, _function(name, loss), _built_in(name).greater_is_better)
+    built_in = VALUE_METRICS.get(name) or PROBABILITY_METRICS[name]
+    return _BuiltIn(name, _function_of_scores(name, loss), built_in.greater_is_better)
 
 
-def _of_sklearn(metric: object, loss: Loss, n_threads: int) -> Metric:
-    """Return a metric function of scikit-learn, or the built-in metric of that name."""
+def _sklearn_metric_of_scores(metric: object, loss: Loss, n_threads: int) -> Metric:
+    """A metric function of scikit-learn, or the built-in metric of that name."""
     of_classes = loss.link in CLASS_LINKS
-    found = sklearn_metric(metric, of_classes=of_classes)
-    if isinstance(found, str):
-        return _by_name(found, loss, n_threads)
-    name, function, greater_is_better = found
+    wrapped = sklearn_metric(metric, of_classes=of_classes)
+    if isinstance(wrapped, str):
+        return _named_metric(wrapped, loss, n_threads)
+    name, function, greater_is_better = wrapped
     if not of_classes and loss.n_outputs > 1:
         raise ValueError(
             f"eval_metric={name} is not allowed: it does not fit loss={loss.name!r}, which has "
@@ -235,29 +241,27 @@ def _of_sklearn(metric: object, loss: Loss, n_threads: int) -> Metric:
     return _BuiltIn(name, apply(function, loss), greater_is_better)
 
 
-def _built_in(name: str) -> BuiltIn:
-    return VALUE_METRICS[name] if name in VALUE_METRICS else PROBABILITY_METRICS[name]
-
-
 def _allowed(loss: Loss) -> list[str]:
     if loss.link in CLASS_LINKS:
         return list(dict.fromkeys([loss.name, *PROBABILITY_METRICS]))
-    if loss.n_outputs > 1:  # several quantiles: no one of them is the prediction
+    if loss.n_outputs > 1:  # several quantiles, none of which is the prediction
         return [loss.name]
     # The Tweedie deviance needs the power of the loss.
     has_power = loss.name == "tweedie"
-    return [loss.name, *(one for one in VALUE_METRICS if has_power or one != "tweedie_deviance")]
+    names = [name for name in VALUE_METRICS if has_power or name != "tweedie_deviance"]
+    return [loss.name, *names]
 
 
-def _function(name: str, loss: Loss) -> Function:
+def _function_of_scores(name: str, loss: Loss) -> Function:
+    """Built-in metric as a function of (y, raw scores, weight)."""
     if name == "tweedie_deviance":
         return _of_values(partial(tweedie_deviance, power=vars(loss)["tweedie_power"]), loss)
     if name in VALUE_METRICS:
         return _of_values(VALUE_METRICS[name].function, loss)
     if loss.n_outputs == 1 and name in RANK_METRICS:
         # Scores have the order of the probabilities, and no ties where these round to 0 or 1.
-        of_ranks = RANK_METRICS[name]
-        return lambda y, score, weight: of_ranks(y == 1, score, weight)
+        rank_metric = RANK_METRICS[name]
+        return lambda y, score, weight: rank_metric(y == 1, score, weight)
     return _of_probabilities(PROBABILITY_METRICS[name].function, loss)
 
 
@@ -273,7 +277,8 @@ def _of_probabilities(function: Function, loss: Loss) -> Function:
     )
 
 
-_TWO_CLASSES = 2
+# ---- metrics of scikit-learn ----
+
 _SCORES = ("y_score", "y_prob", "y_proba")
 _OF_PROBABILITIES = ("log_loss", "d2_log_loss_score")  # although they call these y_pred
 
@@ -287,7 +292,7 @@ def is_sklearn(metric: object) -> bool:
 
 
 def sklearn_metric(metric: Any, *, of_classes: bool) -> str | tuple[str, Function, bool]:
-    """Return the name here of a metric of scikit-learn; else its name, function and direction.
+    """The name here of a metric of scikit-learn; else its name, function and direction.
 
     The function is one of (y, predictions, weight), with class codes and probabilities of shape
     (n_rows, n_classes) for classes. Names of scikit-learn that end in "_score" are of metrics to

@@ -25,7 +25,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import Table, as_array, ingest, is_records
 from arboost.data.target import codes_of, numbers_of, target, weights
 from arboost.losses.links import read_offset
-from arboost.losses.metrics import Metric, is_sklearn, of_predictions
+from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
 from arboost.models.model import Model
 from arboost.models.prediction import predictions, probabilities, table_scores
 from arboost.models.shap import shap_values
@@ -428,7 +428,7 @@ def _named_metric(model: Model, metric: object) -> tuple[Callable[..., float], b
     of_classes = model.kind == "classifier"
     if metric is None:
         metric = "log_loss" if of_classes else "rmse"
-    return of_predictions(metric, of_classes=of_classes)
+    return prediction_metric(metric, of_classes=of_classes)
 
 
 def _by_target(model: Model, raw: Floats) -> list[Floats]:
@@ -577,7 +577,7 @@ def _table_rating(model: Any, X: Any, y: Any, weight: Floats | None, metric: obj
         values = truth.astype(np.float64)
         return lambda table: custom_sign * custom(values, predicted(table), weight)
     usual = "rmse" if classes is None else "log_loss" if has_shares else "accuracy"
-    function, greater = of_predictions(metric or usual, of_classes=classes is not None)
+    function, greater = prediction_metric(metric or usual, of_classes=classes is not None)
     sign = -1.0 if greater else 1.0
 
     def rate(table: Any) -> float:

@@ -132,7 +132,7 @@ PRESETS = {
 
 @dataclass(frozen=True, kw_only=True)
 class RoundSearch:
-    """Search for the number of rounds on held-out rows.
+    """Plan of a search for the number of rounds on held-out rows.
 
     Attributes
     ----------
@@ -153,13 +153,17 @@ class RoundSearch:
     n_folds: int | None
     fit_factor: int
 
+    def fit_rounds(self, best_index: int | None) -> int:
+        """Number of rounds of the fit, by the best round of the search, from 0."""
+        return self.fit_factor * (1 + (best_index or 0))
+
     def is_early(self, best_index: int | None) -> bool:
         """Whether the best round of a search is one of the first, which chance can choose."""
         return (1 + (best_index or 0)) * self.learning_rate <= _FIRST_STEPS
 
 
 def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) -> dict[str, Any]:
-    """Return the parameters of a fit to a table of this size, with values in place of "auto".
+    """The parameters of a fit to a table of this size, with values in place of "auto".
 
     Examples
     --------
@@ -186,7 +190,7 @@ def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) ->
 
 
 def round_search(given: dict[str, Any], size: TableSize, *, has_groups: bool) -> RoundSearch:
-    """Return the search on held-out rows that comes before the fit to all rows.
+    """The search on held-out rows that comes before the fit to all rows.
 
     Parameters
     ----------
@@ -216,14 +220,14 @@ def round_search(given: dict[str, Any], size: TableSize, *, has_groups: bool) ->
 
 
 def limit_reason(preset: str) -> str:
-    """Return the reason of an end at the largest number of rounds of a preset."""
+    """The reason of an end at the largest number of rounds of a preset."""
     others = list(PRESETS)[list(PRESETS).index(preset) + 1 :]
     advice = f'preset="{others[0]}"' if others else "n_estimators and n_iter_no_change"
     return f'most rounds of preset="{preset}": set {advice} for more'
 
 
 def _tree_values(params: dict[str, Any], size: TableSize, *, searched: bool) -> dict[str, Any]:
-    """Return the values of "auto" of the parameters of trees and samples."""
+    """The values of "auto" of the parameters of trees and samples."""
     values = _SEARCHED if searched else _GIVEN
     if searched:
         values = values | {"colsample_bytree": _tree_share(size.n_features)}
@@ -265,7 +269,7 @@ def _can_rank_rows(boosting: str | None, loss: object) -> bool:
 
 
 def _quantile_leaf(alpha: float | list[float], n_rows: int) -> int:
-    """Return the smallest leaf of trees whose leaf values are quantiles.
+    """The smallest leaf of trees whose leaf values are quantiles.
 
     Examples
     --------
@@ -280,7 +284,7 @@ def _quantile_leaf(alpha: float | list[float], n_rows: int) -> int:
 
 
 def _tree_share(n_features: int) -> float:
-    """Return the share of the features that each tree may use: all of up to 36.
+    """The share of the features that each tree may use: all of up to 36.
 
     On wide tables a smaller share is better as well as faster: trees differ more.
     """
@@ -298,7 +302,7 @@ def _patience(preset: _Preset, rate: float) -> int:
 
 
 def _fit_rate(params: dict[str, Any], size: TableSize) -> float:
-    """Return the learning rate of an automatic fit: a lower one is better and slower."""
+    """The learning rate of an automatic fit: a lower one is better and slower."""
     preset = PRESETS[params["preset"]]
     if preset.search_rate is None:
         return _rate_of_rows(size.n_rows)
@@ -310,13 +314,13 @@ def _fit_rate(params: dict[str, Any], size: TableSize) -> float:
 
 
 def _rate_of_rows(n_rows: int) -> float:
-    """Return the lowest rate for small tables, which are fast; it grows with the cube root."""
+    """The lowest rate for small tables, which are fast; it grows with the cube root."""
     rate: float = _MIN_RATE * (n_rows / _MIN_RATE_ROWS) ** (1 / 3)
     return round(min(max(rate, _MIN_RATE), _MAX_RATE), 4)
 
 
 def _tree_seconds(size: TableSize) -> float:
-    """Return the estimated seconds of one tree on two cores.
+    """The estimated seconds of one tree on two cores.
 
     A tree costs a constant, its rows, their codes, and the bins of its leaves. The factors come
     from the times of 12 tables of 112 to 10,000 rows and 4 to 16,763 features, and are right within
@@ -329,7 +333,7 @@ def _tree_seconds(size: TableSize) -> float:
 
 
 def _round_seconds(params: dict[str, Any], size: TableSize) -> float:
-    """Return the estimated seconds of one round on two cores."""
+    """The estimated seconds of one round on two cores."""
     alpha = params.get("alpha")
     n_quantiles = len(alpha) if isinstance(alpha, list) else 1
     n_outputs = size.n_outputs * n_quantiles

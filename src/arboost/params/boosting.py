@@ -433,7 +433,7 @@ _TREES = _table(
 
 
 def _share(name: str, text: str, auto: str | None = None, search: Search | None = None) -> Fraction:
-    """Return a share of rows or columns; ``auto`` is the text on the value "auto", if allowed."""
+    """A share of rows or columns; ``auto`` is the text on the value "auto", if allowed."""
     advice = f"Use {name}=1 for all."
     if auto is None:
         return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)

@@ -34,19 +34,20 @@ class LossChoice(Choice):
         return f"{super().allowed} or an arboost.CustomLoss"
 
     def check(self, value: object) -> Any:
-        """Return the string, or the loss itself."""
+        """The string, or the loss itself."""
         # params/ may not import losses/, so a loss is known by its method, not by its class.
         if callable(getattr(value, "gradients", None)) and not isinstance(value, type):
             return value
         return super().check(value)
 
-    def _answer(self, value: str) -> str:
+    def suggestion(self, value: str) -> str:
+        """Sentence on a string that is not among the options."""
         from arboost.params.suggestions import loss_suggestion
 
         return loss_suggestion(value, self.options)
 
     def record(self, value: Any) -> Any:
-        """Return the string, or a dict with the name of a custom loss."""
+        """The string, or a dict with the name of a custom loss."""
         return value if isinstance(value, str) else {"custom": str(value.name)}
 
 
@@ -56,18 +57,18 @@ class Learner(Param):
 
     type_name: ClassVar[str] = "estimator or None"
     annotation: ClassVar[str] = "Any"
-    allowed: ClassVar[str] = "an estimator with the methods fit and predict, or None"
     takes_estimators: ClassVar[bool] = True
+    allowed: ClassVar[str] = "an estimator with the methods fit and predict, or None"
 
     def check(self, value: object) -> Any:
-        """Return the estimator unchanged."""
+        """The estimator unchanged."""
         methods = [callable(getattr(value, name, None)) for name in ("fit", "predict")]
         if value is not None and (isinstance(value, type) or not all(methods)):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         return value
 
     def record(self, value: Any) -> Any:
-        """Return a dict with the name of the estimator's class."""
+        """A dict with the name of the estimator's class."""
         return None if value is None else {"custom": type(value).__name__}
 
 
@@ -83,21 +84,21 @@ class Metrics(SeveralValues):
     )
 
     def check(self, value: object) -> list[Any] | None:
-        """Return the metrics in a list, unchanged; `losses.metrics` looks the names up."""
+        """The metrics in a list, unchanged; `losses.metrics` looks the names up."""
         if value is None:
             return None
         several = list(value) if isinstance(value, list | tuple) else [value]
         if not several:
-            raise ValueError(self.message(value))
-        if not all(isinstance(one, str) or _metric_name(one) for one in several):
-            raise TypeError(self.message(value))
+            raise self.value_error(value)
+        if not all(isinstance(metric, str) or _metric_name(metric) for metric in several):
+            raise self.type_error(value)
         return several
 
     def record(self, value: Any) -> Any:
-        """Return the names, those of functions in dicts."""
+        """The names, those of functions in dicts."""
         if value is None:
             return None
-        return [one if isinstance(one, str) else {"custom": _metric_name(one)} for one in value]
+        return [m if isinstance(m, str) else {"custom": _metric_name(m)} for m in value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,16 +112,16 @@ class Quantiles(SeveralValues):
     )
 
     def check(self, value: object) -> float | list[float]:
-        """Return the number, or a list of several numbers."""
+        """The number, or a list of several numbers."""
         if isinstance(value, np.ndarray) and value.ndim == 1:
             value = value.tolist()
         several = list(value) if isinstance(value, list | tuple) else [value]
-        if not all(is_number(one, numbers.Real) for one in several):
-            raise TypeError(self.message(value))
-        levels = [to_float(one) for one in several]
+        if not all(is_number(level, numbers.Real) for level in several):
+            raise self.type_error(value)
+        levels = [to_float(level) for level in several]
         increasing = all(low < high for low, high in pairwise(levels))
         if not levels or not increasing or not all(0.0 < level < 1.0 for level in levels):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return levels[0] if len(levels) == 1 else levels
 
 
@@ -134,7 +135,7 @@ class BaseScore(SeveralValues):
     allowed: ClassVar[str] = "a finite number, a list with one for each class, or None"
 
     def check(self, value: object) -> float | list[float] | None:
-        """Return the number, or a list with the numbers of several outputs."""
+        """The number, or a list with the numbers of several outputs."""
         if value is None:
             return None
         if isinstance(value, np.ndarray) and value.ndim == 1:
@@ -142,10 +143,10 @@ class BaseScore(SeveralValues):
         is_list = isinstance(value, list | tuple)
         several = list(value) if is_list else [value]  # type: ignore[call-overload]
         if not all(is_number(number, numbers.Real) for number in several):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         scores = [to_float(number) for number in several]
         if not scores or not all(map(math.isfinite, scores)):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return scores if is_list else scores[0]
 
 
@@ -169,7 +170,7 @@ class MonotoneConstraints(SeveralValues):
     )
 
     def check(self, value: object) -> Directions | None:
-        """Return plain lists; ``fit`` looks the features up."""
+        """Plain lists; ``fit`` looks the features up."""
         if value is None or isinstance(value, Directions):
             return value
         keys: Iterable[object] = ()
@@ -178,26 +179,25 @@ class MonotoneConstraints(SeveralValues):
         elif isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
             directions = list(value)
         else:
-            raise TypeError(self.message(value))
-        if not all(map(is_feature, keys)) or not all(
-            is_number(one, numbers.Integral) for one in directions
-        ):
-            raise TypeError(self.message(value))
-        if not all(one in (-1, 0, 1) for one in directions):
-            raise ValueError(self.message(value))
-        plain = [int(one) for one in directions]
+            raise self.type_error(value)
+        are_integers = all(is_number(direction, numbers.Integral) for direction in directions)
+        if not are_integers or not all(map(is_feature, keys)):
+            raise self.type_error(value)
+        if not all(direction in (-1, 0, 1) for direction in directions):
+            raise self.value_error(value)
+        plain = [int(direction) for direction in directions]
         if not isinstance(value, Mapping):
             return Directions(plain, self.name)
         pairs = zip(keys, plain, strict=True)
-        return Directions([[plain_value(key), one] for key, one in pairs], self.name)
+        return Directions([[plain_value(key), direction] for key, direction in pairs], self.name)
 
     def record(self, value: list[Any] | None) -> list[Any] | None:
-        """Return a plain list."""
+        """A plain list."""
         return None if value is None else list(value)
 
     def restore(self, recorded: Any) -> Any:
-        """Return a dict of [feature, direction], or the directions."""
-        pairs = isinstance(recorded, list) and any(isinstance(one, list) for one in recorded)
+        """A dict of [feature, direction], or the directions."""
+        pairs = isinstance(recorded, list) and any(isinstance(pair, list) for pair in recorded)
         return dict(recorded) if pairs else recorded
 
 
@@ -225,21 +225,21 @@ class InteractionConstraints(Param):
         return f"a list of groups, each of names or indices of features, {words}, or None"
 
     def check(self, value: object) -> Any:
-        """Return plain lists; ``fit`` looks the features up."""
+        """Plain lists; ``fit`` looks the features up."""
         if value is None:
             return None
         if isinstance(value, str):
             if value not in self.words:
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             return str(value)
         if not isinstance(value, list | tuple):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         for group in value:
-            fits = isinstance(group, list | tuple | Set | np.ndarray)
-            if not fits or not all(map(is_feature, group)):
-                raise TypeError(self.message(value))
+            is_group = isinstance(group, list | tuple | Set | np.ndarray)
+            if not is_group or not all(map(is_feature, group)):
+                raise self.type_error(value)
         if not value or not all(len(group) for group in value):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return [sorted(map(plain_value, group), key=str) for group in value]
 
 
@@ -252,26 +252,26 @@ class ClassWeight(Param):
     allowed: ClassVar[str] = 'a dict from labels to finite weights above 0, "balanced", or None'
 
     def check(self, value: object) -> Any:
-        """Return labels and weights as plain Python values; ``fit`` looks the labels up."""
+        """Labels and weights as plain Python values; ``fit`` looks the labels up."""
         if value is None or value == "balanced":
             return value
         if not isinstance(value, Mapping):
-            raise (ValueError if isinstance(value, str) else TypeError)(self.message(value))
+            raise self.value_error(value) if isinstance(value, str) else self.type_error(value)
         labels = (str, numbers.Real, np.bool_)
-        numeric = all(is_number(one, numbers.Real) for one in value.values())
+        numeric = all(is_number(weight, numbers.Real) for weight in value.values())
         if not numeric or not all(isinstance(label, labels) for label in value):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         plain = {plain_value(label): to_float(weight) for label, weight in value.items()}
         if not all(0.0 < weight < math.inf for weight in plain.values()):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return plain
 
     def record(self, value: Any) -> Any:
-        """Return pairs instead of a dict: keys in JSON are strings."""
+        """Pairs instead of a dict: keys in JSON are strings."""
         return [list(pair) for pair in value.items()] if isinstance(value, dict) else value
 
     def restore(self, recorded: Any) -> Any:
-        """Return a dict of the pairs."""
+        """A dict of the pairs."""
         return dict(recorded) if isinstance(recorded, list) else recorded
 
 
@@ -287,44 +287,42 @@ class CategoricalFeatures(SeveralValues):
     )
 
     def check(self, value: object) -> Any:
-        """Return "from_dtype" or a plain list; ``fit`` looks the features up."""
+        """A plain list, or "from_dtype"; ``fit`` looks the features up."""
         if isinstance(value, str):
             if value != "from_dtype":
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             return str(value)
         if not isinstance(value, Sequence | np.ndarray) or isinstance(value, bytes):
-            raise TypeError(self.message(value))
-        entries = [plain_value(one) for one in value]
-        are_flags = [isinstance(one, bool) for one in entries]
-        if (any(are_flags) and not all(are_flags)) or not all(
-            isinstance(one, bool) or is_feature(one) for one in entries
-        ):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
+        entries = [plain_value(entry) for entry in value]
+        is_mask = all(isinstance(entry, bool) for entry in entries)
+        if not is_mask and not all(map(is_feature, entries)):
+            raise self.type_error(value)
         return entries
 
 
 @dataclass(frozen=True, kw_only=True)
 class Missing(Param):
-    """A finite number, or NaN for no number in addition to NaN."""
+    """A finite number, or NaN for none in addition to NaN."""
 
     type_name: ClassVar[str] = "float"
     allowed: ClassVar[str] = "a finite number or NaN"
 
     def check(self, value: object) -> float:
-        """Return the number."""
+        """The number."""
         if not is_number(value, numbers.Real):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         number = to_float(value)
         if math.isinf(number):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return number
 
     def record(self, value: Any) -> Any:
-        """Return the number, or None for NaN, which JSON does not have."""
+        """The number, or None for NaN, which JSON does not have."""
         return None if math.isnan(value) else value
 
     def restore(self, recorded: Any) -> Any:
-        """Return the number, NaN for None."""
+        """The number, NaN for None."""
         return math.nan if recorded is None else recorded
 
 
@@ -334,12 +332,12 @@ def is_feature(key: object) -> bool:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a label or feature as a Python object, for JSON."""
+    """Label or feature as a Python object, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _metric_name(metric: object) -> str | None:
-    """Return the name of a metric that is no string; None for any other object."""
+    """Name of a function or metric object; None for any other object."""
     name = getattr(metric, "name", None) or getattr(metric, "__name__", None)
     function = getattr(metric, "function", metric)
     return str(name or type(metric).__name__) if callable(function) else None
@@ -371,20 +369,20 @@ class CountOrShare(Param):
         return text + (", or None" if self.optional else "")
 
     def check(self, value: object) -> int | float | None:
-        """Return the number as an int or the share as a float; or None."""
+        """The number as an int or the share as a float; or None."""
         if value is None and self.optional:
             return None
         if is_number(value, numbers.Integral):
             number = int(value)  # type: ignore[call-overload]
             if number < self.low:
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             return int(number)
         if not is_number(value, numbers.Real):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         share = to_float(value)
         below = share < self.high_share if self.share_open else share <= self.high_share
         if not (0.0 < share < math.inf and below):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return share
 
 
@@ -411,10 +409,10 @@ class FeatureCount(CountOrShare):
         return f'"sqrt", "log2", {super().allowed}'
 
     def check(self, value: object) -> Any:
-        """Return the string, the number or the share; or None."""
+        """The string, the number or the share; or None."""
         if isinstance(value, str):
             if value not in self.words:
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             return str(value)
         return super().check(value)
 
@@ -428,23 +426,23 @@ class OobScore(Param):
     allowed: ClassVar[str] = "True, False, or a function of (y, prediction)"
     is_flag: ClassVar[bool] = True
 
-    def parse(self, text: str) -> Any:
-        """Truth value of a text, or the text itself."""
-        return parse_truth(text)
-
     def check(self, value: object) -> Any:
-        """Return a Python bool, or the function."""
+        """A Python bool, or the function."""
         if isinstance(value, bool | np.bool_):
             return bool(value)
         if not callable(value):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         return value
 
     def record(self, value: Any) -> Any:
-        """Return the bool, or a dict with the name of a function."""
+        """The bool, or a dict with the name of a function."""
         if isinstance(value, bool):
             return value
         return {"custom": getattr(value, "__name__", type(value).__name__)}
+
+    def parse(self, text: str) -> Any:
+        """Truth of a word such as "true", "no" or "1"."""
+        return parse_truth(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -471,33 +469,32 @@ class ClassWeights(ClassWeight):
         )
 
     def check(self, value: object) -> Any:
-        """Return the string, a dict or a list of dicts, of plain Python values."""
+        """The string, a dict or a list of dicts, of plain Python values."""
         if isinstance(value, str):
             if value not in self.words:
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             return str(value)
         if value is None or isinstance(value, Mapping):
             return super().check(value)
-        if not isinstance(value, list | tuple) or not all(
-            isinstance(one, Mapping) for one in value
-        ):
-            raise TypeError(self.message(value))
+        is_list = isinstance(value, list | tuple)
+        if not is_list or not all(isinstance(weights, Mapping) for weights in value):  # type: ignore[attr-defined]
+            raise self.type_error(value)
         if not value:
-            raise ValueError(self.message(value))
-        return [super(ClassWeights, self).check(one) for one in value]
+            raise self.value_error(value)
+        return [super(ClassWeights, self).check(weights) for weights in value]  # type: ignore[attr-defined]
 
     def record(self, value: Any) -> Any:
-        """Return pairs instead of dicts: keys in JSON are strings."""
+        """Pairs instead of dicts: keys in JSON are strings."""
         if not isinstance(value, list):
             return super().record(value)
-        return [[list(pair) for pair in one.items()] for one in value]
+        return [[list(pair) for pair in weights.items()] for weights in value]
 
     def restore(self, recorded: Any) -> Any:
-        """Return a dict of the pairs, or a list of dicts for several targets."""
+        """A dict of the pairs, or a list of dicts for several targets."""
         of_targets = isinstance(recorded, list) and all(
-            isinstance(pair, list) for one in recorded for pair in one
+            isinstance(pair, list) for pairs in recorded for pair in pairs
         )
-        return [dict(one) for one in recorded] if of_targets else super().restore(recorded)
+        return [dict(pairs) for pairs in recorded] if of_targets else super().restore(recorded)
 
 
 _WORDS = ("auto", "iso", "dayfirst", "monthfirst")
@@ -515,26 +512,26 @@ class DateFormat(Param):
     )
 
     def check(self, value: object) -> Any:
-        """Return a format, a list of [column, format], or None."""
+        """A format, a list of [column, format], or None."""
         if value is None:
             return None
         if isinstance(value, list):  # checked before, or recorded
             value = dict(value)
         if isinstance(value, Mapping):
             if not all(map(is_feature, value)):
-                raise TypeError(self.message(value))
-            for one in value.values():
-                if one == "auto" or not isinstance(self.check(one), str):
-                    raise ValueError(self.message(value))
-            return [[plain_value(column), str(one)] for column, one in value.items()]
+                raise self.type_error(value)
+            for text in value.values():
+                if text == "auto" or not isinstance(self.check(text), str):
+                    raise self.value_error(value)
+            return [[plain_value(column), str(text)] for column, text in value.items()]
         if not isinstance(value, str):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         if value not in _WORDS and "%" not in value:
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return str(value)
 
     def restore(self, recorded: Any) -> Any:
-        """Return a dict of the pairs."""
+        """A dict of the pairs."""
         return dict(recorded) if isinstance(recorded, list) else recorded
 
 
@@ -553,11 +550,11 @@ class CalendarParts(SeveralValues):
         return f'"auto", a list of some of {", ".join(map(repr, self.options))}, or None'
 
     def check(self, value: object) -> Any:
-        """Return "auto", a list or None."""
+        """A list, "auto" or None."""
         if value is None or (isinstance(value, str) and value == "auto"):
             return value
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise (ValueError if isinstance(value, str) else TypeError)(self.message(value))
-        if not value or not all(one in self.options for one in value):
-            raise ValueError(self.message(value))
-        return [one for one in self.options if one in value]
+            raise self.value_error(value) if isinstance(value, str) else self.type_error(value)
+        if not value or not all(part in self.options for part in value):
+            raise self.value_error(value)
+        return [part for part in self.options if part in value]

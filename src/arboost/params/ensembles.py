@@ -119,7 +119,7 @@ class Members(SeveralValues):
     takes_estimators: ClassVar[bool] = True
 
     def check(self, value: object) -> list[tuple[str, Any]]:
-        """Return the pairs; the ensemble checks the estimators."""
+        """The pairs; the ensemble checks the estimators."""
         is_list = isinstance(value, list | tuple) and len(value) > 0
         if not is_list or not all(map(_is_named, value)):  # type: ignore[call-overload]
             raise ValueError(self.message(value))
@@ -140,7 +140,7 @@ class FinalEstimator(Param):
     takes_estimators: ClassVar[bool] = True
 
     def check(self, value: object) -> Any:
-        """Return the estimator unchanged."""
+        """The estimator unchanged."""
         is_estimator = callable(getattr(value, "fit", None)) and not isinstance(value, type)
         if value is not None and not is_estimator:
             raise TypeError(self.message(value))
@@ -159,7 +159,7 @@ class Folds(Param):
     )
 
     def check(self, value: object) -> Any:
-        """Return the value, a number as an int."""
+        """The value, a number as an int."""
         if value is None or (isinstance(value, str) and value == "prefit"):
             return value
         if is_number(value, numbers.Integral):
@@ -184,7 +184,7 @@ class VoteWeights(Param):
     )
 
     def check(self, value: object) -> Any:
-        """Return the weights; the ensemble checks their number."""
+        """The weights; the ensemble checks their number."""
         if value is None:
             return None
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):

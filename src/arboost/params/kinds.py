@@ -1,7 +1,8 @@
-"""Kinds of parameters: allowed values, the message of a refusal, the record in a model file.
+"""Kinds of parameters: allowed values, values of texts, refusals, the record in a model file.
 
 A kind has ``type_name`` for docstrings, ``annotation`` for signatures and ``allowed`` for messages;
-``check`` returns the value for training, and ``record`` its form in JSON.
+``check`` returns the value for training, ``record`` its form in JSON, and ``parse`` the value of a
+text on a command line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import math
 import numbers
 import re
 import secrets
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,16 +23,10 @@ import numpy as np
 _LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn
 _LONGEST_VALUE = 80  # characters of a value in messages
-
-
-# Words of texts -> values.
-_TRUTHS = {"true": True, "yes": True, "on": True, "1": True} | {
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
+_TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
 _WORDS = {"none": None, "null": None, "true": True, "false": False, "nan": math.nan}
+
 
 Condition = tuple[str, Any]  # a parameter, and its value
 
@@ -81,6 +75,13 @@ class Param:
     `search` has the values that `arboost.tune` tries; None: it is not searched. Files of models
     leave out the default of a parameter without `always_recorded`, so that a new parameter changes
     the files of no other fits.
+
+    Attributes
+    ----------
+    is_flag : bool
+        Whether an option of the command line needs no value: True without one.
+    takes_estimators : bool
+        Whether values are estimators, which a command line knows by name.
     """
 
     name: str
@@ -90,7 +91,7 @@ class Param:
     search: Search | None = None
     always_recorded: bool = True
 
-    is_flag: ClassVar[bool] = False  # an option without a value sets it
+    is_flag: ClassVar[bool] = False
     takes_estimators: ClassVar[bool] = False
 
     @property
@@ -118,14 +119,18 @@ class Param:
         """Words that the text of a value may be, for completion in a shell."""
         return ()
 
+    def check(self, value: object) -> Any:
+        """Value in the form that training reads; TypeError or ValueError where it is refused."""
+        raise NotImplementedError
+
     def parse(self, text: str) -> Any:
         """Value of a text on a command line, not yet checked: a word, a number, or JSON or TOML.
 
         Examples
         --------
-        >>> from arboost.params.boosting import PARAMS
-        >>> PARAMS["max_depth"].parse("none"), PARAMS["learning_rate"].parse("5e-2")
-        (None, 0.05)
+        >>> rate = Real(name="rate", default=1.0, text="")
+        >>> rate.parse("0.5"), rate.parse("none"), rate.parse("[1, 2]")
+        (0.5, None, [1, 2])
         """
         word = text.strip()
         if word.lower() in _WORDS:
@@ -133,30 +138,31 @@ class Param:
         value = parse_number(word)
         return parse_literal(word) if isinstance(value, str) else value
 
-    def check(self, value: object) -> Any:
-        """Return the value in the form that training reads, or raise TypeError or ValueError."""
-        raise NotImplementedError
-
     def record(self, value: Any) -> Any:
-        """Return a checked value in the form of a model file."""
+        """Checked value in the form of a model file."""
         return value
 
     def restore(self, recorded: Any) -> Any:
-        """Return the value of a constructor from its form in a model file."""
+        """Value of a constructor, from its form in a model file."""
         return recorded
 
-    def message(self, value: object, answer: str = "") -> str:
-        """Return the message of a refusal: given value, allowed values, advice.
+    def type_error(self, value: object) -> TypeError:
+        """Refusal of a value of the wrong type."""
+        return TypeError(self.message(value))
 
-        An answer to the value, a sentence, comes before the allowed values.
-        """
+    def value_error(self, value: object, suggestion: str = "") -> ValueError:
+        """Refusal of a value out of range; the suggestion is a sentence, or empty."""
+        return ValueError(self.message(value, suggestion))
+
+    def message(self, value: object, suggestion: str = "") -> str:
+        """Message of a refusal: given value, allowed values, advice."""
         advice = self.advice or f"Use such a value, for example the default {self.default!r}."
         shown = repr(value)
         if len(shown) > _LONGEST_VALUE:
             shown = f"{shown[:_LONGEST_VALUE]}..."
         given = f"{self.name}={shown} ({type(value).__name__})"
-        answer = f"{answer} " if answer else ""
-        return f"{given} is not allowed: {answer}{self.name} must be {self.allowed}. {advice}"
+        suggestion = f"{suggestion} " if suggestion else ""
+        return f"{given} is not allowed: {suggestion}{self.name} must be {self.allowed}. {advice}"
 
 
 class SeveralValues(Param):
@@ -174,42 +180,67 @@ class SeveralValues(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Integer(Param):
-    """A whole number in [low, high]; None too where `optional`."""
+class Number(Param):
+    """A number from `low` to `high`; None too where `optional`, "auto" where `automatic`."""
 
-    low: int
-    high: int = _LARGEST_INT
-    also: tuple[int, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
     optional: bool = False
-    automatic: bool = False  # "auto" is allowed, too
+    automatic: bool = False
+
+    number_type: ClassVar[str]
+    range_text: ClassVar[str]
 
     @property
     def type_name(self) -> str:
         """Type in docstrings."""
-        return _number_type("int", self)
+        name = self.number_type + (" or str" if self.automatic else "")
+        return name + (" or None" if self.optional else "")
 
     @property
     def allowed(self) -> str:
         """Allowed values, to follow "must be" in messages."""
-        if self.high == _LARGEST_INT:
-            text = f"an integer of at least {self.low}"
-        else:
-            text = f"an integer from {self.low} to {self.high}"
-        text += "".join(f", or {value}" for value in self.also)
-        return text + _other_values(self)
+        text = self.range_text + (", or None" if self.optional else "")
+        return text + (', or "auto"' if self.automatic else "")
 
-    def check(self, value: object) -> int | str | None:
-        """Return the number as an int; or None or "auto"."""
-        if _is_other_value(value, self):
-            return value  # type: ignore[return-value]
+    def check(self, value: object) -> Any:
+        """Number as an int or float; or None or "auto"."""
+        is_auto = self.automatic and isinstance(value, str) and value == "auto"
+        return value if is_auto or (self.optional and value is None) else self.number(value)
+
+    def number(self, value: object) -> float:
+        """Number as an int or float."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Number):
+    """A whole number in [low, high]."""
+
+    low: int
+    high: int = _LARGEST_INT
+    also: tuple[int, ...] = ()
+
+    number_type: ClassVar[str] = "int"
+
+    @property
+    def range_text(self) -> str:  # type: ignore[override]
+        """Range, in messages."""
+        text = f"an integer of at least {self.low}"
+        if self.high != _LARGEST_INT:
+            text = f"an integer from {self.low} to {self.high}"
+        return text + "".join(f", or {value}" for value in self.also)
+
+    def number(self, value: object) -> int:
+        """Number as an int."""
         # bool is a subtype of int, but True as a count is nearly always a mistake.
         if not is_number(value, numbers.Integral):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         number = int(value)  # type: ignore[call-overload]
         if number > self.high == _LARGEST_INT:
             raise ValueError(f"{self.message(value)} The largest integer is {_LARGEST_INT}.")
         if not self.low <= number <= self.high and number not in self.also:
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return int(number)
 
 
@@ -218,69 +249,47 @@ class Verbosity(Integer):
     """A whole number of at least 0, or a bool."""
 
     low: int = 0
-    type_name: ClassVar[str] = "bool or int"
+    number_type: ClassVar[str] = "bool or int"
 
     @property
     def allowed(self) -> str:
         """Allowed values, to follow "must be" in messages."""
         return f"{super().allowed}, or True or False"
 
-    def check(self, value: object) -> int | str | None:
-        """Return the number."""
+    def check(self, value: object) -> Any:
+        """Number as an int."""
         return int(value) if isinstance(value, bool | np.bool_) else super().check(value)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Real(Param):
-    """A finite number from `low` to `high`, exclusive where open; None too where `optional`."""
+class Real(Number):
+    """A finite number from `low` to `high`, exclusive where open."""
 
-    low: float = -math.inf
-    high: float = math.inf
     low_open: bool = False
     high_open: bool = False
-    optional: bool = False
-    automatic: bool = False  # "auto" is allowed, too
+
+    number_type: ClassVar[str] = "float"
 
     @property
-    def type_name(self) -> str:
-        """Type in docstrings."""
-        return _number_type("float", self)
-
-    @property
-    def allowed(self) -> str:
-        """Allowed values, to follow "must be" in messages."""
+    def range_text(self) -> str:  # type: ignore[override]
+        """Range, in messages."""
         text = "a finite number"
         if self.low > -math.inf:
             text += f" above {self.low:g}" if self.low_open else f" of at least {self.low:g}"
         if self.high < math.inf:
             text += f" and below {self.high:g}" if self.high_open else f" and at most {self.high:g}"
-        return text + _other_values(self)
+        return text
 
-    def check(self, value: object) -> float | str | None:
-        """Return the number as a float; or None or "auto"."""
-        if _is_other_value(value, self):
-            return value  # type: ignore[return-value]
+    def number(self, value: object) -> float:
+        """Number as a float."""
         if not is_number(value, numbers.Real):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         number = to_float(value)
         above = number > self.low if self.low_open else number >= self.low
         below = number < self.high if self.high_open else number <= self.high
         if not (math.isfinite(number) and above and below):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return number
-
-
-def _number_type(name: str, param: Integer | Real) -> str:
-    return name + (" or str" if param.automatic else "") + (" or None" if param.optional else "")
-
-
-def _other_values(param: Integer | Real) -> str:
-    return (", or None" if param.optional else "") + (', or "auto"' if param.automatic else "")
-
-
-def _is_other_value(value: object, param: Integer | Real) -> bool:
-    is_auto = isinstance(value, str) and value == "auto" and param.automatic
-    return is_auto or (value is None and param.optional)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,22 +306,18 @@ class Flag(Param):
 
     type_name: ClassVar[str] = "bool"
     allowed: ClassVar[str] = "True or False"
+    completions: ClassVar[tuple[str, ...]] = ("true", "false")
     is_flag: ClassVar[bool] = True
 
-    @property
-    def completions(self) -> tuple[str, ...]:
-        """Words that the text of a value may be."""
-        return ("true", "false")
+    def check(self, value: object) -> bool:
+        """Value as a Python bool."""
+        if not isinstance(value, bool | np.bool_):
+            raise self.type_error(value)
+        return bool(value)
 
     def parse(self, text: str) -> Any:
-        """Truth value of a text, or the text itself."""
+        """Truth of a word such as "true", "no" or "1"."""
         return parse_truth(text)
-
-    def check(self, value: object) -> bool:
-        """Return the value as a Python bool."""
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(self.message(value))
-        return bool(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,15 +325,6 @@ class Choice(Param):
     """One of a few strings."""
 
     options: tuple[str, ...]
-
-    @property
-    def completions(self) -> tuple[str, ...]:
-        """Words that the text of a value may be."""
-        return self.options
-
-    def parse(self, text: str) -> str:
-        """The word of a text."""
-        return text.strip()
 
     @property
     def type_name(self) -> str:
@@ -345,16 +341,25 @@ class Choice(Param):
         """Allowed values, to follow "must be" in messages."""
         return " or ".join(f'"{option}"' for option in self.options)
 
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """The strings."""
+        return self.options
+
     def check(self, value: object) -> Any:
-        """Return the string."""
+        """The string."""
         if not isinstance(value, str):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         if value not in self.options:
-            raise ValueError(self.message(value, self._answer(value)))
+            raise self.value_error(value, self.suggestion(value))
         return str(value)
 
-    def _answer(self, value: str) -> str:
-        """Return the answer to a string that is no option."""
+    def parse(self, text: str) -> Any:
+        """The text, without spaces around it."""
+        return text.strip()
+
+    def suggestion(self, value: str) -> str:
+        """Sentence on a string that is not among the options, "" for none."""
         from arboost.params.suggestions import value_suggestion
 
         return value_suggestion(self.name, value, self.options)
@@ -367,18 +372,18 @@ class Device(Param):
     type_name: ClassVar[str] = "str"
     allowed: ClassVar[str] = '"cpu", "cuda", or "cuda:1" and so on for other devices than the first'
 
-    def parse(self, text: str) -> str:
-        """The word of a text."""
-        return text.strip()
-
     def check(self, value: object) -> str:
-        """Return the name."""
+        """The name."""
         if not isinstance(value, str):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         if value != "cpu" and not re.fullmatch(r"cuda(:\d{1,4})?", value):
-            answer = 'The name is "cuda".' if value.lower() in {"gpu", "gpu:0"} else ""
-            raise ValueError(self.message(value, answer))
+            is_gpu = value.lower() in {"gpu", "gpu:0"}
+            raise self.value_error(value, 'The name is "cuda".' if is_gpu else "")
         return str(value)
+
+    def parse(self, text: str) -> Any:
+        """The text, without spaces around it."""
+        return text.strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,16 +397,40 @@ class Seed(Param):
     )
 
     def check(self, value: object) -> int:
-        """Return the seed; from None, a seed of the operating system's entropy."""
+        """The seed; from None, a seed of the operating system's entropy."""
         if value is None:
             return secrets.randbits(32)
         if isinstance(value, np.random.RandomState):
             return int(value.randint(0, _LARGEST_SEED, dtype=np.uint32))
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         if not 0 <= int(value) <= _LARGEST_SEED:
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return int(value)
+
+
+def by_name(*params: Param) -> dict[str, Param]:
+    """Parameters by name."""
+    return {param.name: param for param in params}
+
+
+def is_number(value: object, kind: type) -> bool:
+    """Whether the value is a number of the kind, numbers.Integral or Real, and not a bool."""
+    # Most values are plain numbers, for which abstract classes take ten times as long.
+    if type(value) is int or (type(value) is float and kind is numbers.Real):
+        return True
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def to_float(value: Any) -> float:
+    """Number as a float; infinity beyond the largest float."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+# ---- values of texts ----
 
 
 def parse_truth(text: str) -> bool | str:
@@ -419,6 +448,8 @@ def parse_number(text: str) -> int | float | str:
 
 def parse_literal(text: str) -> Any:
     """Value of a literal in JSON or TOML, or the text itself."""
+    import tomllib
+
     if text[:1] not in ("[", "{", '"', "'"):
         return text
     with contextlib.suppress(ValueError):
@@ -426,24 +457,3 @@ def parse_literal(text: str) -> Any:
     with contextlib.suppress(tomllib.TOMLDecodeError):
         return tomllib.loads(f"value = {text}")["value"]
     return text
-
-
-def by_name(*params: Param) -> dict[str, Param]:
-    """Return a dict of the parameters by name."""
-    return {param.name: param for param in params}
-
-
-def is_number(value: object, kind: type) -> bool:
-    """Whether the value is a number of the kind, numbers.Integral or Real, and no bool."""
-    # Most values are plain numbers, for which abstract classes take ten times as long.
-    if type(value) is int or (type(value) is float and kind is numbers.Real):
-        return True
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def to_float(value: Any) -> float:
-    """Return a number as a float; infinity beyond the largest float."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

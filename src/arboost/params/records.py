@@ -41,7 +41,7 @@ def declarations_of(estimator: str) -> dict[str, Param]:
 
 
 def check(values: Mapping[str, object], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
-    """Return the checked values of the parameters, in the form that training reads.
+    """The checked values of the parameters, in the form that training reads.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _check_metric(metric: str, loss: object) -> None:
 
 
 def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:
-    """Return checked values in the form of a model file: numbers, strings and lists of these.
+    """Checked values in the form of a model file: numbers, strings and lists of these.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class ParamRecord:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
-        """Return the record of an estimator's checked parameters.
+        """The record of an estimator's checked parameters.
 
         A field with a default is a parameter that not every estimator has.
 
@@ -136,7 +136,7 @@ class BinParams(ParamRecord):
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
-        """Return the record of an estimator's checked parameters."""
+        """The record of an estimator's checked parameters."""
         return replace(super().of(params), few_leaves=_has_few_leaves(params))
 
     @property
@@ -154,7 +154,7 @@ def _has_few_leaves(params: Mapping[str, Any]) -> bool:
 
 
 def sought_bins(params: Mapping[str, Any]) -> Any:
-    """Return `BinParams.sought_bins` of parameters that are not checked; None without max_bins."""
+    """`BinParams.sought_bins` of parameters that are not checked; None without max_bins."""
     given = params.get("max_bins")
     is_auto = isinstance(given, str) and given == AUTO
     return USUAL_BINS if is_auto and _has_few_leaves(params) else given

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.messages import listing
 from arboost.errors import warn_caller
+from arboost.losses.base import Floats
 from arboost.models.files.container import Format, naming_errors, pack, read_file, unpack
 from arboost.training.monitor import Monitor
 from arboost.write import remove_orphans, write_file
@@ -96,18 +97,18 @@ class Checkpoint:
             )
 
     @classmethod
-    def of(cls, given: object) -> Checkpoint | None:
-        """Return the checkpoint of an argument of fit: a Checkpoint, a path, or None."""
-        if given is None or isinstance(given, Checkpoint):
-            return given
-        return cls(given)  # type: ignore[arg-type]  # its own check says what is allowed
+    def of(cls, argument: object) -> Checkpoint | None:
+        """The checkpoint of an argument of fit: a Checkpoint, a path, or None."""
+        if argument is None or isinstance(argument, Checkpoint):
+            return argument
+        return cls(argument)  # type: ignore[arg-type]  # which the constructor checks
 
     def is_due(self, rounds: int, pace: WritePace) -> bool:
-        """Return whether to write after so many rounds."""
+        """Whether to write after this number of rounds."""
         return pace.is_due() if self.every is None else rounds % self.every == 0
 
     def rounds_at_once(self, rounds: int) -> int | None:
-        """Return the number of rounds until an update by number; None: updates are by time."""
+        """The number of rounds until an update by number; None: updates are by time."""
         return None if self.every is None else self.every - rounds % self.every
 
     @property
@@ -123,7 +124,7 @@ class Checkpoint:
         """
 
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
-        """Return the state to continue from; None where there is no file.
+        """The state to continue from; None where there is no file.
 
         Scratch files of killed fits of this path are deleted.
 
@@ -172,11 +173,11 @@ class WritePace:
         self._has_cost = False
 
     def is_due(self) -> bool:
-        """Return whether the time for an update may have come."""
+        """Whether the time for an update may have come."""
         return self._clock() - self._since >= self._wait
 
     def allows(self, state: State) -> bool:
-        """Return whether the first update costs little; else it is due later."""
+        """Whether the first update costs little; else it is due later."""
         if not self._has_cost:
             n_bytes = sum(array.nbytes for array in state.arrays.values())
             self._wait = max(_FIRST_UPDATE, n_bytes / _SLOW_DISK / _UPDATE_SHARE)
@@ -203,7 +204,7 @@ class State:
     fingerprint : dict
         Parameters in clear, and digests of the data.
     facts : dict
-        Small values for JSON: the number of rounds, names.
+        Small values for JSON: the names of the history's sets and metrics.
     arrays : dict of str to array
         Trees, scores and history.
     """
@@ -219,13 +220,13 @@ def write_state(state: State, path: str | os.PathLike[str]) -> None:
 
 
 def state_bytes(state: State) -> bytes:
-    """Return a state as the bytes of a file."""
+    """A state as the bytes of a file."""
     header = {"fingerprint": dict(state.fingerprint), "facts": dict(state.facts)}
     return pack(FORMAT, header, state.arrays)
 
 
 def read_state(path: str | os.PathLike[str]) -> State:
-    """Return the state in a file; raise ModelFormatError where it holds none, or a damaged one.
+    """The state in a file; raise ModelFormatError where it holds none, or a damaged one.
 
     The arrays are read-only. The fit checks that they match it.
     """
@@ -233,7 +234,7 @@ def read_state(path: str | os.PathLike[str]) -> State:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes | None:
-    """Return the bytes of a checkpoint file; None where there is none."""
+    """The bytes of a checkpoint file; None where there is none."""
     remove_orphans(path)
     try:
         return read_file(FORMAT, path)
@@ -242,7 +243,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes | None:
 
 
 def state_of(content: bytes, path: str) -> State:
-    """Return the state in the bytes of a file, which messages name."""
+    """The state in the bytes of a file, which messages name."""
     with naming_errors(FORMAT, f"the checkpoint {path!r}"):
         header, arrays = unpack(FORMAT, content)
         for name in ("fingerprint", "facts"):
@@ -252,7 +253,7 @@ def state_of(content: bytes, path: str) -> State:
 
 
 def digest(*arrays: NDArray[Any] | None) -> str:
-    """Return a digest of arrays: of their types, shapes and bytes.
+    """A digest of arrays: of their types, shapes and bytes.
 
     Examples
     --------
@@ -347,10 +348,8 @@ def _difference(name: str, stored: Mapping[str, Any], current: Mapping[str, Any]
     return f"{name} ({texts[0]} there, {texts[1]} now)"
 
 
-Weights = NDArray[np.float64]
-
-# Parameters of when to stop and how to run do not change a round.
-_FREE = ("n_estimators", "max_time", "device", "n_jobs", "verbose")
+# Parameters of when to stop and where to run do not change a round.
+_NOT_COMPARED = ("n_estimators", "max_time", "device", "n_jobs", "verbose")
 
 
 class Resumable(Protocol):
@@ -359,16 +358,16 @@ class Resumable(Protocol):
     n_rounds: int
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> Floats:
         """Factor of each round."""
         ...
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from data and parameters."""
+        """All that the next round depends on, apart from data and parameters."""
         ...
 
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
-        """Return a function that returns the state of this round, even in the middle of the next.
+        """A function that returns the state of this round, even in the middle of the next.
 
         It needs no other worker; where scores follow from the trees, they may be left out.
         """
@@ -392,8 +391,8 @@ class CheckpointWriter:
     checkpoint : Checkpoint or None
     describe : callable () -> mapping
         Returns the fingerprint of the fit; called only with a checkpoint.
-    stays : bool
-        Whether the file is kept when the fit is done.
+    keep_file : bool
+        Whether the file stays when the fit is done.
     """
 
     def __init__(
@@ -401,7 +400,7 @@ class CheckpointWriter:
         checkpoint: Checkpoint | None = None,
         describe: Callable[[], Mapping[str, Any]] = dict,
         *,
-        stays: bool = False,
+        keep_file: bool = False,
     ) -> None:
         self._checkpoint = checkpoint
         compares = checkpoint is not None and checkpoint.compares
@@ -409,7 +408,7 @@ class CheckpointWriter:
         self._pace = WritePace()
         self._interrupt = HeldInterrupt()
         self._is_done = True
-        self._stays = stays
+        self._keep_file = keep_file
         self._has_warned = False
 
     def __enter__(self) -> Self:
@@ -425,20 +424,20 @@ class CheckpointWriter:
     ) -> None:
         if self._checkpoint is None:
             return
-        if error is None and self._is_done and not self._stays:
+        if error is None and self._is_done and not self._keep_file:
             self._checkpoint.remove()
         self._interrupt.__exit__(kind, error, trace)
 
     @property
-    def has_checkpoint(self) -> bool:
+    def has_file(self) -> bool:
         """Whether the state is written to a file."""
         return self._checkpoint is not None
 
     def rounds_at_once(self, rounds: int) -> int | None:
-        """Return the number of rounds after which `after_round` must be called; None: any."""
+        """The number of rounds after which `after_round` must be called; None: any."""
         return None if self._checkpoint is None else self._checkpoint.rounds_at_once(rounds)
 
-    def resume(self, training: Resumable, monitor: Monitor) -> tuple[Weights, bool]:
+    def resume(self, training: Resumable, monitor: Monitor) -> tuple[Floats, bool]:
         """Restore the state of the checkpoint file, if there is one.
 
         Returns
@@ -474,7 +473,7 @@ class CheckpointWriter:
             stopped = monitor.restore(_history(state, rounds), rounds)
         return state.arrays["best"].copy(), stopped
 
-    def after_round(self, training: Resumable, monitor: Monitor, best: Weights) -> None:
+    def after_round(self, training: Resumable, monitor: Monitor, best: Floats) -> None:
         """Write the state when it is due; raise a delayed KeyboardInterrupt."""
         if self._checkpoint is None:
             return
@@ -511,9 +510,7 @@ class CheckpointWriter:
                     RuntimeWarning,
                 )
 
-    def _state(
-        self, training: Mapping[str, NDArray[Any]], monitor: Monitor, best: Weights
-    ) -> State:
+    def _state(self, training: Mapping[str, NDArray[Any]], monitor: Monitor, best: Floats) -> State:
         arrays = {**training, "best": best}
         for i, metrics in enumerate(monitor.history.values()):
             for j, values in enumerate(metrics.values()):
@@ -523,29 +520,27 @@ class CheckpointWriter:
 
 
 def fingerprint(params: Mapping[str, Any], digests: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fingerprint of a fit: its parameters, the version, and digests of its data.
+    """The fingerprint of a fit: its parameters, the version, and digests of its data.
 
     Functions and objects count by their names: a changed function of the same name is not noticed.
 
     Examples
     --------
-    >>> from arboost.training.checkpoint import digest
-    >>> found = fingerprint({"gamma": 1.0, "n_jobs": 2}, {"y": digest(np.zeros(3))})
-    >>> sorted(found)
+    >>> sorted(fingerprint({"gamma": 1.0, "n_jobs": 2}, {"y": digest(np.zeros(3))}))
     ['arboost', 'gamma', 'y']
     """
-    kept = {name: value for name, value in params.items() if name not in _FREE}
-    plain: dict[str, Any] = json.loads(json.dumps(kept, default=_name))
+    compared = {name: value for name, value in params.items() if name not in _NOT_COMPARED}
+    plain: dict[str, Any] = json.loads(json.dumps(compared, default=_name))
     return {**plain, **digests, "arboost": core.version()}
 
 
 def _name(thing: object) -> str:
-    name = getattr(thing, "name", None) or getattr(thing, "__qualname__", None)
-    return f"{type(thing).__name__} {name}" if name else type(thing).__name__
+    name = getattr(thing, "name", None) or getattr(thing, "__qualname__", "")
+    return f"{type(thing).__name__} {name}".rstrip()
 
 
 def _check(state: State, fresh: Mapping[str, NDArray[Any]]) -> int:
-    """Return the number of rounds of a stored state; raise unless its arrays are of this fit."""
+    """The number of rounds of a stored state; raise unless its arrays are of this fit."""
     for name, array in fresh.items():
         if name.startswith("scores") and "scores_0" not in state.arrays:
             continue  # they follow from the trees

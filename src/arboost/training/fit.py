@@ -14,8 +14,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.errors import warn_caller, warn_first
 from arboost.losses.base import Loss
-from arboost.losses.losses import FromFunctions
-from arboost.losses.metrics import Metric, find_all
+from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.models.predictor import load
@@ -23,7 +22,7 @@ from arboost.params.auto import AUTO, SEARCH_FOLDS, RoundSearch
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.progress import Bar
 from arboost.training.checkpoint import Checkpoint, CheckpointWriter, fingerprint
-from arboost.training.inputs import EngineRows, Rows, SourceT
+from arboost.training.inputs import EngineRows, Rows, TableT
 from arboost.training.loop import FitResult, Fitted, Rounds, fit_result, run_training_loop
 from arboost.training.monitor import Monitor, Results, Round
 from arboost.training.sets import (
@@ -63,7 +62,7 @@ class FitSettings:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
-        """Return the settings in the checked parameters of a booster."""
+        """The settings in the checked parameters of a booster."""
         return cls(
             bins=BinParams.of(params),
             stopping=StoppingParams.of(params),
@@ -82,7 +81,7 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitJob(Generic[SourceT]):
+class FitJob(Generic[TableT]):
     """Everything that one fit needs.
 
     Attributes
@@ -119,8 +118,8 @@ class FitJob(Generic[SourceT]):
     n_rounds: int
     settings: FitSettings
     record: dict[str, Any]
-    train: Rows[SourceT]
-    validation: tuple[Rows[SourceT], ...] = ()
+    train: Rows[TableT]
+    validation: tuple[Rows[TableT], ...] = ()
     splits: bool = False
     groups: object = None
     stratify: bool = False
@@ -150,8 +149,8 @@ def run_fit(job: EngineJob) -> FitResult:
         validation = (*validation, held_out)
     binned = bin_rows(train, settings.bins, settings.n_threads)
     sets = [build_sets(train, validation, binned, settings.n_threads)]
-    watch = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, started)
-    fitted, monitor = _train(job, sets, watch, checkpoint)
+    options = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, started)
+    fitted, monitor = _train(job, sets, options, checkpoint)
     return fit_result(fitted, monitor, train, n_before=job.n_before)
 
 
@@ -167,21 +166,21 @@ def _search_and_fit(
         stratify=job.stratify,
     )
     binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
-    found = _search_rounds(job, search, binned, splits, started)
-    if search.plan.is_early(found.best_index) and len(splits) == 1:
-        found = _second_look(job, search, binned, found, started)
+    monitor = _search_rounds(job, search, binned, splits, started)
+    if search.plan.is_early(monitor.best_index) and len(splits) == 1:
+        monitor = _second_search(job, search, binned, monitor, started)
     sets = [build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
-    n_rounds = search.plan.fit_factor * (1 + (found.best_index or 0))
-    watch = LoopOptions(n_rounds, stopping, job.callbacks, started)
-    fitted, final = _train(job, sets, watch, checkpoint)
-    kept = _search_checkpoint(job)
-    if kept is not None:
-        kept.remove()
-    return fit_result(fitted, final, job.train, n_before=job.n_before, search=found)
+    n_rounds = search.plan.fit_rounds(monitor.best_index)
+    options = LoopOptions(n_rounds, stopping, job.callbacks, started)
+    fitted, final = _train(job, sets, options, checkpoint)
+    search_checkpoint = _search_checkpoint(job)
+    if search_checkpoint is not None:
+        search_checkpoint.remove()
+    return fit_result(fitted, final, job.train, n_before=job.n_before, search=monitor)
 
 
-def _second_look(
+def _second_search(
     job: EngineJob, search: Search, binned: Binned, first: Monitor, started: float
 ) -> Monitor:
     """Search on other held-out rows; return the search that decides.
@@ -194,24 +193,25 @@ def _second_look(
     )
     second = _search_rounds(job, search, binned, splits, started)
     agrees = search.plan.is_early(second.best_index)
-    rounds = [search.plan.fit_factor * (1 + (one.best_index or 0)) for one in (first, second)]
+    rounds = [search.plan.fit_rounds(monitor.best_index) for monitor in (first, second)]
+    decides = first if agrees else second
     if job.train.weight is None and job.settings.splits.validation_split == "random":
-        pass  # chance, and nothing that the user could change
-    elif agrees:
+        return decides  # chance, and nothing that the user could change
+    if agrees:
         warn_first(
-            f"The search for the number of rounds kept {rounds[0]}, the first ones, and a second "
-            f"look at {len(splits)} other splits agrees: on held-out rows the features say little "
-            "about the target. Look at the weights, the groups and the columns, or set "
-            "n_estimators."
+            f"The search for the number of rounds stopped at {rounds[0]}, among the first ones, "
+            f"and a second search on {len(splits)} other splits did so, too: on held-out rows the "
+            "features say little about the target. Look at the weights, the groups and the "
+            "columns, or set n_estimators."
         )
     else:
         warn_first(
             "The held-out rows of the search for the number of rounds scored best after "
             f"{rounds[0]} rounds, and those of {len(splits)} other splits after {rounds[1]}, which "
             "the model has: scores of held-out rows are noisy here, because of unequal weights, "
-            "few groups or few rows. Set n_estimators for a number of your own."
+            "few groups or few rows. Set n_estimators to fix the number."
         )
-    return first if agrees else second
+    return decides
 
 
 def _search_rounds(
@@ -221,7 +221,7 @@ def _search_rounds(
     splits: Sequence[Split],
     started: float,
 ) -> Monitor:
-    """Train on each split and watch its held-out rows, in half of the time."""
+    """Train on each split and score its held-out rows, in half of the time."""
     sets = [fold_sets(job.train, binned, pair, job.settings.n_threads) for pair in splits]
     limit = job.settings.stopping.max_time
     stopping = replace(
@@ -230,27 +230,29 @@ def _search_rounds(
         max_time=None if limit is None else limit / 2,
     )
     checkpoint = _search_checkpoint(job) if len(sets) == 1 else None
-    watch = LoopOptions(
-        search.plan.n_rounds, stopping, job.callbacks, started, label="looking for rounds"
+    options = LoopOptions(
+        search.plan.n_rounds, stopping, job.callbacks, started, label="searching rounds"
     )
     of_search = replace(job, start=search.start)
-    _, monitor = _train(of_search, sets, watch, checkpoint, keeps=True)
+    _, monitor = _train(of_search, sets, options, checkpoint, keep_file=True)
     return monitor
 
 
 def _search_checkpoint(job: EngineJob) -> Checkpoint | None:
-    """Return the checkpoint of the search, a file next to that of the fit."""
-    given = Checkpoint.of(job.checkpoint)
-    return None if given is None else replace(given, path=os.fsdecode(given.path) + ".search")
+    """The checkpoint of the search, a file next to that of the fit."""
+    checkpoint = Checkpoint.of(job.checkpoint)
+    if checkpoint is None:
+        return None
+    return replace(checkpoint, path=os.fsdecode(checkpoint.path) + ".search")
 
 
 def _train(
     job: EngineJob,
     sets: list[tuple[TrainingSet, tuple[EvaluationSet, ...]]],
-    watch: LoopOptions,
+    options: LoopOptions,
     checkpoint: Checkpoint | None,
     *,
-    keeps: bool = False,
+    keep_file: bool = False,
 ) -> tuple[Fitted, Monitor]:
     """Run the training loop, of one fit or of folds in step; return the first fit.
 
@@ -264,25 +266,26 @@ def _train(
         sets = [(replace(data, first_round=job.n_before), others) for data, others in sets]
     workspace = core.Workspace() if len(sets) > 1 else None
     trainings = [
-        job.start(*one, n_threads=settings.n_threads, seed=settings.seed, workspace=workspace)
-        for one in sets
+        job.start(*pair, n_threads=settings.n_threads, seed=settings.seed, workspace=workspace)
+        for pair in sets
     ]
-    describe = lambda: fingerprint(job.record, trainings[0].digests())  # noqa: E731
-    keeper = CheckpointWriter(checkpoint, describe, stays=keeps)
-    watch = _with_shared_clock(watch, sets[0][0].binned)
-    fitted, monitor, _ = train_with_monitor(trainings, watch, metrics, keeper)
+    writer = CheckpointWriter(
+        checkpoint, lambda: fingerprint(job.record, trainings[0].digests()), keep_file=keep_file
+    )
+    options = _with_shared_clock(options, sets[0][0].binned)
+    fitted, monitor, _ = train_with_monitor(trainings, options, metrics, writer)
     return fitted[0] if job.old is None else fitted[0].after(job.old), monitor
 
 
-def _with_shared_clock(watch: LoopOptions, binned: Binned) -> LoopOptions:
-    """Return the watch with the clock of the first worker, where workers share the rows.
+def _with_shared_clock(options: LoopOptions, binned: Binned) -> LoopOptions:
+    """The options with the clock of the first worker, where workers share the rows.
 
     All of them must stop after the same round. Without a time limit, no clock stops any.
     """
-    if not isinstance(binned.codes, core.SharedCodes) or watch.stopping.max_time is None:
-        return watch
+    if not isinstance(binned.codes, core.SharedCodes) or options.stopping.max_time is None:
+        return options
     first = binned.codes.workers.first
-    return replace(watch, started=first(watch.started), clock=lambda: first(time.monotonic()))
+    return replace(options, started=first(options.started), clock=lambda: first(time.monotonic()))
 
 
 @dataclass(frozen=True)
@@ -313,9 +316,9 @@ class LoopOptions:
 
 def train_with_monitor(
     trainings: Sequence[Rounds],
-    watch: LoopOptions,
+    options: LoopOptions,
     metrics: tuple[Metric, ...] = (),
-    keeper: CheckpointWriter | None = None,
+    writer: CheckpointWriter | None = None,
 ) -> tuple[list[Fitted], Monitor, list[list[Results]]]:
     """Run the training loop with monitor and progress bar.
 
@@ -327,36 +330,26 @@ def train_with_monitor(
     rounds : list of list of results
         For each round the results of each training.
     """
-    stopping = watch.stopping
-    with Bar(watch.n_rounds, watch.label, visible=stopping.verbose > 0) as bar:
+    stopping = options.stopping
+    with Bar(options.n_rounds, options.label, visible=stopping.verbose > 0) as bar:
         monitor = Monitor(
-            watch.n_rounds,
+            options.n_rounds,
             metrics=metrics,
             n_iter_no_change=stopping.n_iter_no_change,
             tol=stopping.tol,
             max_time=stopping.max_time,
-            callbacks=tuple(watch.callbacks),
-            clock=watch.clock,
-            started=watch.started,
+            callbacks=tuple(options.callbacks),
+            clock=options.clock,
+            started=options.started,
         )
         if bar.is_visible:
             monitor.display = lambda done: bar.show(done.index + 1, done.results)
-        fitted, rounds = run_training_loop(trainings, monitor, metrics, keeper)
+        fitted, rounds = run_training_loop(trainings, monitor, metrics, writer)
     return fitted, monitor, rounds
 
 
-def find_metrics(metrics: object, loss: Loss, n_threads: int) -> tuple[Metric, ...]:
-    """Return the metrics of the validation rows: those named, or else the loss."""
-    if metrics is None and isinstance(loss, FromFunctions) and loss.functions.value is None:
-        raise ValueError(
-            f"the loss {loss.name!r} has no function `value`, so there is nothing to measure on "
-            "the validation rows. Give it one, or name an eval_metric."
-        )
-    return find_all(metrics, loss, n_threads=n_threads)
-
-
 def previous_model(init_model: object) -> Model:
-    """Return the model of an estimator, a Predictor or a path."""
+    """The model of an estimator, a Predictor or a path."""
     if isinstance(init_model, Model):
         return init_model
     if isinstance(init_model, str | os.PathLike):
@@ -398,8 +391,8 @@ def check_continues(
     _check_loss(model, params["loss"])
     if (model.link, model.n_outputs) != (link, n_outputs):
         raise ValueError(
-            f"init_model gives {_scores(model.n_outputs)} with the link {model.link!r}, but this "
-            f"fit would add {_scores(n_outputs)} with the link {link!r}. Use the loss of "
+            f"init_model gives {_scores_text(model.n_outputs)} with the link {model.link!r}, but "
+            f"this fit would add {_scores_text(n_outputs)} with the link {link!r}. Use the loss of "
             f"init_model, which was {_loss_name(model)}."
         )
     same = ("num_parallel_tree", "multi_strategy" if kind == "classifier" else "alpha")
@@ -413,7 +406,7 @@ def check_continues(
 
 
 def like_previous(params: dict[str, Any], model: Model | None) -> dict[str, Any]:
-    """Return the parameters with the kind of trees of a continued model in place of "auto"."""
+    """The parameters with the kind of trees of a continued model in place of "auto"."""
     if model is None or params.get("multi_strategy") != AUTO:
         return params
     return params | {"multi_strategy": model.params.get("multi_strategy", AUTO)}
@@ -422,7 +415,7 @@ def like_previous(params: dict[str, Any], model: Model | None) -> dict[str, Any]
 def continued_rows(
     train: EngineRows, validation: tuple[EngineRows, ...], model: Model | None, n_threads: int
 ) -> tuple[EngineRows, tuple[EngineRows, ...]]:
-    """Return the rows with the raw scores of the model whose training is continued, if any."""
+    """The rows with the raw scores of the model whose training is continued, if any."""
     if model is None:
         return train, validation
 
@@ -433,8 +426,8 @@ def continued_rows(
     return scored(train), tuple(map(scored, validation))
 
 
-def n_to_add(n_estimators: int, n_kept: int, what: str) -> int:
-    """Return the number of trees or members that a warm start adds to those that it keeps.
+def number_to_add(n_estimators: int, n_kept: int, what: str) -> int:
+    """The number of trees or members that a warm start adds to those that it keeps.
 
     Parameters
     ----------
@@ -477,5 +470,5 @@ def _loss_name(model: Model) -> str:
     return f"custom: {recorded['custom']!r}" if isinstance(recorded, dict) else repr(recorded)
 
 
-def _scores(n_outputs: int) -> str:
+def _scores_text(n_outputs: int) -> str:
     return "1 score a row" if n_outputs == 1 else f"{n_outputs} scores a row"

@@ -37,21 +37,18 @@ from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, class_factors, encode_labels, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
 from arboost.errors import warn_first
-from arboost.losses.base import Loss, Target
+from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.links import check_offset
 from arboost.params.auto import AUTO
 from arboost.params.records import BinParams, ValidationParams
-from arboost.training.splits import split
+from arboost.training.splits import Index, split
 
 _TWO_CLASSES = 2
 VALIDATION = "validation"  # name of the validation set in results
 NO_OFFSET = object()
 
-FloatArray = NDArray[np.float64]
-Index = NDArray[np.uint32]
 
-
-class Source(Protocol):
+class AnyTable(Protocol):
     """A table that rows belong to."""
 
     @property
@@ -65,12 +62,12 @@ class Source(Protocol):
         ...
 
 
-SourceT = TypeVar("SourceT", bound=Source)
-SourceT_co = TypeVar("SourceT_co", bound=Source, covariant=True)
+TableT = TypeVar("TableT", bound=AnyTable)
+TableT_co = TypeVar("TableT_co", bound=AnyTable, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Generic[SourceT_co]):
+class Rows(Generic[TableT_co]):
     """Rows of a table with their target and weights; `fit` takes rows of a Dataset for X.
 
     Attributes
@@ -90,12 +87,12 @@ class Rows(Generic[SourceT_co]):
         Name of an evaluation set in results.
     """
 
-    source: SourceT_co
+    source: TableT_co
     index: Index | None
     y: NDArray[Any]
-    weight: FloatArray | None = None
-    start: FloatArray | None = None
-    offset: FloatArray | None = None
+    weight: Floats | None = None
+    start: Floats | None = None
+    offset: Floats | None = None
     name: str = VALIDATION
 
     @property
@@ -111,20 +108,23 @@ class Rows(Generic[SourceT_co]):
         """Target and weights as losses read them."""
         return Target(self.y, self.weight)
 
-    def take(self, chosen: Index) -> Self:
-        """Return some of the rows, by their positions among these."""
-        weight, start, offset = self.weight, self.start, self.offset
+    def take(self, positions: Index) -> Self:
+        """Some of the rows, by their positions among these."""
+
+        def some(array: Floats | None) -> Floats | None:
+            return None if array is None else array[positions]
+
         return replace(
             self,
-            index=chosen if self.index is None else self.index[chosen],
-            y=self.y[chosen],
-            weight=None if weight is None else weight[chosen],
-            start=None if start is None else start[chosen],
-            offset=None if offset is None else offset[chosen],
+            index=positions if self.index is None else self.index[positions],
+            y=self.y[positions],
+            weight=some(self.weight),
+            start=some(self.start),
+            offset=some(self.offset),
         )
 
-    def started(self, scores: FloatArray) -> Self:
-        """Return the rows with the raw scores of a model for all rows of the source."""
+    def started(self, scores: Floats) -> Self:
+        """The rows with the raw scores of a model for all rows of the source."""
         start = scores if self.index is None else scores[self.index]
         return replace(self, start=start if self.offset is None else start + self.offset)
 
@@ -144,7 +144,7 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     offset: object = NO_OFFSET,
     groups: object = None,
 ) -> EngineRows:
-    """Return the training rows, checked.
+    """The training rows, checked.
 
     Parameters
     ----------
@@ -161,59 +161,88 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     offset
         As `fit` takes it; `NO_OFFSET` for an algorithm that takes none.
     groups
-        As `fit` takes it: a column that it names is no feature.
+        As `fit` takes it: the column that it names is not used as a feature.
     """
     options = ColumnOptions() if options is None else options
-    given = None if offset is NO_OFFSET else offset
-    if not isinstance(X, Dataset | Rows):
-        if schema is not None:
-            _check_schema(options, schema)
-        check_pairing(X, y, sample_weight=sample_weight, offset=given)
-        X, y, name = split_target(X, y)
-        X, values = split_offset(X, given)
-        X, sample_weight, row_columns = split_row_columns(X, sample_weight, groups)
-        # At prediction, levels become their stored encodings; training rows are encoded anew.
-        known = None if schema is None else without_target_encoding(schema)
-        table = ingest(X, known, options=options, device=device)
-        if name is not None:
-            table = replace(table, schema=replace(table.schema, target=name))
-        names = _offset_columns(given, schema)
-        row_columns = row_columns or table.schema.row_columns
-        schema = replace(table.schema, offset=names, row_columns=row_columns)
-        table = replace(table, schema=schema)
-        if table.n_rows == 0:  # without a schema, ingest says so itself
-            raise ValueError("X has no rows. Pass at least one row to train on.")
-        of_rows = None if names is None else offset_values(values, table.n_rows, names)
-        return table_rows(table, y, sample_weight, several=several, offset=of_rows)
+    if isinstance(X, Dataset | Rows):
+        return _dataset_rows(
+            X,
+            y,
+            sample_weight,
+            schema,
+            options,
+            several=several,
+            offset=offset,
+            groups=groups,
+        )
+    if schema is not None:
+        _check_schema(options, schema)
+    offset = None if offset is NO_OFFSET else offset
+    check_pairing(X, y, sample_weight=sample_weight, offset=offset)
+    X, y, target_name = split_target(X, y)
+    X, values = split_offset(X, offset)
+    X, sample_weight, row_columns = split_row_columns(X, sample_weight, groups)
+    # At prediction, levels become their stored encodings; training rows are encoded anew.
+    known = None if schema is None else without_target_encoding(schema)
+    table = ingest(X, known, options=options, device=device)
+    names = _offset_columns(offset, schema)
+    schema = replace(
+        table.schema,
+        target=table.schema.target if target_name is None else target_name,
+        offset=names,
+        row_columns=row_columns or table.schema.row_columns,
+    )
+    table = replace(table, schema=schema)
+    if table.n_rows == 0:  # without a schema, ingest says so itself
+        raise ValueError("X has no rows. Pass at least one row to train on.")
+    row_offset = None if names is None else offset_values(values, table.n_rows, names)
+    return table_rows(table, y, sample_weight, several=several, offset=row_offset)
+
+
+def _dataset_rows(
+    data: Dataset | Rows[Any],
+    y: object,
+    sample_weight: object,
+    schema: Schema | None,
+    options: ColumnOptions,
+    *,
+    several: bool,
+    offset: object,
+    groups: object,
+) -> EngineRows:
+    """The rows of a Dataset, or some of them, with a target and weights that may be others."""
     _refuse_names(sample_weight=sample_weight, groups=groups)
     if schema is not None:
         raise ValueError(
             "X is a Dataset, which holds bins instead of values, but init_model must score the "
             "values. Pass the table that the Dataset was made from."
         )
-    if offset is NO_OFFSET and X.offset is not None:
+    if offset is NO_OFFSET and data.offset is not None:
         raise ValueError(
             "the Dataset has an offset, which only gradient boosting starts from. Make a Dataset "
             "without offset for other algorithms."
         )
-    if isinstance(X, Rows):
-        options.check_follows(X.source.column_options, "the Dataset")
-        return X
-    options.check_follows(X.column_options, "the Dataset")
-    labels = X.y if y is None and X.y is not None else target(y, X.n_rows, several=several)
-    weight = X.sample_weight
+    if isinstance(data, Rows):
+        options.check_follows(data.source.column_options, "the Dataset")
+        return data
+    options.check_follows(data.column_options, "the Dataset")
+    labels = data.y if y is None and data.y is not None else None
+    if labels is None:
+        labels = target(y, data.n_rows, several=several)
+    weight = data.sample_weight
     if sample_weight is not None:
-        weight = summable(weights(sample_weight, X.n_rows))
+        weight = check_weight_sum(weights(sample_weight, data.n_rows))
     if weight is not None and not weight.all():
         raise ValueError(
             f"sample_weight is 0 in {np.count_nonzero(weight == 0)} rows, but the rows of a "
             "Dataset are binned already and cannot be left out. Pass these weights to Dataset."
         )
-    return Rows(X, None, labels, weight, offset=X._offset_of(given))
+    row_offset = data._offset_of(None if offset is NO_OFFSET else offset)
+    return Rows(data, None, labels, weight, offset=row_offset)
 
 
 def _offset_columns(offset: object, schema: Schema | None) -> tuple[str, ...] | None:
-    """Return the columns of the offset, which the model whose training is continued may need."""
+    """The columns of the offset, which the model whose training is continued may need."""
     names = offset_names(offset)
     if schema is not None and schema.offset is not None and names is None:
         raise ValueError(
@@ -236,7 +265,7 @@ def _refuse_names(**values: object) -> None:
 def target_encode_rows(
     rows: EngineRows, tasks: Sequence[Task], known: Schema | None, encoding: str
 ) -> EngineRows:
-    """Return the rows with target encodings of the categories of many levels.
+    """The rows with target encodings of the categories of many levels.
 
     Parameters
     ----------
@@ -264,16 +293,16 @@ def target_encode_rows(
 
 
 def loss_rows(
-    rows: Rows[SourceT],
-    held_out: Sequence[Rows[SourceT]],
+    rows: Rows[TableT],
+    held_out: Sequence[Rows[TableT]],
     task: Task,
     loss: Loss,
-    factors: FloatArray | None,
-) -> tuple[Rows[SourceT], tuple[Rows[SourceT], ...]]:
-    """Return training and validation rows with the target of the loss and the class weights."""
+    factors: Floats | None,
+) -> tuple[Rows[TableT], tuple[Rows[TableT], ...]]:
+    """Training and validation rows with the target of the loss and the class weights."""
     loss.check_target(task.y)
 
-    def validated(part: Rows[SourceT]) -> Rows[SourceT]:
+    def check(part: Rows[TableT]) -> Rows[TableT]:
         y = task.encode(part.y, _argument("y", part.name))
         check_offset(part.offset, loss.n_outputs, loss.link, _argument("offset", part.name))
         # Some losses need a value above 0, which few validation rows may not have.
@@ -281,16 +310,16 @@ def loss_rows(
         return weighted_rows(part, y, factors)
 
     check_offset(rows.offset, loss.n_outputs, loss.link)
-    return weighted_rows(rows, task.y, factors), tuple(map(validated, held_out))
+    return weighted_rows(rows, task.y, factors), tuple(map(check, held_out))
 
 
-def _argument(name: str, of_set: str) -> str:
-    """Return the name of an argument on an evaluation set in messages."""
-    return f"{name}_val" if of_set == VALIDATION else f"{name} of the set {of_set!r}"
+def _argument(name: str, set_name: str) -> str:
+    """The name of an argument on an evaluation set in messages."""
+    return f"{name}_val" if set_name == VALIDATION else f"{name} of the set {set_name!r}"
 
 
-def weighted_rows(rows: Rows[SourceT], y: FloatArray, factors: FloatArray | None) -> Rows[SourceT]:
-    """Return rows with the target of the losses and weights times the factors of their classes.
+def weighted_rows(rows: Rows[TableT], y: Floats, factors: Floats | None) -> Rows[TableT]:
+    """Rows with the target of the losses and weights times the factors of their classes.
 
     Parameters
     ----------
@@ -301,15 +330,15 @@ def weighted_rows(rows: Rows[SourceT], y: FloatArray, factors: FloatArray | None
     """
     weight = rows.weight
     if factors is not None:
-        of_class = factors[y.astype(np.intp)]
+        class_factors = factors[y.astype(np.intp)]
         with np.errstate(over="ignore", under="ignore"):
-            weight = of_class if weight is None else weight * of_class
+            weight = class_factors if weight is None else weight * class_factors
         if not weight.all():
             raise ValueError(
                 f"class weights down to {factors.min()} times sample_weight are 0 in floating "
                 "point. Only ratios of weights matter much: scale them up."
             )
-    weight = summable(weight, "class weights times sample_weight")
+    weight = check_weight_sum(weight, "class weights times sample_weight")
     return replace(rows, y=y, weight=weight)
 
 
@@ -324,10 +353,10 @@ def _check_schema(options: ColumnOptions, schema: Schema) -> None:
     known = replace(options, missing=schema.missing, category_encoding=encoding)
     options.check_follows(known, "init_model")
     named = options.categories(schema.columns, schema.n_columns)
-    strange = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
-    if strange:
+    numeric = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
+    if numeric:
         raise ValueError(
-            f"categorical_features names {', '.join(strange)}, but init_model was fitted on "
+            f"categorical_features names {', '.join(numeric)}, but init_model was fitted on "
             "numbers there. Leave them out, or train a new model."
         )
 
@@ -374,46 +403,42 @@ def named_arguments(names: str) -> Iterator[None]:
 
 
 def table_rows(
-    table: SourceT,
+    table: TableT,
     y: object,
     sample_weight: object,
     names: str = "",
     *,
     several: bool = False,
-    offset: FloatArray | None = None,
-) -> Rows[SourceT]:
-    """Return the rows of nonzero weight of a table, with y and weights checked.
+    offset: Floats | None = None,
+) -> Rows[TableT]:
+    """The rows of nonzero weight of a table, with y and weights checked.
 
     Messages begin with the names of the arguments of `fit`, where there are any.
     """
     with named_arguments(names) if names else nullcontext():
         labels = target(y, table.n_rows, several=several)
-        weight = summable(weights(sample_weight, table.n_rows))
-    kept = None
-    if weight is not None and not weight.all():
-        kept = np.flatnonzero(weight).astype(np.uint32)
-        labels, weight = labels[kept], weight[kept]
-        offset = None if offset is None else offset[kept]
-    return Rows(table, kept, labels, weight, offset=offset)
+        weight = check_weight_sum(weights(sample_weight, table.n_rows))
+    rows = Rows(table, None, labels, weight, offset=offset)
+    if weight is None or weight.all():
+        return rows
+    return rows.take(np.flatnonzero(weight).astype(np.uint32))
 
 
-def summable(
-    weight: NDArray[np.float64] | None, name: str = "sample_weight"
-) -> NDArray[np.float64] | None:
-    """Return the weights; raise ValueError where their sum is infinite."""
+def check_weight_sum(weight: Floats | None, name: str = "sample_weight") -> Floats | None:
+    """The weights; raise ValueError where their sum is infinite."""
     if weight is not None:
         with np.errstate(over="ignore"):
             total = weight.sum()
         if not np.isfinite(total):
             raise ValueError(
                 f"the sum of {name} is {total}: its largest value, {weight.max()}, is too large "
-                "for so many rows. Only ratios of weights matter much: scale them down."
+                f"for {len(weight)} rows. Only ratios of weights matter much: scale them down."
             )
     return weight
 
 
 @dataclass(frozen=True)
-class StreamOptions:
+class SourceOptions:
     """Arguments of ``fit`` for sources.
 
     Attributes
@@ -435,20 +460,17 @@ class StreamOptions:
 
     def check_unused(self) -> None:
         """Raise ValueError where an argument for sources is given with a table."""
-        given: dict[str, object] = {}
-        if self.memory_limit != "auto":
-            given["memory_limit"] = self.memory_limit
-        if self.cache is not None:
-            given["cache"] = self.cache
-        for name, value in given.items():
-            raise ValueError(
-                f"{name}={value!r} is for files and other sources of batches, but X is a table in "
-                "memory. Leave it out, or pass the path of the files."
-            )
+        for name, unused in (("memory_limit", "auto"), ("cache", None)):
+            value = getattr(self, name)
+            if value != unused:
+                raise ValueError(
+                    f"{name}={value!r} is for files and other sources of batches, but X is a table "
+                    "in memory. Leave it out, or pass the path of the files."
+                )
 
 
 def group_values(X: object, groups: object) -> object:
-    """Return the groups of the rows of a table, which may name a column; of a source as given."""
+    """The groups of the rows of a table, which may name a column; of a source as given."""
     if not isinstance(groups, str) or is_source(X):
         return groups
     return split_offset(X, groups, "groups")[1]
@@ -472,11 +494,11 @@ class TableReader:
     continued: bool = False
 
     def __call__(self, X: object) -> Table:
-        """Return a table with the columns of the fit."""
+        """A table with the columns of the fit."""
         return ingest(X, self.schema, device=self.device)
 
     def rows(self, X: object, y: object, weight: object, offset: object) -> Rows[Table]:
-        """Return the rows of a source, which are encoded when bins are known."""
+        """The rows of a source, which are encoded when bins are known."""
         from arboost.data.binned_source import read_evaluation
 
         if self.continued:
@@ -491,41 +513,41 @@ class TableReader:
 
 
 def resolve_input(
-    given: tuple[object, object, object],
+    arguments: tuple[object, object, object],
     params: Mapping[str, Any],
-    stream: StreamOptions,
+    source: SourceOptions,
     *,
     kind: str,
     options: ColumnOptions,
     needs_values: str = "",
 ) -> tuple[object, object, object]:
-    """Return X, y and sample_weight; of a source, its Dataset and no more.
+    """X, y and sample_weight as they are; or the Dataset of a source, None and None.
 
     Parameters
     ----------
-    given : tuple
+    arguments : tuple
         X, y and sample_weight, as ``fit`` takes them.
     params : mapping
         Checked parameters of the estimator.
-    stream : StreamOptions
+    source : SourceOptions
     kind : {"regressor", "classifier"}
     options : ColumnOptions
         With the encoding of the algorithm in place of "auto".
     needs_values : str
         Arguments or parameters of the fit that need the values of all rows; "" for none.
     """
-    X, y, sample_weight = given
+    X, y, sample_weight = arguments
     if not is_source(X):
-        stream.check_unused()
-        return given
+        source.check_unused()
+        return arguments
     from arboost.data.batch_rows import RowColumns
     from arboost.data.binned_source import bin_source
 
     bins = BinParams.of(params)
-    _check_streams(bins, needs_values)
+    _check_source_fit(bins, needs_values)
     table, binned = bin_source(
         X,
-        RowColumns(y, sample_weight, stream.groups, stream.offset),
+        RowColumns(y, sample_weight, source.groups, source.offset),
         options=options,
         max_bins=bins.sought_bins,
         tree_method=bins.tree_method,
@@ -534,10 +556,10 @@ def resolve_input(
         ),
         bundling=bins.bundling,
         n_threads=threads(params["n_jobs"]),
-        memory_limit=stream.memory_limit,
-        cache=stream.cache,
+        memory_limit=source.memory_limit,
+        cache=source.cache,
         kind=kind,
-        edge_rows=_edge_rows(params, stream, kind),
+        edge_rows=_edge_rows(params, source, kind),
         needs_memory=_needs_memory(params),
         row_state=_row_state(params),
         verbose=params["verbose"],
@@ -545,8 +567,8 @@ def resolve_input(
     return Dataset._of_stream(table, binned, options), None, None
 
 
-def _edge_rows(params: Mapping[str, Any], stream: StreamOptions, kind: str) -> EdgeRows | None:
-    """Return the rows and weights that edges come from, as in a fit on a table; None: all.
+def _edge_rows(params: Mapping[str, Any], source: SourceOptions, kind: str) -> EdgeRows | None:
+    """The rows and weights that edges come from, as in a fit on a table; None: all.
 
     Held-out rows of early stopping have no part in them, and class weights count.
     """
@@ -554,24 +576,24 @@ def _edge_rows(params: Mapping[str, Any], stream: StreamOptions, kind: str) -> E
     if (
         params.get("n_iter_no_change") is not None
         and params["n_estimators"] != AUTO
-        and not stream.has_validation
+        and not source.has_validation
     ):
         held_out = ValidationParams.of(params)
         training = partial(_rows_not_held_out, held_out, kind)
-    given = params.get("class_weight"), params.get("scale_pos_weight", 1.0)
-    if given[0] == "balanced_subsample":
-        given = None if params.get("bootstrap", False) else "balanced", 1.0
-    if kind == "classifier" and given != (None, 1.0):
-        weights = partial(_class_weights, *given)
+    factors = params.get("class_weight"), params.get("scale_pos_weight", 1.0)
+    if factors[0] == "balanced_subsample":
+        factors = None if params.get("bootstrap", False) else "balanced", 1.0
+    if kind == "classifier" and factors != (None, 1.0):
+        weights = partial(_class_weights, *factors)
     if training is None and weights is None:
         return None
-    return EdgeRows(training, weights, repr((held_out, None if weights is None else given)))
+    return EdgeRows(training, weights, repr((held_out, None if weights is None else factors)))
 
 
 def _rows_not_held_out(
     params: ValidationParams, kind: str, y: NDArray[Any], groups: NDArray[Any] | None
 ) -> NDArray[np.uint32]:
-    """Return the rows that early stopping does not hold out."""
+    """The rows that early stopping does not hold out."""
     return split(
         encode_labels(y)[1] if kind == "classifier" else y,
         how=params.validation_split,
@@ -583,9 +605,9 @@ def _rows_not_held_out(
 
 
 def _class_weights(
-    class_weight: Any, scale_pos_weight: float, y: NDArray[Any], weight: FloatArray | None
-) -> FloatArray | None:
-    """Return the weights of rows times the factors of their classes."""
+    class_weight: Any, scale_pos_weight: float, y: NDArray[Any], weight: Floats | None
+) -> Floats | None:
+    """The weights of rows times the factors of their classes."""
     classes, codes = encode_labels(y)
     factors = class_factors(class_weight, classes, codes, weight, scale_pos_weight=scale_pos_weight)
     if factors is None:
@@ -595,7 +617,7 @@ def _class_weights(
 
 
 def _needs_memory(params: Mapping[str, Any]) -> str:
-    """Return the parameter of a fit that needs all codes in memory; "" for none."""
+    """The parameter of a fit that needs all codes in memory; "" for none."""
     if params.get("criterion") == "absolute_error":
         return "criterion='absolute_error'"
     if (
@@ -607,7 +629,7 @@ def _needs_memory(params: Mapping[str, Any]) -> str:
 
 
 def _row_state(params: Mapping[str, Any]) -> RowState:
-    """Return the bytes of a row in training, measured; forests grow a tree in each thread."""
+    """The bytes of a row in training, measured; forests grow a tree in each thread."""
     if "ccp_alpha" in params:  # trees and forests
         n_trees = min(threads(params["n_jobs"]), params.get("n_estimators", 1))
         return RowState(output=8 + 16 * n_trees, other=32 * n_trees - 24)
@@ -616,7 +638,7 @@ def _row_state(params: Mapping[str, Any]) -> RowState:
     return RowState(output=40, other=16)  # AdaBoost: scores, votes, their product, two gradients
 
 
-def _check_streams(bins: BinParams, needs_values: str) -> None:
+def _check_source_fit(bins: BinParams, needs_values: str) -> None:
     """Raise ValueError for fits that need the whole table."""
     advice = "Read the table first, for example by pandas.read_parquet, and fit on it"
     if bins.tree_method not in STREAMED_METHODS:

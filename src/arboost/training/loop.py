@@ -12,18 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboost.data.schema import Schema
 from arboost.data.target import Task
-from arboost.losses.base import Target
+from arboost.losses.base import Floats, Target
 from arboost.losses.metrics import Metric
 from arboost.models.metadata import history_of, run_history
 from arboost.models.model import Model, provenance_of
 from arboost.models.predictor import Predictor
 from arboost.params.auto import limit_reason
 from arboost.training.checkpoint import CheckpointWriter, Resumable
-from arboost.training.inputs import Rows, Source
+from arboost.training.inputs import AnyTable, Rows
 from arboost.training.monitor import Monitor, Results
 from arboost.training.out_of_bag import scores_of_all
 from arboost.trees.forest import Forest
@@ -33,7 +32,7 @@ def run_training_loop(
     trainings: Sequence[Rounds],
     monitor: Monitor,
     metrics: Sequence[Metric] = (),
-    keeper: CheckpointWriter | None = None,
+    writer: CheckpointWriter | None = None,
 ) -> tuple[list[Fitted], list[list[Results]]]:
     """Train several models in step; the monitor gets the means of their results.
 
@@ -48,49 +47,49 @@ def run_training_loop(
         For each watched round the results of each training.
     """
     rounds: list[list[Results]] = []
-    with keeper or CheckpointWriter() as kept:
-        first = trainings[0]  # only a training on its own has a checkpoint
-        kept_best, stop = kept.resume(first, monitor)
-        best = [kept_best, *(training.weights for training in trainings[1:])]
+    with writer or CheckpointWriter() as checkpoint:
+        first = trainings[0]  # of several trainings, none has a checkpoint
+        first_best, stop = checkpoint.resume(first, monitor)
+        best_weights = [first_best, *(training.weights for training in trainings[1:])]
         monitor.begin()
         while not stop:
-            if len(trainings) == 1 and not kept.has_checkpoint:
+            if len(trainings) == 1 and not checkpoint.has_file:
                 measured = first.run_measured(monitor.sure_rounds(first.n_rounds), metrics)
                 if measured is not None:
-                    stop = _watch(first, monitor, measured, best, rounds)
+                    stop = _show_rounds(first, monitor, measured, best_weights, rounds)
                     continue
             limit = monitor.unwatched_rounds(first.n_rounds)
-            limit = min(limit, kept.rounds_at_once(first.n_rounds) or limit)
-            made = _run_rounds(trainings, limit)
-            if made:
+            limit = min(limit, checkpoint.rounds_at_once(first.n_rounds) or limit)
+            if _run_rounds(trainings, limit):
                 results = [training.results(metrics) for training in trainings]
                 rounds.append(results)
                 index = max(training.n_rounds for training in trainings) - 1
                 stop = monitor.after_round(index, _means(results))
-            if monitor.is_best and made:
-                best = [training.weights for training in trainings]
+                if monitor.is_best:
+                    best_weights = [training.weights for training in trainings]
             if not stop and all(training.ended is not None for training in trainings):
                 stop = monitor.end(str(first.ended))
-            kept.after_round(first, monitor, best[0])
+            checkpoint.after_round(first, monitor, best_weights[0])
     if not monitor.cuts_to_best:
-        best = [training.weights for training in trainings]
-    return [training.fitted(of) for training, of in zip(trainings, best, strict=True)], rounds
+        best_weights = [training.weights for training in trainings]
+    pairs = zip(trainings, best_weights, strict=True)
+    return [training.fitted(weights) for training, weights in pairs], rounds
 
 
-def _watch(
+def _show_rounds(
     training: Rounds,
     monitor: Monitor,
     measured: list[Results],
-    best: list[NDArray[np.float64]],
+    best_weights: list[Floats],
     rounds: list[list[Results]],
 ) -> bool:
-    """Show the last rounds of a training to the monitor; return whether to stop, after all."""
+    """Show the last rounds of a training to the monitor; return whether to stop after them."""
     stop = False
     for index, results in enumerate(measured, training.n_rounds - len(measured)):
         rounds.append([results])
         stop = monitor.after_round(index, results)
         if monitor.is_best:
-            best[0] = training.weights[: index + 1]
+            best_weights[0] = training.weights[: index + 1]
     return stop
 
 
@@ -103,9 +102,9 @@ def _run_rounds(trainings: Sequence[Rounds], limit: int) -> bool:
     return before != [training.n_rounds for training in trainings]
 
 
-def mean_of_fits(curves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over axis 0, added in order: the same bits for one round and for all."""
-    total: NDArray[np.float64] = np.add.accumulate(curves, axis=0)[-1]
+def mean_of_fits(curves: Floats) -> Floats:
+    """The mean over axis 0, added in order: the same bits for one round and for all."""
+    total: Floats = np.add.accumulate(curves, axis=0)[-1]
     return total / len(curves)
 
 
@@ -114,14 +113,11 @@ def _means(results: list[Results]) -> Results:
         return results[0]
     return {
         name: {
-            metric: float(mean_of_fits(np.array([[of[name][metric]] for of in results]))[0])
+            metric: float(mean_of_fits(np.array([[fit[name][metric]] for fit in results]))[0])
             for metric in metrics
         }
         for name, metrics in results[0].items()
     }
-
-
-Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,7 @@ class Fitted:
     tree_weights : float64 array of shape (n_trees,), or None
         Weights of the trees, where their weighted median is the prediction.
     round_stats : mapping of str to float64 array of shape (n_rounds,)
-        Numbers known of each round, by name, such as the errors of AdaBoost's learners.
+        Statistics of each round, by name, such as the errors of AdaBoost's learners.
     oob_scores : float64 array of shape (n_rows, n_outputs), or None
         Out-of-bag scores of the training rows; NaN where every learner has drawn the row.
     oob_score : float or None
@@ -147,12 +143,12 @@ class Fitted:
     """
 
     forest: Any
-    base_score: Scores
+    base_score: Floats
     link: str
     trees_per_round: int = 1
-    tree_weights: NDArray[np.float64] | None = None
-    round_stats: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    oob_scores: Scores | None = None
+    tree_weights: Floats | None = None
+    round_stats: Mapping[str, Floats] = field(default_factory=dict)
+    oob_scores: Floats | None = None
     oob_score: float | None = None
 
     @property
@@ -169,7 +165,7 @@ class Fitted:
         return fields
 
     def after(self, old: Model) -> Fitted:
-        """Return the trees of the model whose training is continued, and then these."""
+        """The trees of the model whose training is continued, and then these."""
         weights = self.tree_weights
         if weights is not None:
             weights = np.append(old.tree_weights, weights)
@@ -218,26 +214,26 @@ class Rounds(Resumable, Protocol):
         ...
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of every evaluation set after the rounds so far."""
+        """The metrics of every evaluation set after the rounds so far."""
         ...
 
-    def fitted(self, weights: NDArray[np.float64]) -> Fitted:
-        """Return the first rounds, each times its weight."""
+    def fitted(self, weights: Floats) -> Fitted:
+        """The first rounds, each times its weight."""
         ...
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
+        """Digests of the data of the fit, by name."""
         ...
 
 
 def validation_results(
-    evaluations: Sequence[Measured], scores: Sequence[Scores], metrics: Sequence[Metric]
+    evaluations: Sequence[Measured], scores: Sequence[Floats], metrics: Sequence[Metric]
 ) -> Results:
-    """Return the metrics of every evaluation set, by its name."""
+    """The metrics of every evaluation set, by its name."""
     results: dict[str, dict[str, float]] = {}
-    for rows, of_rows in zip(evaluations, scores, strict=True):
+    for rows, row_scores in zip(evaluations, scores, strict=True):
         y, weight = rows.target.y, rows.target.weight
-        results[rows.name] = {metric.name: metric(y, of_rows, weight) for metric in metrics}
+        results[rows.name] = {metric.name: metric(y, row_scores, weight) for metric in metrics}
     return results
 
 
@@ -269,7 +265,7 @@ class FitResult:
 
     @classmethod
     def of_one_class(cls) -> Self:
-        """Return the result for a single class: the softmax of one score is exactly 1."""
+        """The result for a single class: the softmax of one score is exactly 1."""
         fitted = Fitted(Forest.empty(), np.zeros(1), link="softmax")
         return cls(fitted=fitted, stop_reason="one class")
 
@@ -279,13 +275,13 @@ class FitResult:
         return bool(self.fitted.forest.is_split.any())
 
     def limited_by(self, preset: str) -> Self:
-        """Return the result with the preset as the reason of an end after the last round."""
+        """The result with the preset as the reason of an end after the last round."""
         if self.stop_reason != "n_estimators":
             return self
         return replace(self, stop_reason=limit_reason(preset))
 
     def predictor(self, schema: Schema, task: Task, recorded: dict[str, Any]) -> Predictor:
-        """Return the model of the trees, whose file keeps the recorded parameters."""
+        """The model of the trees, whose file keeps the recorded parameters."""
         return Predictor(
             schema=schema,
             classes=task.classes,
@@ -299,12 +295,12 @@ class FitResult:
 def fit_result(
     fitted: Fitted,
     monitor: Monitor,
-    train: Rows[Source],
+    train: Rows[AnyTable],
     *,
     n_before: int = 0,
     search: Monitor | None = None,
 ) -> FitResult:
-    """Return the result of a fit.
+    """The result of a fit.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ Callback = Callable[[Round], object]
 
 
 def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
-    """Return the callbacks as a tuple; raise TypeError unless they are functions."""
+    """The callbacks as a tuple; raise TypeError unless they are functions."""
     if not isinstance(callbacks, Iterable):
         raise TypeError(
             f"callbacks={callbacks!r} ({type(callbacks).__name__}) is not allowed: callbacks must "
@@ -156,7 +156,7 @@ class Monitor:
         self._round_ends = [self._clock()]
 
     def unwatched_rounds(self, n_rounds: int) -> int:
-        """Return the number of rounds that may come at a time, after so many rounds: 1 or more.
+        """The number of rounds that may come at a time, after so many rounds: 1 or more.
 
         Callbacks, metrics and the time limit need every round.
         """
@@ -165,7 +165,7 @@ class Monitor:
         return max(1, self.total - n_rounds)
 
     def sure_rounds(self, n_rounds: int) -> int:
-        """Return the number of rounds that follow whatever their results: 1 or more.
+        """The number of rounds that follow whatever their results: 1 or more.
 
         Without callbacks and time limit, the fit stops `n_iter_no_change` rounds after the best
         one at the earliest.
@@ -279,11 +279,11 @@ class Monitor:
 
 def stopping_callback(callbacks: Sequence[Callback], done: Round) -> Callback | None:
     """Call all callbacks; return the first one that returned True, or None."""
-    asked = [callback for callback in callbacks if _answer(callback, done)]
+    asked = [callback for callback in callbacks if _asks_to_stop(callback, done)]
     return asked[0] if asked else None
 
 
-def _answer(callback: Callback, done: Round) -> bool:
+def _asks_to_stop(callback: Callback, done: Round) -> bool:
     answer = callback(done)
     if answer is None:
         return False
@@ -297,5 +297,5 @@ def _answer(callback: Callback, done: Round) -> bool:
 
 
 def callback_name(callback: Callback) -> str:
-    """Return the name of a callback in messages."""
+    """The name of a callback in messages."""
     return str(getattr(callback, "__name__", type(callback).__name__))

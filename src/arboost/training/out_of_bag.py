@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.errors import warn_caller
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
+from arboost.losses.base import Floats
+from arboost.training.splits import Index
 
 _TWO_CLASSES = 2
 _SUM_BITS = 62  # of the largest sum
@@ -50,7 +49,7 @@ class OutOfBagTruth:
         return math.frexp(spread)[1] if math.isfinite(spread) else _LARGEST_EXPONENT
 
     def errors(self, means: Floats, rows: Any) -> Floats:
-        """Return the error of each row: 0 or 1 for classes, else squared, by `exponent`."""
+        """The error of each row: 0 or 1 for classes, else squared, by `exponent`."""
         y = self.y[rows]
         if self.n_classes is None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -64,7 +63,7 @@ class OutOfBagTruth:
         return is_wrong.astype(np.float64)
 
     def score(self, mean_error: float) -> float:
-        """Return the error rate, or the root of the mean squared error."""
+        """The error rate, or the root of the mean squared error."""
         if self.n_classes is not None:
             return mean_error
         return math.ldexp(math.sqrt(mean_error), self.exponent)
@@ -130,7 +129,7 @@ class OutOfBagCurve:
                 add(total)
 
     def points(self) -> tuple[list[int], list[list[float]]]:
-        """Return the numbers of trees with an out-of-bag row, and the errors of each target."""
+        """The numbers of trees with an out-of-bag row, and the errors of each target."""
         found = {number: total.tolist() for number, total in self._sums.items() if total[0]}
         errors = [
             [truth.score(total[place] / total[0]) for total in found.values()]
@@ -139,7 +138,7 @@ class OutOfBagCurve:
         return list(found), errors
 
     def _whole(self, values: Floats) -> int:
-        """Return the sum of numbers, each rounded to a multiple of one small unit."""
+        """The sum of numbers, each rounded to a multiple of one small unit."""
         return int(np.rint(np.ldexp(values, self._shift)).astype(np.int64).sum())
 
 
@@ -187,7 +186,7 @@ class OutOfBagSums:
                     self.curve.measure(self._next, self._sums, self._counts)
 
     def rows(self, part: slice) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the sums and counts of some rows."""
+        """The sums and counts of some rows."""
         return self._sums[part], self._counts[part]
 
     def put(self, part: slice, rows: tuple[Floats, NDArray[np.int64]]) -> None:
@@ -195,11 +194,11 @@ class OutOfBagSums:
         self._sums[part], self._counts[part] = rows
 
     def has_some(self) -> NDArray[np.bool_]:
-        """Return the mask of the rows that were out of bag at least once."""
+        """The mask of the rows that were out of bag at least once."""
         return self._counts > 0
 
     def means(self) -> Floats:
-        """Return the mean out-of-bag prediction of each row; NaN where there is none."""
+        """The mean out-of-bag prediction of each row; NaN where there is none."""
         counts = self._counts[:, np.newaxis]
         means = np.full_like(self._sums, np.nan)
         np.divide(self._sums, counts, out=means, where=counts > 0)
@@ -225,10 +224,8 @@ def warn_never_out_of_bag(n_never: int, n_rows: int, what: str) -> None:
     )
 
 
-def scores_of_all(
-    scores: NDArray[np.float64], index: NDArray[np.uint32] | None, n_rows: int
-) -> NDArray[np.float64]:
-    """Return out-of-bag scores of all rows of a table; NaN for rows outside the index."""
+def scores_of_all(scores: Floats, index: Index | None, n_rows: int) -> Floats:
+    """Out-of-bag scores of all rows of a table; NaN for rows outside the index."""
     if index is None:
         return scores
     wide = np.full((n_rows, scores.shape[1]), np.nan)

@@ -27,28 +27,26 @@ from arboost.data.opening import is_source
 from arboost.data.shares import SourceLevels
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
-from arboost.losses.base import Target
+from arboost.losses.base import Floats, Target
 from arboost.params.auto import AUTO, SEARCH_FOLDS
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.training.checkpoint import digest
 from arboost.training.inputs import (
     VALIDATION,
     EngineRows,
-    Index,
     Rows,
-    SourceT,
     TableReader,
+    TableT,
     named_arguments,
     table_rows,
 )
-from arboost.training.loop import Scores
-from arboost.training.splits import Split, check_divisible, folds, split
+from arboost.training.splits import Index, Split, check_divisible, folds, split
 
 TRAINING = "train"  # name of the training table in results
 
 
 @dataclass(frozen=True)
-class GivenSet:
+class EvaluationArguments:
     """An evaluation set as `fit` was given it.
 
     Attributes
@@ -71,8 +69,8 @@ class GivenSet:
     is_training: bool = False
     offset: object = None
 
-    def rows(self, read: Callable[[object], SourceT]) -> Rows[SourceT]:
-        """Return the rows, checked, of the table that `read` makes of X."""
+    def rows(self, read: Callable[[object], TableT]) -> Rows[TableT]:
+        """The rows, checked, of the table that `read` makes of X."""
         if isinstance(self.X, Dataset):
             raise TypeError(
                 f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
@@ -81,7 +79,7 @@ class GivenSet:
         if isinstance(read, TableReader) and is_source(self.X):
             with named_arguments(self.all_names):
                 streamed = read.rows(self.X, self.y, self.weight, self.offset)
-            return cast(Rows[SourceT], replace(streamed, name=self.name))
+            return cast(Rows[TableT], replace(streamed, name=self.name))
         with named_arguments(self.all_names):
             check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
             X, y, _ = split_target(self.X, self.y)
@@ -100,8 +98,8 @@ class GivenSet:
         rows = table_rows(table, y, weight, self.all_names, offset=of_rows)
         return replace(rows, name=self.name)
 
-    def with_offset(self, offset: object) -> GivenSet:
-        """Return the set with its offset, given that of the training rows.
+    def with_offset(self, offset: object) -> EvaluationArguments:
+        """The set with its offset, given that of the training rows.
 
         Columns that were named for the training rows are those of the set as well.
         """
@@ -122,13 +120,13 @@ class GivenSet:
         return replace(self, offset=offset)
 
 
-def given_sets(
+def evaluation_arguments(
     training: tuple[object, ...],
     validation: tuple[object, ...],
     eval_set: object = None,
     eval_names: object = None,
-) -> tuple[GivenSet, ...]:
-    """Return the evaluation sets in the arguments of fit, the training rows first.
+) -> tuple[EvaluationArguments, ...]:
+    """The evaluation sets in the arguments of fit, the training rows first.
 
     Parameters
     ----------
@@ -153,8 +151,8 @@ def given_sets(
 
 def _sets(
     training: tuple[object, ...], validation: tuple[object, ...], eval_set: Any, eval_names: Any
-) -> tuple[GivenSet, ...]:
-    """Return the evaluation sets as they were given."""
+) -> tuple[EvaluationArguments, ...]:
+    """The evaluation sets as they were given."""
     if eval_set is None:
         if eval_names is not None:
             raise ValueError(f"eval_names={eval_names!r} came without eval_set. Pass both.")
@@ -169,7 +167,9 @@ def _sets(
     are_training = [one[0] is X or (_is_equal(one[0], X) and _is_equal(one[1], y)) for one in sets]
     names = _default_names(are_training) if eval_names is None else _names(eval_names, len(sets))
     given = [
-        GivenSet(names[i], *one[:3], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own, one[3])
+        EvaluationArguments(
+            names[i], *one[:3], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own, one[3]
+        )
         for i, (one, is_own) in enumerate(zip(sets, are_training, strict=True))
     ]
     return tuple(sorted(given, key=lambda one: not one.is_training))
@@ -199,8 +199,8 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 def _validation_set(
     X_val: object, y_val: object, sample_weight_val: object, offset_val: object = None
-) -> tuple[GivenSet, ...]:
-    """Return the set of the short form; raise ValueError where X_val or y_val is missing."""
+) -> tuple[EvaluationArguments, ...]:
+    """The set of the short form; raise ValueError where X_val or y_val is missing."""
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     given["offset_val"] = offset_val
     names = [name for name, value in given.items() if value is not None]
@@ -214,11 +214,11 @@ def _validation_set(
         return ()
     names_of_all = "X_val, y_val, sample_weight_val"
     arguments = (X_val, y_val, sample_weight_val, "X_val", names_of_all)
-    return (GivenSet(VALIDATION, *arguments, offset=offset_val),)
+    return (EvaluationArguments(VALIDATION, *arguments, offset=offset_val),)
 
 
 def _pairs(eval_set: object, most: int) -> list[tuple[Any, Any, Any, Any]]:
-    """Return X, y, weight and offset of each set, which has at most `most` of them."""
+    """X, y, weight and offset of each set, which has at most `most` of them."""
     several = eval_set
     if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
         several = [eval_set]  # one pair, not in a list
@@ -266,7 +266,7 @@ def _names(eval_names: object, n_sets: int) -> list[str]:
 
 
 def check_validation(
-    params: StoppingParams, given: Sequence[GivenSet], *, splits: bool, groups: object
+    params: StoppingParams, given: Sequence[EvaluationArguments], *, splits: bool, groups: object
 ) -> None:
     """Raise ValueError where arguments of fit contradict the parameters of validation.
 
@@ -292,22 +292,22 @@ def check_validation(
 
 
 def split_rows(
-    rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
-) -> tuple[Rows[SourceT], Rows[SourceT]]:
-    """Return training and validation rows; `groups` has an entry for each row given to fit."""
+    rows: Rows[TableT], params: ValidationParams, groups: object, *, stratify: bool
+) -> tuple[Rows[TableT], Rows[TableT]]:
+    """Training and validation rows; `groups` has an entry for each row given to fit."""
     train, held_out = _split(rows, params, groups, stratify=stratify)
     return rows.take(train), rows.take(held_out)
 
 
 def search_splits(
-    rows: Rows[SourceT],
+    rows: Rows[TableT],
     params: ValidationParams,
     groups: object,
     *,
     n_folds: int | None,
     stratify: bool,
 ) -> tuple[Split, ...]:
-    """Return the splits of the training rows that the number of rounds is searched on.
+    """The splits of the training rows that the number of rounds is searched on.
 
     `n_folds` is the number of folds of a cross-validation that are trained; None: one split.
     """
@@ -322,9 +322,9 @@ def search_splits(
 
 
 def other_splits(
-    rows: Rows[SourceT], params: ValidationParams, groups: object, *, n_folds: int, stratify: bool
+    rows: Rows[TableT], params: ValidationParams, groups: object, *, n_folds: int, stratify: bool
 ) -> tuple[Split, ...]:
-    """Return splits other than the one of `search_splits`: folds, or the rows before the last.
+    """Splits other than the one of `search_splits`: folds, or the rows before the last.
 
     Rows in the order of time have two: that split, and the same share of rows before it.
     """
@@ -342,7 +342,7 @@ def other_splits(
 
 
 def _split(
-    rows: Rows[SourceT], params: ValidationParams, groups: object, *, stratify: bool
+    rows: Rows[TableT], params: ValidationParams, groups: object, *, stratify: bool
 ) -> Split:
     if groups is not None:
         groups = _groups_of(rows, groups)
@@ -356,14 +356,14 @@ def _split(
     )
 
 
-def _groups_of(rows: Rows[SourceT], groups: object) -> NDArray[Any]:
+def _groups_of(rows: Rows[TableT], groups: object) -> NDArray[Any]:
     if isinstance(rows.source, Dataset) and rows.source.groups is not None:
         groups = rows.source.groups  # of the rows of nonzero weight
     return groups_of(groups, rows.source.n_rows, rows.index)
 
 
 def groups_of(groups: object, n_rows: int, index: Index | None) -> NDArray[Any]:
-    """Return the groups of some rows, given the groups of all rows."""
+    """The groups of some rows, given the groups of all rows."""
     given = np.asarray(groups)
     if given.shape != (n_rows,):
         raise ValueError(
@@ -395,8 +395,8 @@ class TrainingSet:
     binned: Binned
     target: Target
     rows: Index | None = None
-    start: Scores | None = None
-    offset: Scores | None = None
+    start: Floats | None = None
+    offset: Floats | None = None
     first_round: int = 0
 
 
@@ -407,8 +407,8 @@ class EvaluationSet:
     codes: AnyCodes
     target: Target
     rows: Index | None = None
-    start: Scores | None = None
-    offset: Scores | None = None
+    start: Floats | None = None
+    offset: Floats | None = None
     name: str = VALIDATION
 
     @property
@@ -418,7 +418,7 @@ class EvaluationSet:
 
 
 def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[str, str]:
-    """Return digests of the arrays of a fit, by name."""
+    """Digests of the arrays of a fit, by name."""
     codes = data.binned.codes
     found = {
         "X": digest(*_arrays(codes), codes.is_category, *data.binned.edges, data.rows),
@@ -437,7 +437,7 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
 
 
 def _arrays(codes: AnyCodes) -> Sequence[NDArray[Any]]:
-    """Return the codes of a table; of one that workers share, their checksum."""
+    """The codes of a table; of one that workers share, their checksum."""
     if isinstance(codes, core.SharedCodes):
         return [np.array([codes.n_rows, codes.checksum()], np.uint64)]
     return codes.arrays
@@ -446,7 +446,7 @@ def _arrays(codes: AnyCodes) -> Sequence[NDArray[Any]]:
 def build_sets(
     train: EngineRows, validation: Sequence[EngineRows], binned: Binned, n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
-    """Return the sets of codes and targets; validation rows get codes by the training edges.
+    """The sets of codes and targets; validation rows get codes by the training edges.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ def _evaluation_set(
 def fold_sets(
     part: EngineRows, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
-    """Return the sets of one fold: its training rows and its held-out rows, of one binned table.
+    """The sets of one fold: its training rows and its held-out rows, of one binned table.
 
     Parameters
     ----------
@@ -522,13 +522,13 @@ def fold_sets(
 
 
 def _encoded(source: Table | Dataset) -> TargetEncodedTable | None:
-    """Return the table with target encodings, where there is one."""
+    """The table with target encodings, where there is one."""
     table = source.encoded_table if isinstance(source, Dataset) else source
     return table if isinstance(table, TargetEncodedTable) else None
 
 
 def _positions(rows: EngineRows) -> Index:
-    """Return the positions of these rows among the source's rows of nonzero weight."""
+    """The positions of these rows among the source's rows of nonzero weight."""
     assert rows.index is not None
     table = rows.source
     if not isinstance(table, TargetEncodedTable) or table.rows is None:
@@ -539,14 +539,14 @@ def _positions(rows: EngineRows) -> Index:
 def _held_out_codes(
     table: TargetEncodedTable, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> AnyCodes:
-    """Return the codes of held-out rows, their levels encoded from the training rows only."""
+    """The codes of held-out rows, their levels encoded from the training rows only."""
     if isinstance(table, SourceLevels):
         return table.held_out_codes(binned, fold, n_threads)
     return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 
 
 def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
-    """Return the bins of some rows of a table, or the bins that a Dataset has."""
+    """The bins of some rows of a table, or the bins that a Dataset has."""
     if isinstance(rows.source, Dataset):
         _check_dataset(rows.source, params)
         return rows.source.binned
@@ -558,7 +558,7 @@ def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
 
 
 def recorded_bins(rows: EngineRows, params: BinParams) -> int | str:
-    """Return the number of bins for the model file; "auto" where training rows decide."""
+    """The number of bins for the model file; "auto" where training rows decide."""
     if isinstance(rows.source, Dataset) and params.max_bins == AUTO and params.few_leaves:
         return rows.source.max_bins
     return params.sought_bins

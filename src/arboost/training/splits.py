@@ -19,10 +19,11 @@ from arboost.data.messages import listing
 from arboost.data.target import encode_labels
 
 Index = NDArray[np.uint32]
+Mask = NDArray[np.bool_]
 Split = tuple[Index, Index]  # training rows, held-out rows
 
 _SPLIT, _FOLDS = 0, 1  # rounds of the hash: splits and folds never see the same numbers
-_FEWEST = 2  # one row to train on and one to validate on
+_FEWEST = 2  # one row to train on and one to hold out
 
 
 def split(
@@ -32,9 +33,10 @@ def split(
     fraction: float,
     seed: int,
     stratify: bool = False,
+    allow_single: bool = False,
     groups: object = None,
 ) -> Split:
-    """Return the training rows and the held-out rows.
+    """The training rows and the held-out rows.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def split(
     seed : int
     stratify : bool
         Keep the shares of the classes, and every class on both sides; only with "random".
+    allow_single : bool
+        Whether `stratify` accepts classes of one row, which are then trained on.
     groups : array of shape (n_rows,)
         Group of each row; only, and always, with "group".
 
@@ -72,14 +76,15 @@ def split(
     exact = round(fraction * n_rows, 6)
     wanted = min(max(math.ceil(exact), 1), n_rows - 1)
     if how == "time":
-        chosen = np.arange(n_rows) >= n_rows - wanted
+        held_out = np.arange(n_rows) >= n_rows - wanted
     elif how == "group":
-        chosen = _choose_groups(_group_index(groups, n_rows), wanted, seed)
+        held_out = _choose_groups(_group_index(groups, n_rows), wanted, seed)
     elif stratify:
-        chosen = _choose_in_classes(y, wanted, seed)
+        held_out = _choose_in_classes(y, wanted, seed, allow_single=allow_single)
     else:
-        chosen = _lowest(_hashes(n_rows, seed, _SPLIT), wanted)
-    return _rows(~chosen), _rows(chosen)
+        hashes = _hashes(n_rows, seed, _SPLIT)
+        held_out = hashes <= np.partition(hashes, wanted - 1)[wanted - 1]
+    return _rows(~held_out), _rows(held_out)
 
 
 def check_divisible(n_rows: int) -> None:
@@ -100,7 +105,7 @@ def folds(
     groups: object = None,
     name: str = "folds",
 ) -> list[Split]:
-    """Return pairs of training rows and held-out rows.
+    """Pairs of training rows and held-out rows.
 
     Parameters
     ----------
@@ -137,70 +142,81 @@ def folds(
             "least 2, a scikit-learn splitter, or a list of pairs (rows to train on, rows to "
             f"validate on). Use {name}=5."
         )
-    found = [_checked_pair(pair, f"{name}[{number}]", n_rows) for number, pair in enumerate(pairs)]
-    if not found:
+    splits = [_checked_pair(pair, f"{name}[{index}]", n_rows) for index, pair in enumerate(pairs)]
+    if not splits:
         raise ValueError(f"{name} holds no fold. Pass at least one pair of row numbers.")
-    return found
+    return splits
+
+
+def time_folds(n_rows: int, n_folds: int) -> list[Split]:
+    """Folds of equal size of the last rows, each of which is held out of the rows before it.
+
+    Examples
+    --------
+    >>> [(len(train), held_out.tolist()) for train, held_out in time_folds(7, 2)]
+    [(3, [3, 4]), (5, [5, 6])]
+    """
+    size = n_rows // (n_folds + 1)
+    rows = np.arange(n_rows, dtype=np.uint32)
+    starts = range(n_rows - n_folds * size, n_rows, size)
+    return [(rows[:start], rows[start : start + size]) for start in starts]
 
 
 def _hashes(count: int, seed: int, number: int) -> NDArray[np.uint64]:
-    """Return random numbers, all of them different."""
+    """Random numbers, all of them different."""
     bits: NDArray[np.uint64] = core.counter_hash("validation", seed, number, count)
     return bits
 
 
 def _hash_order(count: int, seed: int, number: int) -> NDArray[np.intp]:
-    """Return 0 .. count - 1 in random order."""
+    """0 .. count - 1 in random order."""
     return np.argsort(_hashes(count, seed, number), kind="stable")
 
 
-def _lowest(hashes: NDArray[np.uint64], wanted: int) -> NDArray[np.bool_]:
-    """Return a mask of the lowest numbers, without a sort."""
-    lowest: NDArray[np.bool_] = hashes <= np.partition(hashes, wanted - 1)[wanted - 1]
-    return lowest
+def _rows(mask: Mask) -> Index:
+    return np.flatnonzero(mask).astype(np.uint32)
 
 
-def _rows(chosen: NDArray[np.bool_]) -> Index:
-    return np.flatnonzero(chosen).astype(np.uint32)
-
-
-def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.intp]]:
-    """Return the class of each row as 0 .. K-1, and the rows of each class; none has one row."""
+def _class_index(
+    y: NDArray[Any], *, allow_single: bool = False
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.intp]]:
+    """The class of each row as 0 .. K-1, and the number of rows of each class."""
     labels, codes = encode_labels(y)
     index = codes.astype(np.min_scalar_type(len(labels)))  # a sort of short integers is linear
     counts = np.bincount(index)
-    if counts.min() < _FEWEST:
-        alone = labels[counts < _FEWEST]
+    if counts.min() < _FEWEST and not allow_single:
+        single = labels[counts < _FEWEST]
         raise ValueError(
             f"y has classes of one row, which cannot be both trained and validated on: "
-            f"{listing(alone.tolist())}. Drop or merge these classes, or choose the validation "
+            f"{listing(single.tolist())}. Drop or merge these classes, or choose the validation "
             "rows yourself."
         )
     return index, counts
 
 
-def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> NDArray[np.bool_]:
-    index, counts = _class_index(y)
+def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int, *, allow_single: bool) -> Mask:
+    index, counts = _class_index(y, allow_single=allow_single)
     hashes = _hashes(len(y), seed, _SPLIT)
     by_class = np.split(hashes[np.argsort(index, kind="stable")], np.cumsum(counts)[:-1])
     quotas = _quotas(counts, wanted)
-    highest = [np.partition(own, n - 1)[n - 1] for own, n in zip(by_class, quotas, strict=True)]
-    chosen: NDArray[np.bool_] = hashes <= np.array(highest)[index]
-    return chosen
+    pairs = zip(by_class, quotas, strict=True)
+    highest = [np.partition(part, quota - 1)[quota - 1] for part, quota in pairs]
+    held_out: Mask = (hashes <= np.array(highest)[index]) & (quotas > 0)[index]
+    return held_out
 
 
 def _quotas(counts: NDArray[np.intp], wanted: int) -> NDArray[np.intp]:
-    """Return rows to take of each class: in proportion, at least one, and one left behind."""
+    """Rows to hold out of each class: in proportion, at least one, and one left to train on."""
     exact = counts * (wanted / counts.sum())
     quotas: NDArray[np.intp] = np.floor(exact).astype(np.intp).clip(1, counts - 1)
-    # Largest remainders first; where every class has had its least already, more than wanted.
+    # Largest remainders first; the least quotas together may be more than wanted.
     for k in np.argsort(quotas - exact, kind="stable")[: max(wanted - int(quotas.sum()), 0)]:
         quotas[k] += quotas[k] < counts[k] - 1
     return quotas
 
 
 def _group_index(groups: object, n_rows: int) -> NDArray[np.intp]:
-    """Return the group of each row as 0 .. G-1; at least two groups."""
+    """The group of each row as 0 .. G-1; at least two groups."""
     array = np.asarray(groups)
     if array.shape != (n_rows,):
         raise ValueError(
@@ -227,10 +243,10 @@ def _group_index(groups: object, n_rows: int) -> NDArray[np.intp]:
     return index
 
 
-def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+def _missing(array: NDArray[Any]) -> Mask:
     if array.dtype.kind == "f":
-        found: NDArray[np.bool_] = np.isnan(array)
-        return found
+        is_nan: Mask = np.isnan(array)
+        return is_nan
     if array.dtype.kind != "O":
         return np.zeros(len(array), np.bool_)
     return np.array(
@@ -244,15 +260,15 @@ def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
     )
 
 
-def _choose_groups(index: NDArray[np.intp], wanted: int, seed: int) -> NDArray[np.bool_]:
+def _choose_groups(index: NDArray[np.intp], wanted: int, seed: int) -> Mask:
     """Take groups in random order, as many as come nearest to the wanted number of rows."""
     sizes = np.bincount(index)
     order = _hash_order(len(sizes), seed, _SPLIT)
-    totals = np.cumsum(sizes[order])[:-1]  # not all of them
-    n_taken = int(np.abs(totals - wanted).argmin()) + 1
-    taken = np.zeros(len(sizes), np.bool_)
-    taken[order[:n_taken]] = True
-    return taken[index]
+    totals = np.cumsum(sizes[order])[:-1]  # one group at least is left to train on
+    n_held_out = int(np.abs(totals - wanted).argmin()) + 1
+    held_out = np.zeros(len(sizes), np.bool_)
+    held_out[order[:n_held_out]] = True
+    return held_out[index]
 
 
 def _numbered_folds(
@@ -305,17 +321,17 @@ def _checked_pair(pair: Any, name: str, n_rows: int) -> Split:
             f"{name} is {type(pair).__name__}, but it must be a pair (rows to train on, "
             "rows to validate on)."
         )
-    chosen = [_mask(rows, f"{name}[{side}]", n_rows) for side, rows in enumerate(pair)]
-    both = np.flatnonzero(chosen[0] & chosen[1])
+    train, held_out = (_mask(rows, f"{name}[{side}]", n_rows) for side, rows in enumerate(pair))
+    both = _rows(train & held_out)
     if len(both):
         raise ValueError(
             f"{name} has rows on both sides: {listing(both.tolist())}. A row that is "
             "trained on cannot validate: take it out of one."
         )
-    return _rows(chosen[0]), _rows(chosen[1])
+    return _rows(train), _rows(held_out)
 
 
-def _mask(rows: Any, name: str, n_rows: int) -> NDArray[np.bool_]:
+def _mask(rows: Any, name: str, n_rows: int) -> Mask:
     array = np.asarray(rows)
     if array.dtype == np.bool_ and array.shape == (n_rows,):
         mask = array.copy()

@@ -38,12 +38,12 @@ def noisy(n_classes=2, n_rows=400):
     return X, np.searchsorted(cuts, signal)
 
 
-def facts(model):
+def round_stats(model):
     return {name: getattr(model, name) for name in FACTS}
 
 
-def same_facts(model, other, rtol=1e-9):
-    for name, values in facts(model).items():
+def same_round_stats(model, other, rtol=1e-9):
+    for name, values in round_stats(model).items():
         np.testing.assert_allclose(values, getattr(other, name), rtol=rtol, err_msg=name)
 
 
@@ -193,7 +193,7 @@ def test_early_stopping(given, algorithm):
     assert model.best_iteration_ == int(np.argmin(curve))
     assert model.n_iter_ == model.best_iteration_ + 1 == len(curve) - 5
     assert model.best_score_ == min(curve)
-    assert all(len(values) == model.n_iter_ for values in facts(model).values())
+    assert all(len(values) == model.n_iter_ for values in round_stats(model).values())
     if given:
         close(np.mean(model.predict(X[200:]) != y[200:]), model.best_score_)
 
@@ -225,7 +225,7 @@ def test_warm_start_is_one_long_fit(estimator, algorithm, n_classes):
     model.set_params(n_estimators=9).fit(X, y)
     model.set_params(n_estimators=15).fit(X, y)
     assert model.n_iter_ == 15
-    same_facts(model, whole)
+    same_round_stats(model, whole)
     close(model.decision_function(X), whole.decision_function(X))
     if estimator is None:
         np.testing.assert_array_equal(model.model_.forest.feature, whole.model_.forest.feature)
@@ -250,7 +250,7 @@ def test_init_model(estimator):
     first = AdaBoostClassifier(estimator, n_estimators=6).fit(X, y)
     model = AdaBoostClassifier(estimator, n_estimators=4).fit(X, y, init_model=first)
     assert (model.n_iter_, first.n_iter_) == (10, 6)
-    same_facts(model, whole)
+    same_round_stats(model, whole)
     close(model.decision_function(X), whole.decision_function(X))
 
 
@@ -278,7 +278,7 @@ def test_weights_are_repeated_rows(estimator, n_classes):
     params = {"estimator": estimator, "n_estimators": 10}
     weighted = AdaBoostClassifier(**params).fit(X, y, sample_weight=weight)
     repeated = AdaBoostClassifier(**params).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
-    same_facts(weighted, repeated)
+    same_round_stats(weighted, repeated)
     close(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-8)
 
 
@@ -290,7 +290,7 @@ def test_rows_of_weight_0_are_absent(estimator):
     model = AdaBoostClassifier(estimator, n_estimators=8).fit(X, y, sample_weight=weight)
     alone = AdaBoostClassifier(estimator, n_estimators=8)
     alone.fit(X[kept], y[kept], sample_weight=weight[kept])
-    np.testing.assert_equal(facts(model), facts(alone))
+    np.testing.assert_equal(round_stats(model), round_stats(alone))
     np.testing.assert_array_equal(model.decision_function(X), alone.decision_function(X))
 
 
@@ -300,7 +300,7 @@ def test_only_the_shares_of_weights_count(scale):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = AdaBoostClassifier(n_estimators=8).fit(X, y, sample_weight=weight)
     scaled = AdaBoostClassifier(n_estimators=8).fit(X, y, sample_weight=weight * scale)
-    same_facts(model, scaled)
+    same_round_stats(model, scaled)
 
 
 @pytest.mark.parametrize("estimator", LEARNERS, ids=["engine", "scikit-learn"])
@@ -315,7 +315,7 @@ def test_class_weight(estimator, class_weight):
     model = AdaBoostClassifier(estimator, n_estimators=8, class_weight=class_weight).fit(X, y)
     by_row = AdaBoostClassifier(estimator, n_estimators=8)
     by_row.fit(X, y, sample_weight=[factor[label] for label in y])
-    same_facts(model, by_row)
+    same_round_stats(model, by_row)
     close(model.decision_function(X), by_row.decision_function(X), rtol=1e-8)
 
 

@@ -28,7 +28,7 @@ from arboost.estimators.estimator import (
     regressor_score,
     store_arguments,
 )
-from arboost.losses.base import Loss
+from arboost.losses.base import Floats, Loss
 from arboost.losses.curves import margins
 from arboost.losses.metrics import Metric
 from arboost.models.importances import sum_by_column, tree_importances
@@ -39,16 +39,15 @@ from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR, ENG
 from arboost.params.suggestions import known_arguments
 from arboost.training.fit import FitJob, FitSettings
 from arboost.training.inputs import (
-    FloatArray,
     Rows,
-    StreamOptions,
+    SourceOptions,
     group_values,
     loss_rows,
     warn_one_class,
 )
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.monitor import Round, checked_callbacks
-from arboost.training.sets import check_validation, given_sets
+from arboost.training.sets import check_validation, evaluation_arguments
 
 
 class AdaBoost(EngineEstimator):
@@ -61,8 +60,8 @@ class AdaBoost(EngineEstimator):
 
     estimator: Any
     warm_start: bool
-    estimator_weights_: FloatArray
-    estimator_errors_: FloatArray
+    estimator_weights_: Floats
+    estimator_errors_: Floats
     oob_score_: float
 
     @known_arguments
@@ -132,14 +131,14 @@ class AdaBoost(EngineEstimator):
         """
         given = self._checked_params()
         check_pairing(X, None, sample_weight=sample_weight, groups=groups)
-        sets = given_sets((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
+        sets = evaluation_arguments((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
         previous = self._previous(init_model)
         n_rounds = self._n_to_add(given["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
         learners = self._learner_source(given, previous, checkpoint)
         has_validation = any(not one.is_training for one in sets)
-        stream = StreamOptions(memory_limit, cache, groups, has_validation)
+        stream = SourceOptions(memory_limit, cache, groups, has_validation)
         rows, task = self._read(learners, (X, y, sample_weight), given, previous, stream)
         held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
         params = self._resolve(given, rows, task, has_validation=bool(sets))
@@ -188,7 +187,7 @@ class AdaBoost(EngineEstimator):
         return [_tree_predictor(learners, tree) for tree in range(learners.n_trees)]
 
     @property
-    def feature_importances_(self) -> FloatArray:
+    def feature_importances_(self) -> Floats:
         """Share of each feature in the gain of a learner, averaged by the learners' weights."""
         model = self._fitted_model()
         weights = self.estimator_weights_
@@ -199,7 +198,7 @@ class AdaBoost(EngineEstimator):
         if not len(weights):
             return np.zeros(self.n_features_in_)
         # np.average, unlike a matrix product, adds in a fixed order.
-        mean: FloatArray = np.average(shares, axis=0, weights=weights)
+        mean: Floats = np.average(shares, axis=0, weights=weights)
         return mean
 
     def _read(
@@ -208,7 +207,7 @@ class AdaBoost(EngineEstimator):
         given: tuple[object, object, object],
         params: dict[str, Any],
         previous: AdaBoost | None,
-        stream: StreamOptions,
+        stream: SourceOptions,
     ) -> tuple[Rows[Any], Task]:
         """Return the training rows, checked, and their task; estimators read tables of theirs."""
         X = given[0]
@@ -325,8 +324,8 @@ class AdaBoost(EngineEstimator):
         return recipe.loss, TreeStrategy(params).start(recipe, task)
 
     def _class_factors(
-        self, params: dict[str, Any], task: Task, weight: FloatArray | None
-    ) -> FloatArray | None:
+        self, params: dict[str, Any], task: Task, weight: Floats | None
+    ) -> Floats | None:
         """Return the factor on the row weights of each class; None for regression."""
         if task.classes is None:
             return None
@@ -594,7 +593,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     ) -> None:
         store_arguments(self, locals())
 
-    def margins(self, X: object, y: object) -> FloatArray:
+    def margins(self, X: object, y: object) -> Floats:
         """Return the normalised margin of each row: votes for its class minus the most for another.
 
         From -1, all votes for one wrong class, to 1, all for the right one. The absolute value is

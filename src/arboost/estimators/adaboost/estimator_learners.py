@@ -41,14 +41,14 @@ from arboost.estimators.member_fits import random_states, set_random_states, wei
 from arboost.estimators.member_predictions import member_name
 from arboost.estimators.member_tables import MemberTable, member_table, take_rows, training_table
 from arboost.losses.base import Floats, Target
-from arboost.losses.metrics import Metric
+from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.prediction import read_table, tree_scores
 from arboost.models.predictor import Predictor
 from arboost.params.records import BinParams
-from arboost.training.fit import FitJob, LoopOptions, find_metrics, train_with_monitor
+from arboost.training.fit import FitJob, LoopOptions, train_with_monitor
 from arboost.training.inputs import EngineRows, Rows, table_rows
 from arboost.training.loop import FitResult, Rounds, fit_result
-from arboost.training.sets import GivenSet, bin_rows, split_rows
+from arboost.training.sets import EvaluationArguments, bin_rows, split_rows
 from arboost.trees.grower import grown_forest, make_grower
 
 EstimatorRows = Rows[MemberTable]
@@ -87,7 +87,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         rows = table_rows(table, y, weight)
         return rows, Task.of(kind, rows.y, None if old is None else old.classes)
 
-    def read_validation(self, given: GivenSet, schema: Schema) -> EstimatorRows:
+    def read_validation(self, given: EvaluationArguments, schema: Schema) -> EstimatorRows:
         """Return the rows of an evaluation set, checked."""
         return given.rows(lambda X: member_table(X, schema))
 

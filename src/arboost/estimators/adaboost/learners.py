@@ -38,30 +38,36 @@ from arboost.training.fit import FitJob, previous_model, run_fit
 from arboost.training.inputs import (
     EngineRows,
     Rows,
-    SourceT,
     TableReader,
+    TableT,
     target_encode_rows,
 )
 from arboost.training.loop import FitResult, Rounds
-from arboost.training.sets import EvaluationSet, GivenSet, TrainingSet, digests_of, recorded_bins
+from arboost.training.sets import (
+    EvaluationArguments,
+    EvaluationSet,
+    TrainingSet,
+    digests_of,
+    recorded_bins,
+)
 from arboost.trees.forest import Forest
 from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 
 
-class LearnerStrategy(ABC, Generic[SourceT]):
+class LearnerStrategy(ABC, Generic[TableT]):
     """Learners of one kind: the steps of a fit that depend on it."""
 
     @abstractmethod
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
-    ) -> tuple[Rows[SourceT], Task]:
+    ) -> tuple[Rows[TableT], Task]:
         """Return the training rows, checked, and their task of the kind."""
 
     @abstractmethod
-    def read_validation(self, given: GivenSet, schema: Schema) -> Rows[SourceT]:
+    def read_validation(self, given: EvaluationArguments, schema: Schema) -> Rows[TableT]:
         """Return the rows of an evaluation set, checked."""
 
-    def recorded_bins(self, rows: Rows[SourceT]) -> dict[str, Any]:
+    def recorded_bins(self, rows: Rows[TableT]) -> dict[str, Any]:
         """Return the number of bins for the model file, by its parameter."""
         return {}
 
@@ -70,7 +76,7 @@ class LearnerStrategy(ABC, Generic[SourceT]):
         """Return the callable that starts a training on sets of rows, as `FitJob` needs it."""
 
     @abstractmethod
-    def run(self, job: FitJob[SourceT]) -> FitResult:
+    def run(self, job: FitJob[TableT]) -> FitResult:
         """Train, continued from the model of this source where there is one."""
 
     @abstractmethod
@@ -102,7 +108,7 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         return target_encode_rows(rows, [task], schema, category_encoding(self._params)), task
 
-    def read_validation(self, given: GivenSet, schema: Schema) -> EngineRows:
+    def read_validation(self, given: EvaluationArguments, schema: Schema) -> EngineRows:
         """Return the rows of an evaluation set, checked."""
         continued = self._old is not None
         return given.rows(TableReader(schema, self._params["device"], continued))

@@ -19,7 +19,7 @@ from arboost.backend import core
 from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, combine_columns
 from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.metrics import Metric
-from arboost.training.loop import Fitted, Measured, Scores, validation_results
+from arboost.training.loop import Fitted, Measured, validation_results
 from arboost.training.monitor import Results
 
 _PERFECT = "perfect learner"
@@ -69,7 +69,7 @@ class ScoredRows(Protocol):
         ...
 
     @property
-    def start(self) -> Scores | None:
+    def start(self) -> Floats | None:
         """Scores of the model whose training is continued; None for a new model."""
         ...
 
@@ -209,7 +209,7 @@ class AdaBoostRounds(ABC):
         """Keep the last learner, note its statistics, and update the distribution of the rows."""
 
     @abstractmethod
-    def _oob_scores(self, n_rounds: int) -> Scores:
+    def _oob_scores(self, n_rounds: int) -> Floats:
         """Return the scores of the training rows by the learners that did not draw them.
 
         NaN for rows that every learner has drawn.
@@ -328,7 +328,7 @@ class AdaBoostRounds(ABC):
             for first in range(0, n_rows, size)
         ]
 
-    def _oob_score(self, scores: Scores) -> float:
+    def _oob_score(self, scores: Floats) -> float:
         """Return the accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
         has_score = ~np.isnan(scores[:, 0])
         if not has_score.any():
@@ -380,10 +380,10 @@ class ClassRounds(AdaBoostRounds):
             scores[:] = state[f"scores_{i}"]
         self._log_loss, _ = self._update_distribution()
 
-    def _all_scores(self) -> list[Scores]:
+    def _all_scores(self) -> list[Floats]:
         return [self.scores, *self.evaluation_scores]
 
-    def _start(self, rows: ScoredRows) -> Scores:
+    def _start(self, rows: ScoredRows) -> Floats:
         if rows.start is not None:
             return rows.start.copy()
         return np.zeros((len(rows.target.y), self.scheme.loss.n_outputs))
@@ -419,7 +419,7 @@ class ClassRounds(AdaBoostRounds):
             vote_range=factor * self.scheme.vote_range(votes),
         )
 
-    def _oob_scores(self, n_rounds: int) -> Scores:
+    def _oob_scores(self, n_rounds: int) -> Floats:
         scores = np.full_like(self.scores, np.nan)
         for rows, drawn in self._drawn_blocks(n_rounds):
             of_block = np.zeros((len(rows), scores.shape[1]))
@@ -536,7 +536,7 @@ class R2Rounds(AdaBoostRounds):
         exponent = self.scheme.rate * self.scheme.log_beta(error)
         core.r2_reweight(self._losses, exponent, self.distribution, self.n_threads)
 
-    def _oob_scores(self, n_rounds: int) -> Scores:
+    def _oob_scores(self, n_rounds: int) -> Floats:
         scores = np.full((len(self.target.y), 1), np.nan)
         weights = np.array(self.round_stats["weight"][:n_rounds])
         for rows, drawn in self._drawn_blocks(n_rounds):
