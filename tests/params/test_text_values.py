@@ -69,9 +69,12 @@ def test_declarations_are_those_of_the_estimators():
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [
-        ("eta", Suggestion("learning_rate", "")),
-        ("lerning_rate", Suggestion("learning_rate", "", is_close=True)),
-        ("etaa", Suggestion("learning_rate", "")),
+        ("eta", Suggestion("learning_rate", "", spelling="eta")),
+        (
+            "lerning_rate",
+            Suggestion("learning_rate", "", is_close=True, spelling="learning_rate"),
+        ),
+        ("etaa", Suggestion("learning_rate", "", spelling="eta")),
         ("zzzz", None),
     ],
 )
