@@ -1,4 +1,4 @@
-"""Write the parameter tables into the docstrings and signatures of the estimators.
+"""Write the texts of parameters and of arguments of ``fit`` into the docstrings of the estimators.
 
     python tools/write_docstrings.py            rewrite the files that differ
     python tools/write_docstrings.py --check    change nothing; fail where a file differs
@@ -7,7 +7,7 @@ A class in src/arboost/estimators names its table of parameters as the class att
 and lists its parameters, in order, in ``__init__``. The tool fills in the rest: type and default of
 each parameter in the signature, and between the headings "Parameters" and "Attributes" of the
 docstring its type, default and sentence. To add a parameter, write its bare name into ``__init__``
-and run the tool.
+and run the tool. The texts of the arguments of ``fit`` are in tools/fit_arguments.toml.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import inspect
 import re
 import sys
 import textwrap
+import tomllib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +36,10 @@ MODULES = [
 FILES = sorted((ROOT / "src/arboost/estimators").rglob("*.py"))
 WIDTH = 100
 SECTION = re.compile(r"(    Parameters\n    -{10}\n)(.*?)(    Attributes\n    -{10}\n)", re.DOTALL)
+FIT_SECTION = re.compile(
+    r"(        Parameters\n        -{10}\n)(.*?)(\n        Returns\n)", re.DOTALL
+)
+FIT = tomllib.loads((ROOT / "tools/fit_arguments.toml").read_text("utf-8"))
 
 
 def default(param: Param) -> str | None:
@@ -48,12 +53,28 @@ def default(param: Param) -> str | None:
 
 def described(param: Param) -> str:
     """Return the entry of a parameter in a NumPy docstring."""
-    margin = " " * 8
-    lines = textwrap.wrap(param.text, WIDTH - len(margin), break_on_hyphens=False)
-    text = "\n".join(margin + line for line in lines)
     value = default(param)
     tail = "" if value is None else f", default={value}"
-    return f"    {param.name} : {param.type_name}{tail}\n{text}\n"
+    return f"    {param.name} : {param.type_name}{tail}\n{wrapped(param.text, 8)}"
+
+
+def wrapped(text: str, indent: int) -> str:
+    """Return indented lines, each line of the text wrapped by itself."""
+    lines = [
+        line
+        for paragraph in text.strip().splitlines()
+        for line in textwrap.wrap(paragraph, WIDTH - indent, break_on_hyphens=False)
+    ]
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def fit_section(names: list[str]) -> str:
+    """Return the section "Parameters" of a docstring of ``fit``."""
+    entries = [FIT["arguments"][name] for name in names]
+    texts = [wrapped(entry["text"].format(**FIT["phrases"]), 12) for entry in entries]
+    return "".join(
+        f"        {entry['name']}\n{text}" for entry, text in zip(entries, texts, strict=True)
+    )
 
 
 def signature(listed: list[Param], n_positional: int) -> str:
@@ -84,20 +105,27 @@ def rewritten(source: str) -> str:
     """Return the source with the signatures and sections of the parameter tables."""
     lines = source.splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
-        table = table_of(node) if isinstance(node, ast.ClassDef) else None
+        if not isinstance(node, ast.ClassDef):
+            continue
+        if node.name in FIT["fits"]:
+            fit = next(item for item in node.body if getattr(item, "name", None) == "fit")
+            replace(lines, fit.body[0], FIT_SECTION, fit_section(FIT["fits"][node.name]))
+        table = table_of(node)
         if table is None:
             continue
         init = next(item for item in node.body if getattr(item, "name", None) == "__init__")
         positional = init.args.args[1:]
         listed = [table[argument.arg] for argument in (*positional, *init.args.kwonlyargs)]
         lines[init.lineno - 1 : init.body[0].lineno - 1] = [signature(listed, len(positional))]
-        docstring = node.body[0]
-        first, last = docstring.lineno - 1, docstring.end_lineno
-        text = "".join(map(described, listed)) + "\n"
-        block = "".join(lines[first:last])
-        block = SECTION.sub(lambda found, text=text: found[1] + text + found[3], block)
-        lines[first:last] = [block]
+        replace(lines, node.body[0], SECTION, "".join(map(described, listed)) + "\n")
     return "".join(lines)
+
+
+def replace(lines: list[str], docstring: ast.stmt, section: re.Pattern[str], text: str) -> None:
+    """Replace the section of a docstring in the lines of its file."""
+    first, last = docstring.lineno - 1, docstring.end_lineno
+    block = "".join(lines[first:last])
+    lines[first:last] = [section.sub(lambda match: match[1] + text + match[3], block)]
 
 
 def main() -> int:

@@ -345,6 +345,16 @@ def test_texts_name_own_parameters_only(name):
     assert set(re.findall(r"\w+_\w+", text)) & (ALL.keys() - own.keys()) == set()
 
 
+@pytest.mark.parametrize("name", [n for n in arboost.__all__ if n.endswith(("fier", "ssor"))])
+def test_docstring_of_fit_has_every_argument(name):
+    fit = getattr(arboost, name).fit
+    entries = re.findall(r"^([\w*, ]+?)(?: :|$)", inspect.getdoc(fit), re.MULTILINE)
+    documented = {word for entry in entries for word in entry.split(", ")}
+    arguments = [str(argument) for argument in inspect.signature(fit).parameters.values()]
+    expected = {re.match(r"\**\w+", argument)[0] for argument in arguments} - {"self"}
+    assert expected <= documented
+
+
 def test_docstrings_tool_finds_every_estimator(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     files = runpy.run_path(str(WRITE_DOCSTRINGS))["FILES"]

@@ -118,10 +118,11 @@ class Bagging(EnsembleMethods):
         X : table of shape (n_rows, n_features)
             Any type that the members take; a frame reaches them as a frame.
         y : array of shape (n_rows,), or for regression (n_rows, n_targets)
-            Or the name of a column of X, which is then no feature.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X;
+            the column is then not used as a feature.
         sample_weight : array of shape (n_rows,), optional
-            With ``bootstrap=True``, rows are drawn in proportion to it; without, it is passed on to
-            the members. Rows of weight 0 are left out.
+            Rows of weight 0 are left out. With bootstrap=True, rows are drawn in proportion to
+            their weights; without, the weights are passed on to the members.
         **fit_params
             More arguments of the members' ``fit``. Arrays and lists with one entry per row are
             indexed by the rows of each member.

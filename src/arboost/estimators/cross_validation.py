@@ -136,13 +136,13 @@ def cv(
         where there are groups. Or a splitter, or pairs (training rows, held-out rows).
     sample_weight : array of shape (n_rows,), optional
         Weights in training and in the metrics; rows of weight 0 are left out. Or the name of a
-        column of X, which is then no feature.
+        column of X; the column is then not used as a feature.
     offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
         Start of the raw scores in training and in the metrics, for gradient boosting; or names of
-        columns of X, which are then no features.
+        columns of X, which are then not used as features.
     groups : array of shape (n_rows,), optional
-        Group of each row; a group is never divided. Or the name of a column of X, which is then no
-        feature.
+        Group of each row; a group is never divided. Or the name of a column of X; the column is
+        then not used as a feature.
     metrics : name, callable, Metric or list, optional
         Metrics; by default the estimator's ``eval_metric``. The first one chooses the best round.
     callbacks : iterable of callables

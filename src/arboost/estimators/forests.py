@@ -98,21 +98,21 @@ class ForestEstimator(EngineEstimator):
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
-            times, or categories. NaN and None are missing values. With device="cuda" also an array
-            in device memory. A Dataset brings its own y and weights.
+            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and times,
+            or categories. NaN and None are missing values. With device="cuda" also an array in
+            device memory. A Dataset brings its own y and weights.
             Or a source that is read in batches and need not fit in memory: paths of files or
-            folders, patterns such as "data/*.parquet", an iterable of batches that starts again;
-            y and sample_weight are then names of columns, or arrays.
+            folders, patterns such as "data/*.parquet", an iterable of batches that can be read
+            again; y and sample_weight are then names of columns, or arrays.
         y : array of shape (n_rows,) or (n_rows, n_targets)
-            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
-            which is then no feature.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X;
+            the column is then not used as a feature.
         sample_weight : array of shape (n_rows,), optional
             Rows of weight 0 are left out. With bootstrap=True, rows are drawn in proportion to
-            their weights. Or the name of a column of X, which is then no feature.
+            their weights. Or the name of a column of X; the column is then not used as a feature.
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
-            "auto": a share of the memory that the process may use. The model is the same.
+            "auto": a share of the memory that the process may use. The model does not depend on it.
         cache : path, optional
             Folder that keeps the bins of files: the next fit on the same files with the same
             columns and bins starts at once. Files that have changed are read again.

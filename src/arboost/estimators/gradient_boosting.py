@@ -101,38 +101,39 @@ class GradientBoosting(EngineEstimator):
         ----------
         X : table of shape (n_rows, n_features), or arboost.Dataset
             NumPy array, pandas, Polars or PyArrow table, anything with an Arrow C stream, matrix of
-            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and
-            times, or categories. NaN and None are missing values. With device="cuda" also an array
-            in device memory. A Dataset brings its own y and weights.
+            scipy.sparse, lists or dicts. Columns are numbers, booleans, decimals, dates and times,
+            or categories. NaN and None are missing values. With device="cuda" also an array in
+            device memory. A Dataset brings its own y and weights.
             Or a source that is read in batches and need not fit in memory: paths of files or
-            folders, patterns such as "data/*.parquet", an iterable of batches that starts again;
-            y and sample_weight are then names of columns, or arrays.
+            folders, patterns such as "data/*.parquet", an iterable of batches that can be read
+            again; y and sample_weight are then names of columns, or arrays.
         y : array of shape (n_rows,)
-            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
-            which is then no feature.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X;
+            the column is then not used as a feature.
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight 0 are left out. Or the name of a column of X, which is then no feature.
+            Rows of weight 0 are left out. Or the name of a column of X; the column is then not used
+            as a feature.
         offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
             Start of the raw scores of each row, such as log(exposure) with loss="poisson": trees
             are added to it. K classes have an array of shape (n_rows, K). Or the name of a column
-            of X, or K names, which are then no features: predictions find the column by its name.
-            After a fit with an array, predictions need ``offset=`` as well.
+            of X, or K names: these columns are then not used as features, and predictions find them
+            by name. After a fit with an array, predictions need ``offset=`` as well.
         X_val, y_val, sample_weight_val, offset_val : as X, y, sample_weight and offset, optional
-            Validation set, scored after every round and used by early stopping. Columns are
-            matched by name, that of the offset, too.
+            Validation set, scored after every round and used by early stopping. Columns, including
+            that of the offset, are matched by name.
         eval_set : list of (X, y), (X, y, weight) or (X, y, weight, offset), optional
-            Several validation sets instead of X_val, each scored after every round; the last one
-            is used by early stopping. The training table may be among them, for its learning
-            curve: X itself, or equal values of X and y. It stops no fit.
+            Several validation sets instead of X_val, each scored after every round; the last one is
+            used by early stopping. The training table may be among them, for its learning curve: X
+            itself, or equal values of X and y. It stops no fit.
         eval_names : list of str, optional
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
-            Group of each row, for ``validation_split="group"``; or the name of a column of X,
-            which is then no feature.
+            Group of each row, for ``validation_split="group"``. Or the name of a column of X; the
+            column is then not used as a feature.
         init_model : estimator, Predictor or path of a model file, optional
-            Model whose training is continued: n_estimators more rounds are added to its own.
-            (``warm_start`` continues this estimator itself, up to n_estimators in all.)
+            Model whose training is continued by n_estimators more rounds. (``warm_start`` continues
+            this estimator itself, up to n_estimators in all.)
         callbacks : iterable of callables
             Each gets an `arboost.Round` after every round; True stops the fit, None and False
             continue it.
@@ -141,7 +142,7 @@ class GradientBoosting(EngineEstimator):
             there, and ends in the same model.
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
-            "auto": a share of the memory that the process may use. The model is the same.
+            "auto": a share of the memory that the process may use. The model does not depend on it.
         cache : path, optional
             Folder that keeps the bins of files: the next fit on the same files with the same
             columns and bins starts at once. Files that have changed are read again.

@@ -99,8 +99,9 @@ class Stacking(NamedMembers):
         X : table of shape (n_rows, n_features)
             Any type that the members take; a frame reaches them as a frame.
         y : array of shape (n_rows,), for classification also (n_rows, n_targets) of 0 and 1
-            Classifiers among members and final estimator are fitted on class indices. It may also
-            be the name of a column of X, which is then no feature.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X;
+            the column is then not used as a feature. Classifiers among members and final estimator
+            are fitted on class indices.
         sample_weight : array of shape (n_rows,), optional
             Row weights for all members and the final estimator, each of which must take weights.
         groups : array of shape (n_rows,), optional

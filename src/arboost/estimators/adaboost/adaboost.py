@@ -92,26 +92,26 @@ class AdaBoost(EngineEstimator):
             A table as gradient boosting takes it, or a source that is read in batches, such as
             "data/*.parquet"; with an `estimator`, a table as the estimator takes it.
         y : array of shape (n_rows,)
-            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X,
-            which is then no feature.
+            Target: numbers for a regressor, labels for a classifier. Or the name of a column of X;
+            the column is then not used as a feature.
         sample_weight : array of shape (n_rows,), optional
-            Distribution of the rows for the first learner. Rows of weight 0 are left out. Or
-            the name of a column of X, which is then no feature.
+            Distribution of the rows for the first learner. Rows of weight 0 are left out. Or the
+            name of a column of X; the column is then not used as a feature.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Validation set, scored after every round and used by early stopping.
         eval_set : list of pairs (X, y) or triples (X, y, weight), optional
-            Several validation sets instead of X_val, each scored after every round; the last one
-            is used by early stopping. The training table may be among them, for its learning
-            curve: X itself, or equal values of X and y. It stops no fit.
+            Several validation sets instead of X_val, each scored after every round; the last one is
+            used by early stopping. The training table may be among them, for its learning curve: X
+            itself, or equal values of X and y. It stops no fit.
         eval_names : list of str, optional
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.
         groups : array of shape (n_rows,), optional
-            Group of each row, for ``validation_split="group"``; or the name of a column of X,
-            which is then no feature.
+            Group of each row, for ``validation_split="group"``. Or the name of a column of X; the
+            column is then not used as a feature.
         init_model : estimator of the same class, optional
-            Fitted estimator whose training is continued: n_estimators learners are added to its
-            own. (``warm_start`` continues this estimator itself, up to n_estimators in all.)
+            Fitted estimator whose training is continued by n_estimators more learners.
+            (``warm_start`` continues this estimator itself, up to n_estimators in all.)
         callbacks : iterable of callables
             Each gets an `arboost.Round` after every round; True stops the fit, None and False
             continue it.
@@ -120,7 +120,7 @@ class AdaBoost(EngineEstimator):
             continues from there, and ends in the same model.
         memory_limit : int or str, default="auto"
             Memory for a fit on files or other batches: "2GB", "500MB", or a number of bytes.
-            "auto": a share of the memory that the process may use. The model is the same.
+            "auto": a share of the memory that the process may use. The model does not depend on it.
         cache : path, optional
             Folder that keeps the bins of files: the next fit on the same files with the same
             columns and bins starts at once. Files that have changed are read again.
