@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from arboost import AdaBoostClassifier, AdaBoostRegressor, plots
 
-BLUE, RED, GREY = "#0072b2", "#d55e00", "#707070"
+BLUE, RED, GREY = "#0f6cbd", "#c2570c", "#707070"
 STAGES = (1, 10, 100)
 
 

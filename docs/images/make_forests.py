@@ -25,7 +25,7 @@ from arboost import (
     RandomForestRegressor,
 )
 
-BLUE, RED, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#707070"
+BLUE, RED, GREEN, GREY = "#0f6cbd", "#c2570c", "#1b8467", "#707070"
 TREES, SEEDS = 100, 5
 
 

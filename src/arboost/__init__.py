@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from arboost import plots
     from arboost.data.dataset import Dataset
+    from arboost.data.description import describe
     from arboost.errors import (
         DataWarning,
         DeviceError,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from arboost.models.monotone import CounterExample, MonotoneProof
     from arboost.models.partial_dependence import Grid, PartialDependence
     from arboost.models.predictor import Predictor, load
-    from arboost.plots.description import describe
     from arboost.report.report import Report
     from arboost.selection.compare import compare
     from arboost.selection.comparison import Comparison
@@ -138,7 +138,7 @@ _MODULES = {
     "WorkerError": "arboost.errors",
     "compare": "arboost.selection.compare",
     "cv": "arboost.estimators.cross_validation",
-    "describe": "arboost.plots.description",
+    "describe": "arboost.data.description",
     "load": "arboost.models.predictor",
     "permutation_importances": "arboost.models.importances",
     "tune": "arboost.selection.tune",

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import arboost
-from arboost.models.tree_nodes import display_width
+from arboost.text import display_width
 
 N_ROWS = 300
 RNG = np.random.default_rng(0)

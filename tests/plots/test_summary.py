@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import arboost
-from arboost.models.tree_nodes import display_width
 from arboost.plots.summary import Summary
+from arboost.text import display_width
 from support.drawn_trees import HOSTILE, full_tree, model_of, names_schema
 from support.fitted_models import KINDS, fitted
 

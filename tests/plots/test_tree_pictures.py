@@ -10,8 +10,9 @@ import pytest
 
 from arboost.data.levels import Levels
 from arboost.models.model import Model
-from arboost.models.tree_nodes import number_text, tree_table
+from arboost.models.tree_nodes import tree_table
 from arboost.plots.trees import TreePicture, tree_svg, tree_text
+from arboost.text import number_text
 from arboost.trees.forest import Forest
 from support.drawn_trees import full_tree, lines, model_of, names_schema, stump
 from support.random_models import make_model, random_forest

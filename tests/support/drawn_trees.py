@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from arboost import Predictor
 from arboost.data.schema import Schema
-from arboost.models.model import Model
 from arboost.plots.trees import tree_text
 from arboost.trees.forest import Forest
 
@@ -15,7 +15,7 @@ def model_of(forest, schema, *, classes=None, targets=(), link=None):
     n_outputs = forest.width
     if link is None:
         link = "identity" if classes is None else "shares" if n_outputs > 1 else "share_of_two"
-    model = Model(
+    model = Predictor(
         forest=forest,
         schema=schema,
         base_score=np.zeros(n_outputs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -34,10 +34,9 @@ from arboost.estimators.forest_target import ForestTarget
 from arboost.models.model import Model
 from arboost.models.prediction import depths, forest_leaves, parents
 from arboost.models.predictor import Predictor
-from arboost.models.tree_nodes import TextStyle, TreeFormatter
+from arboost.models.tree_nodes import node_values
 from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
 from arboost.params.suggestions import known_arguments
-from arboost.plots.trees import TreePicture, tree_svg, tree_text
 from arboost.training.inputs import (
     EngineRows,
     SourceOptions,
@@ -46,6 +45,9 @@ from arboost.training.inputs import (
 )
 from arboost.trees.forest import Forest
 from arboost.trees.pruning import pruning_path
+
+if TYPE_CHECKING:
+    from arboost.plots.trees import TreePicture
 
 
 class GrownTree(NamedTuple):
@@ -189,12 +191,8 @@ class DecisionTree(EngineEstimator):
           1* ├─ x0 <= 24      2      1
           2* └─ x0 > 24       1      7
         """
-        return tree_text(
-            self._fitted_model(),
-            max_depth=max_depth,
-            precision=precision,
-            show_missing=show_missing,
-        )
+        model: Predictor = self._fitted_model()
+        return model.tree_text(max_depth=max_depth, precision=precision, show_missing=show_missing)
 
     def picture(
         self, *, max_depth: int | None = 4, precision: int = 4, show_missing: bool = True
@@ -210,12 +208,8 @@ class DecisionTree(EngineEstimator):
         show_missing : bool, default=True
             Whether to say where missing values go.
         """
-        return tree_svg(
-            self._fitted_model(),
-            max_depth=max_depth,
-            precision=precision,
-            show_missing=show_missing,
-        )
+        model: Predictor = self._fitted_model()
+        return model.tree_svg(max_depth=max_depth, precision=precision, show_missing=show_missing)
 
     def cost_complexity_pruning_path(
         self, X: object, y: object = None, sample_weight: object = None
@@ -569,7 +563,7 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
 
     forest = model.forest
     _check_thresholds(model)
-    values = [one.numbers for one in TreeFormatter(model, 0, TextStyle()).node_values]
+    values = [one.numbers for one in node_values(model, model.forest)]
     if model.kind == "regressor":  # each column of a value is a target
         values = [column[:, np.newaxis] for one in values for column in one.T]
     n_classes = np.array([one.shape[1] for one in values], np.intp)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -348,7 +348,7 @@ class PictureMethods(Model):
         """Return a summary of the model, for ``print`` and notebooks."""
         from arboost.plots.summary import Summary
 
-        return Summary(self)
+        return Summary(cast(Any, self))
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()

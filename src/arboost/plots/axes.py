@@ -1,4 +1,4 @@
-"""Axes, colours and labels of all plots, and the fitted model behind an argument."""
+"""Axes and labels of all plots, and what they read of a model."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from arboost.data.target import codes_of, target
 from arboost.errors import needs_packages
-from arboost.models.model import Model
-from arboost.models.tree_nodes import number_text, printable
+from arboost.plots.palette import GREY
+from arboost.text import number_text, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Palette of Okabe and Ito, safe for colour-blind readers; line styles differ for grey prints.
-BLACK, BLUE, SKY, RED, GREEN = "#000000", "#0072b2", "#56b4e9", "#d55e00", "#009e73"
-GREY, LIGHT = "#707070", "#b0b0b0"
-COLOURS = (BLUE, RED, GREEN, SKY, BLACK, GREY)
+Floats = NDArray[np.float64]
 
 _SIZE = (6.4, 4.0)  # inches
 _BAR, _AROUND_BARS = 0.27, 1.0  # heights of a bar with its gap, and of title and axis
-_MAX_NAME, _MAX_BAR_NAME = 40, 32  # characters
+_MAX_NAME, _MAX_BAR_NAME, _MAX_VALUE = 40, 32, 24  # characters
+_DIGITS = 5  # of a value of a feature
 
 
 def matplotlib() -> ModuleType:
-    """Return the package matplotlib, or raise an error that says how to install it."""
+    """The package matplotlib, or an error that says how to install it."""
     with needs_packages("plots", "arboost.plots"):
         return import_module("matplotlib")
 
 
 def new_axes(ax: Axes | None, height: float = _SIZE[1]) -> Axes:
-    """Return the given axes, or new ones of a height in inches."""
+    """`ax`, or new axes of a height in inches."""
     matplotlib()
     if ax is not None:
         return ax
@@ -45,12 +45,12 @@ def new_axes(ax: Axes | None, height: float = _SIZE[1]) -> Axes:
 
 
 def bar_name(name: object) -> str:
-    """Return a name next to a bar, of which the figure has to be left some room."""
+    """Name next to a bar, short enough to leave room for the bar."""
     return label(name, _MAX_BAR_NAME)
 
 
 def bar_axes(ax: Axes | None, names: list[str], least_height: float = 1.8) -> Axes:
-    """Return axes with a horizontal bar's place for each name, the first on top."""
+    """Axes with room for a horizontal bar for each name, the first on top."""
     axes = new_axes(ax, max(_BAR * len(names) + _AROUND_BARS, least_height))
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -59,7 +59,7 @@ def bar_axes(ax: Axes | None, names: list[str], least_height: float = 1.8) -> Ax
 
 
 def finish(axes: Axes, title: str | None = None, *, has_legend: bool = True) -> Axes:
-    """Return the axes without the top and right spines, and with the legend."""
+    """Hide the top and right spines, add the legend, and return the axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(which="both", color=GREY)
     words: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
@@ -77,7 +77,7 @@ def whole_rounds(axes: Axes) -> None:
 
 
 def label(name: object, most: int = _MAX_NAME) -> str:
-    r"""Return a name of at most so many characters, cut in its middle.
+    r"""Name of at most `most` characters, cut in its middle.
 
     Dollar signs, which would start a formula in matplotlib, are escaped.
 
@@ -94,25 +94,21 @@ def label(name: object, most: int = _MAX_NAME) -> str:
 
 
 def check_count(name: str, value: object) -> int:
-    """Return a number of things to draw; raise ValueError unless it is at least 1."""
+    """Number of things to draw; raise ValueError unless it is at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name}={value!r} is not allowed: use a whole number from 1 on.")
     return value
 
 
-_DIGITS = 5
-_MAX_VALUE = 24  # characters
-
-
 def engine_model(model: Any, plot: str) -> Any:
-    """Return the model of a fitted estimator, or a loaded model itself.
+    """Model of a fitted estimator, or a loaded model itself.
 
     It has the attribute ``schema``, and most often the methods of explanations.
     """
     for method in ("_engine_model", "_predictor"):  # of estimators, and of ensembles of members
         if hasattr(model, method):
             return getattr(model, method)(plot)
-    if isinstance(model, Model) or hasattr(model, "schema"):
+    if hasattr(model, "schema"):
         return model
     raise TypeError(
         f"{plot} draws a model of arboost, but model is of type {type(model).__name__}. Pass a "
@@ -120,26 +116,31 @@ def engine_model(model: Any, plot: str) -> Any:
     )
 
 
-def kind_of(model: Any) -> str:
-    """Return "classifier" or "regressor", of an estimator or a loaded model."""
-    kind = getattr(model, "kind", None)  # of a loaded model
-    if kind is None:
-        kind = "classifier" if hasattr(model, "classes_") else "regressor"
-    return str(kind)
+def check_fitted(model: Any) -> None:
+    """Raise NotFittedError for an estimator that is not fitted."""
+    if hasattr(model, "fit"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+
+
+def class_codes(y: object, n_rows: int, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Index of the class of each row."""
+    return codes_of(target(y, n_rows), classes, "y", "model").astype(np.intp)
 
 
 def output_names(model: Any, n_outputs: int) -> list[str]:
-    """Return the names of the outputs of SHAP values: classes, targets, quantiles."""
+    """Names of the outputs of SHAP values: classes, targets, quantiles."""
     classes = getattr(model, "classes", None)
     if classes is not None and not isinstance(classes, tuple):
         if len(classes) == n_outputs:
-            return [label(one) for one in classes.tolist()]
+            return [label(name) for name in classes.tolist()]
         return [label(classes.tolist()[-1])]
     return ["prediction"] if n_outputs == 1 else [f"output {i}" for i in range(n_outputs)]
 
 
 def chosen_outputs(output: int | None, n_outputs: int) -> list[int]:
-    """Return the index of an output to draw, in a list; or of all outputs."""
+    """Indices of the outputs to draw: one, or all."""
     if output is None:
         return list(range(n_outputs))
     if isinstance(output, bool) or not 0 <= output < n_outputs:
@@ -151,7 +152,7 @@ def chosen_outputs(output: int | None, n_outputs: int) -> list[int]:
 
 
 def boolean_names(X: Any) -> set[object]:
-    """Return the names of the columns of truth values, of a frame or of one row by name."""
+    """Names of the boolean columns of a frame or of one row by name."""
     if isinstance(X, Mapping) or hasattr(X, "to_frame"):  # a dict, or a series of pandas
         return {name for name, value in X.items() if isinstance(value, bool | np.bool_)}
     schema: Any = getattr(X, "schema", None)
@@ -165,12 +166,12 @@ def boolean_names(X: Any) -> set[object]:
 
 
 def value_text(value: object, *, is_boolean: bool = False) -> str:
-    """Return a value of a table as text: the user's own, "missing" where there is none.
+    """Value of a table as text; "missing" for None and NaN.
 
     Examples
     --------
     >>> import datetime
-    >>> [value_text(one) for one in ("Oslo", 2.50, 12345678.0, None, datetime.date(2024, 5, 1))]
+    >>> [value_text(value) for value in ("Oslo", 2.50, 12345678.0, None, datetime.date(2024, 5, 1))]
     ['Oslo', '2.5', '12,345,678', 'missing', '2024-05-01']
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):

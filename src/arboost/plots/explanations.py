@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost import PartialDependence, Predictor, permutation_importances
 from arboost.data.feature_names import split_target
-from arboost.models.importances import SPLIT_KINDS, feature_labels, permutation_importances
-from arboost.models.model import Model
-from arboost.models.partial_dependence import PartialDependence
+from arboost.models.importances import SPLIT_KINDS, feature_labels
 from arboost.models.shap import score_name, shown_columns
-from arboost.models.tree_nodes import number_text
 from arboost.plots.axes import (
-    BLUE,
-    COLOURS,
-    GREY,
-    LIGHT,
-    RED,
+    Floats,
     bar_axes,
     bar_name,
     boolean_names,
@@ -34,10 +28,13 @@ from arboost.plots.axes import (
     output_names,
     value_text,
 )
+from arboost.plots.palette import BLUE, GREY, LIGHT, ORANGE, SERIES
+from arboost.text import number_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Importances
 _TITLES = {
     "gain": "share of the gain of all splits",
     "cover": "share of the cover of all splits",
@@ -45,6 +42,25 @@ _TITLES = {
     "permutation": "increase of the metric by permutation",
     "shap": "mean of the absolute SHAP values",
 }
+
+# Partial dependence
+_MOST_CURVES = 200  # of individual rows
+_MAX_LEVEL = 16  # characters
+_FEW_LEVELS = 8
+_MOST_LEVELS = 20  # with a point of their own
+_GAP = 1 / 12  # between numbers and the missing value, as a share of the range
+
+# SHAP values
+_MOST_ROWS = 2000
+_MOST_OUTPUTS = 6
+_MOST_VECTORS = 500  # dots of a feature; more are pixels in SVG and PDF files
+_LEAST_HEIGHT = 2.4  # inches, for the colour bar
+_N_BINS = 100  # of SHAP values, whose rows are spread over the height of a feature
+_HALF_HEIGHT = 0.4
+_ENDS = (5, 95)  # percentiles of a feature's values with the first and the last colour
+_MAX_NAME = 28  # characters of a name, next to its value
+_DIGITS = 4
+_ROUNDING = 1e-9  # share of the range below which a step is 0
 
 
 def plot_importances(
@@ -100,7 +116,7 @@ def plot_importances(
     axes = bar_axes(ax, names)
     colours = [BLUE] * len(shown) + [LIGHT] * (len(names) - len(shown))
     axes.barh(range(len(names)), lengths, height=0.7, color=colours)
-    texts = [f"{one:.1%}" if is_share else number_text(one, 3) for one in lengths]
+    texts = [f"{length:.1%}" if is_share else number_text(length, 3) for length in lengths]
     for place, (text, length) in enumerate(zip(texts, lengths, strict=True)):
         # To the right also of a negative bar: on its left is the name of the feature.
         words: dict[str, Any] = {"va": "center", "fontsize": "small", "color": GREY}
@@ -116,11 +132,11 @@ def plot_importances(
 
 
 def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], NDArray[Any]]:
-    """Return the names of the features, and their importances."""
+    """Names of the features, and their importances."""
     if hasattr(model, "_fitted_model"):
         model._fitted_model()  # or raises NotFittedError
     fitted = getattr(model, "model_", model)
-    if isinstance(fitted, Model):
+    if isinstance(fitted, Predictor):
         names: Sequence[str] = fitted.feature_names
         return names, engine_model(model, "plot_importances").importances(kind, X, y)
     if kind != "permutation" or X is None or y is None:
@@ -130,13 +146,6 @@ def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], 
         )
     X, y, _ = split_target(X, y)
     return feature_labels(model, X), permutation_importances(model, X, y).mean(axis=0)
-
-
-_MOST_CURVES = 200  # of individual rows
-_MAX_LEVEL = 16  # characters
-_FEW_LEVELS = 8
-_MOST_LEVELS = 20  # with a point of their own
-_GAP = 1 / 12  # between numbers and the missing value, as a share of the range
 
 
 def plot_partial_dependence(
@@ -177,14 +186,8 @@ def plot_partial_dependence(
             "plot_partial_dependence draws a PartialDependence, but found is of type "
             f"{type(found).__name__}. Pass the result of model.partial_dependence(X, features)."
         )
-    n_outputs = len(found.outputs)
-    if output is not None and not 0 <= output < n_outputs:
-        raise ValueError(
-            f"output={output} is not allowed: there are {n_outputs} outputs. Use a number from 0 "
-            f"to {n_outputs - 1}, or None for all."
-        )
+    chosen = chosen_outputs(output, len(found.outputs))
     axes = new_axes(ax)
-    chosen = list(range(n_outputs)) if output is None else [output]
     for i, points in enumerate(found.grid):
         if points.dtype == object and len(points) > _MOST_LEVELS + 1:
             found = _condensed(found, i, chosen[0])
@@ -259,14 +262,14 @@ class _Scale:
                 axis.axes.text(1.01, place, "missing", va="center", transform=across, **words)
 
 
-def _condensed(found: PartialDependence, axis: int, output: int) -> PartialDependence:
-    """Return the result with the levels of extreme predictions, and the mean of all others."""
-    points = found.grid[axis]
+def _condensed(dependence: PartialDependence, axis: int, output: int) -> PartialDependence:
+    """Result with the levels of extreme predictions, and the mean of all others."""
+    points = dependence.grid[axis]
     missing = np.flatnonzero([one is None for one in points])
     levels = np.flatnonzero([one is not None for one in points])
-    values = found.individual if found.average is None else found.average[None]
+    values = dependence.individual if dependence.average is None else dependence.average[None]
     assert values is not None
-    of_points = np.moveaxis(_of_output(values, found, output), axis + 1, 0)
+    of_points = np.moveaxis(_of_output(values, dependence, output), axis + 1, 0)
     means = of_points.reshape(len(points), -1).mean(axis=1)
     order = levels[np.argsort(-means[levels], kind="stable")]
     first, others, last = np.split(order, [_MOST_LEVELS // 2, len(order) - _MOST_LEVELS // 2])
@@ -275,35 +278,35 @@ def _condensed(found: PartialDependence, axis: int, output: int) -> PartialDepen
     labels[:] = [points[group[0]] for group in groups]
     labels[len(first)] = f"{len(others)} others"
 
-    def grouped(values: NDArray[np.float64] | None, at: int) -> NDArray[np.float64] | None:
+    def grouped(values: Floats | None, at: int) -> Floats | None:
         if values is None:
             return None
         parts = [values.take(group, at).mean(axis=at) for group in groups]
         return np.stack(parts, axis=at)
 
     return replace(
-        found,
-        grid=tuple(labels if i == axis else one for i, one in enumerate(found.grid)),
-        average=grouped(found.average, axis),
-        individual=grouped(found.individual, axis + 1),
+        dependence,
+        grid=tuple(labels if i == axis else one for i, one in enumerate(dependence.grid)),
+        average=grouped(dependence.average, axis),
+        individual=grouped(dependence.individual, axis + 1),
     )
 
 
 def _draw_lines(
-    axes: Axes, found: PartialDependence, output: int, scale: _Scale, *, is_alone: bool
+    axes: Axes, dependence: PartialDependence, output: int, scale: _Scale, *, is_alone: bool
 ) -> None:
-    colour = COLOURS[output % len(COLOURS)]
-    if found.individual is not None:
-        rows = _of_output(found.individual, found, output)
+    colour = SERIES[output % len(SERIES)]
+    if dependence.individual is not None:
+        rows = _of_output(dependence.individual, dependence, output)
         picked = np.unique(np.linspace(0, len(rows) - 1, _MOST_CURVES).astype(np.intp))
         thin: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.35, "markersize": 2.5}
-        thin["color"] = GREY if is_alone and found.average is not None else colour
+        thin["color"] = GREY if is_alone and dependence.average is not None else colour
         _draw(axes, scale, rows[picked].T, thin)
-    if found.average is not None:
-        values = _of_output(found.average, found, output)
+    if dependence.average is not None:
+        values = _of_output(dependence.average, dependence, output)
         thick: dict[str, Any] = {"color": colour, "linewidth": 2.0, "markersize": 6}
-        thick["label"] = label(found.outputs[output])
-        if found.individual is not None:
+        thick["label"] = label(dependence.outputs[output])
+        if dependence.individual is not None:
             from matplotlib import patheffects
 
             edge = patheffects.withStroke(linewidth=3.5, foreground="white")
@@ -311,7 +314,7 @@ def _draw_lines(
         _draw(axes, scale, values[:, None], thick)
 
 
-def _draw(axes: Axes, scale: _Scale, values: NDArray[np.float64], style: dict[str, Any]) -> None:
+def _draw(axes: Axes, scale: _Scale, values: Floats, style: dict[str, Any]) -> None:
     joined = scale.joined
     if joined.any():
         axes.plot(scale.place[joined], values[joined], **style)
@@ -321,34 +324,23 @@ def _draw(axes: Axes, scale: _Scale, values: NDArray[np.float64], style: dict[st
         axes.plot(scale.place[~joined], values[~joined], **dots)
 
 
-def _draw_colours(axes: Axes, found: PartialDependence, output: int, scales: list[_Scale]) -> None:
-    if found.average is None:
+def _draw_colours(
+    axes: Axes, dependence: PartialDependence, output: int, scales: list[_Scale]
+) -> None:
+    if dependence.average is None:
         raise ValueError(
             "found has no average, and individual rows cannot be drawn for two features. Use "
             'kind="average" or kind="both".'
         )
-    values = _of_output(found.average, found, output)
+    values = _of_output(dependence.average, dependence, output)
     drawn = axes.pcolormesh(
         scales[0].place, scales[1].place, values.T, shading="nearest", cmap="viridis"
     )
-    axes.figure.colorbar(drawn, ax=axes, label=label(found.outputs[output]))
+    axes.figure.colorbar(drawn, ax=axes, label=label(dependence.outputs[output]))
 
 
-def _of_output(
-    values: NDArray[np.float64], found: PartialDependence, output: int
-) -> NDArray[np.float64]:
-    return values if len(found.outputs) == 1 else values[..., output]
-
-
-Floats = NDArray[np.float64]
-
-_MOST_ROWS = 2000
-_MOST_OUTPUTS = 6
-_MOST_VECTORS = 500  # dots of a feature; more are pixels in SVG and PDF files
-_LEAST_HEIGHT = 2.4  # inches, for the colour bar
-_N_BINS = 100  # of SHAP values, whose rows are spread over the height of a feature
-_HALF_HEIGHT = 0.4
-_ENDS = (5, 95)  # percentiles of a feature's values with the first and the last colour
+def _of_output(values: Floats, dependence: PartialDependence, output: int) -> Floats:
+    return values if len(dependence.outputs) == 1 else values[..., output]
 
 
 def plot_shap_summary(
@@ -442,13 +434,13 @@ def _draw_bars(
     if n_own < len(order):
         parts.append((f"{len(order) - n_own} others", means[:, order[n_own:]].sum(axis=1)))
     left = np.zeros(len(means))
-    for (name, lengths), colour in zip(parts, COLOURS, strict=False):
+    for (name, lengths), colour in zip(parts, SERIES, strict=False):
         axes.barh(range(len(means)), lengths, 0.7, left, color=colour, label=name)
         left += lengths
 
 
 def _colour_places(column: NDArray[Any], *, is_category: bool) -> Floats:
-    """Return a place from 0 to 1 among the colours for each value; NaN for grey."""
+    """Place from 0 to 1 among the colours for each value; NaN for grey."""
     none = np.full(len(column), np.nan)
     if is_category:
         return none
@@ -516,11 +508,6 @@ def _draw_colour_bar(axes: Axes) -> None:
     bar.ax.tick_params(length=0)
     bar.set_label("value of the feature", labelpad=-12)
     bar.outline.set_visible(False)
-
-
-_MAX_NAME = 28  # characters of a name, next to its value
-_DIGITS = 4
-_ROUNDING = 1e-9  # share of the range below which a step is 0
 
 
 def plot_shap_waterfall(
@@ -612,7 +599,7 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> N
     scale = (high - low) or 1.0
     for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         step = 0.0 if abs(end - begin) < _ROUNDING * scale else float(end - begin)
-        colour = RED if step > 0 else BLUE if step < 0 else GREY
+        colour = ORANGE if step > 0 else BLUE if step < 0 else GREY
         axes.barh(place, step, 0.7, begin, color=colour)
         text = f"{'+' if step > 0 else ''}{number_text(step, _DIGITS - 1)}"
         words: dict[str, Any] = {"fontsize": "small", "va": "center", "color": colour}

@@ -8,40 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.feature_names import split_target
-from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.data.target import numbers_of, target, weights
+from arboost.losses.curves import CalibrationBins, calibration_bins
 from arboost.plots.axes import (
-    BLUE,
-    COLOURS,
-    GREY,
-    LIGHT,
-    RED,
-    SKY,
+    Floats,
     check_count,
+    check_fitted,
+    class_codes,
     finish,
-    kind_of,
     label,
     new_axes,
 )
+from arboost.plots.palette import BLUE, GREY, LIGHT, ORANGE, SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
-
 _TWO = 2
 _MOST_CURVES = 6
-_Z = 1.96  # of an interval of 95 %
-
-
-class _Curve(NamedTuple):
-    """Reliability of some probabilities in bins; only bins with rows are kept."""
-
-    name: str
-    probability: Floats  # mean of the bin
-    share: Floats  # of the class among the rows of the bin
-    low: Floats  # interval of the share
-    high: Floats
-    counts: NDArray[Any]  # rows of all bins
+_MOST_POINTS = 4000
+_MOST_BINS, _ROWS_OF_BIN = 20, 10  # of means and intervals along the predictions
+_MEDIAN = 0.5
 
 
 def plot_calibration(
@@ -94,33 +81,33 @@ def plot_calibration(
     X, y, _ = split_target(X, y)
     options = {} if offset is None else {"offset": offset}
     proba = np.asarray(model.predict_proba(X, **options), dtype=np.float64)
-    codes = codes_of(target(y, len(proba)), classes, "y", "model").astype(np.intp)
+    codes = class_codes(y, len(proba), classes)
     weight = weights(sample_weight, len(proba))
     weight = np.ones(len(proba)) if weight is None else weight
     edges = np.linspace(0.0, 1.0, n_bins + 1)
-    curves = [
-        _curve(name, values.ravel(), hits.ravel(), np.broadcast_to(by, values.shape).ravel(), edges)
-        for name, values, hits, by in _parts(proba, codes, classes, weight)
-    ]
+    curves = [_calibration(*part, edges) for part in _parts(proba, codes, classes, weight)]
     axes = new_axes(ax, 4.8)
     axes.plot([0.0, 1.0], [0.0, 1.0], color=LIGHT, linewidth=1.0)
-    for place, curve in enumerate(curves):
-        _draw(axes, curve, COLOURS[place], has_intervals=len(curves) == 1)
+    is_one = len(curves) == 1
+    for (name, bins), colour in zip(curves, SERIES, strict=False):
+        kept = bins.n_rows > 0
+        if is_one:
+            ends = bins.low[kept], bins.high[kept]
+            axes.vlines(bins.probability[kept], *ends, color=colour, linewidth=1.0)
+        style: dict[str, Any] = {"color": colour, "label": name, "marker": "o", "markersize": 4}
+        axes.plot(bins.probability[kept], bins.share[kept], linewidth=1.4, **style)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
-    is_one = len(curves) == 1
-    axes.set_xlabel(f"predicted probability of {curves[0].name if is_one else 'the class'}")
-    axes.set_ylabel(f"share of {curves[0].name if is_one else 'the class'}")
-    _draw_counts(axes, curves, edges)
+    name = curves[0][0] if is_one else "the class"
+    axes.set_xlabel(f"predicted probability of {name}")
+    axes.set_ylabel(f"share of {name}")
+    _draw_counts(axes, [bins.n_rows for _, bins in curves], edges)
     return finish(axes, has_legend=not is_one)
 
 
 def _classes(model: Any) -> NDArray[Any]:
-    """Return the labels of a classifier; raise TypeError for other models."""
-    if hasattr(model, "fit"):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(model)
+    """Labels of a classifier; raise TypeError for other models."""
+    check_fitted(model)
     classes = getattr(model, "classes_", getattr(model, "classes", None))
     if classes is None or not hasattr(model, "predict_proba"):
         raise TypeError(
@@ -153,52 +140,23 @@ def _parts(
     return parts
 
 
-def _curve(
+def _calibration(
     name: str, proba: Floats, hits: NDArray[np.bool_], weight: Floats, edges: Floats
-) -> _Curve:
-    place = np.clip(np.searchsorted(edges, proba, side="right") - 1, 0, len(edges) - 2)
-    counts = np.bincount(place, minlength=len(edges) - 1)
-    sums = np.bincount(place, weight, len(edges) - 1)
-    kept = sums > 0
-    total = sums[kept]
-    mean = np.bincount(place, weight * proba, len(edges) - 1)[kept] / total
-    share = np.bincount(place, weight * hits, len(edges) - 1)[kept] / total
-    rows = counts[kept]
-    # Wilson's interval of a share of so many rows.
-    middle = (share + _Z**2 / (2 * rows)) / (1 + _Z**2 / rows)
-    half = _Z / (1 + _Z**2 / rows) * np.sqrt(share * (1 - share) / rows + (_Z / (2 * rows)) ** 2)
-    return _Curve(name, mean, share, middle - half, middle + half, counts)
+) -> tuple[str, CalibrationBins]:
+    weight = np.broadcast_to(weight, proba.shape).ravel()
+    return name, calibration_bins(hits.ravel(), proba.ravel(), weight, edges[1:-1])
 
 
-def _draw(axes: Axes, curve: _Curve, colour: str, *, has_intervals: bool) -> None:
-    if has_intervals:
-        axes.vlines(curve.probability, curve.low, curve.high, color=colour, linewidth=1.0)
-    axes.plot(
-        curve.probability,
-        curve.share,
-        color=colour,
-        linewidth=1.4,
-        marker="o",
-        markersize=4,
-        label=curve.name,
-    )
-
-
-def _draw_counts(axes: Axes, curves: list[_Curve], edges: Floats) -> None:
+def _draw_counts(axes: Axes, counts: list[NDArray[np.intp]], edges: Floats) -> None:
     """Draw the number of rows of each bin above the curves."""
     above = axes.inset_axes((0.0, 1.03, 1.0, 0.2), sharex=axes)
-    for curve, colour in zip(curves, COLOURS, strict=False):
-        above.stairs(curve.counts, edges, color=colour, fill=len(curves) == 1, linewidth=1.2)
+    for n_rows, colour in zip(counts, SERIES, strict=False):
+        above.stairs(n_rows, edges, color=colour, fill=len(counts) == 1, linewidth=1.2)
     above.set_ylabel("rows")
     above.tick_params(axis="x", labelbottom=False, length=0)
     above.tick_params(color=GREY)
     above.spines[["top", "right", "bottom"]].set_visible(False)
     above.set_ylim(bottom=0)
-
-
-_MOST_POINTS = 4000
-_MOST_BINS, _ROWS_OF_BIN = 20, 10  # of means and intervals along the predictions
-_MEDIAN = 0.5
 
 
 class _Predicted(NamedTuple):
@@ -258,26 +216,26 @@ def plot_residuals(
     """
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r} is not allowed: use a number between 0 and 1.")
-    if kind_of(model) == "classifier":
+    if hasattr(model, "classes_") or getattr(model, "kind", "") == "classifier":
         raise TypeError(
             "plot_residuals draws a regressor, but model is of type "
             f"{type(model).__name__}, a classifier. Use plot_calibration."
         )
     X, y, _ = split_target(X, y)
     options = {} if offset is None else {"offset": offset}
-    found = _predicted(model, X, coverage, target_index, options)
+    predicted = _predicted(model, X, coverage, target_index, options)
     values = np.asarray(y) if target_index is None else np.asarray(y)[:, target_index]
-    truth = numbers_of(target(values, len(found.middle)))
-    residual = truth - found.middle
+    truth = numbers_of(target(values, len(predicted.middle)))
+    residual = truth - predicted.middle
     axes = new_axes(ax)
     picked = np.unique(np.linspace(0, len(truth) - 1, _MOST_POINTS).astype(np.intp))
     size = 9.0 if len(picked) < _MOST_POINTS // 4 else 4.0
     axes.scatter(
-        found.middle[picked], residual[picked], s=size, color=BLUE, alpha=0.35, linewidths=0
+        predicted.middle[picked], residual[picked], s=size, color=BLUE, alpha=0.35, linewidths=0
     )
     axes.axhline(0.0, color=GREY, linewidth=0.8)
-    _draw_means(axes, found, truth)
-    axes.set_xlabel(found.name)
+    _draw_means(axes, predicted, truth)
+    axes.set_xlabel(predicted.name)
     axes.set_ylabel("residual: y less prediction")
     return finish(axes)
 
@@ -285,7 +243,7 @@ def plot_residuals(
 def _predicted(
     model: Any, X: object, coverage: float, index: int | None, options: dict[str, object]
 ) -> _Predicted:
-    """Return the predictions of one target or the median, and the interval if there is one."""
+    """Predictions of one target or the median, and the interval if there is one."""
     fitted = getattr(model, "model_", model)
     params = getattr(fitted, "params", {})
     values = np.asarray(model.predict(X, **options), dtype=np.float64)
@@ -313,30 +271,30 @@ def _predicted(
     return _Predicted(values, "prediction", (low, high), coverage)
 
 
-def _draw_means(axes: Axes, found: _Predicted, truth: Floats) -> None:
+def _draw_means(axes: Axes, predicted: _Predicted, truth: Floats) -> None:
     """Draw the mean residual, and the mean interval, in bins of equally many rows."""
-    order = np.argsort(found.middle, kind="stable")
+    order = np.argsort(predicted.middle, kind="stable")
     n_bins = int(np.clip(len(order) // _ROWS_OF_BIN, 1, _MOST_BINS))
     bins = np.array_split(order, n_bins)
-    place = [found.middle[rows].mean() for rows in bins]
+    place = [predicted.middle[rows].mean() for rows in bins]
     # A single bin is a level, drawn over all predictions.
-    across = [found.middle.min(), found.middle.max()] if n_bins == 1 else place
+    across = [predicted.middle.min(), predicted.middle.max()] if n_bins == 1 else place
 
     def along(values: Floats) -> list[float]:
         means = [float(values[rows].mean()) for rows in bins]
         return means * 2 if n_bins == 1 else means
 
-    if found.interval is not None:
-        low, high = found.interval
+    if predicted.interval is not None:
+        low, high = predicted.interval
         share = np.mean((truth >= low) & (truth <= high))
         axes.fill_between(
             across,
-            along(low - found.middle),
-            along(high - found.middle),
-            color=SKY,
-            alpha=0.3,
+            along(low - predicted.middle),
+            along(high - predicted.middle),
+            color=BLUE,
+            alpha=0.15,
             linewidth=0,
-            label=f"{found.coverage:.0%} interval, covers {share:.0%}",
+            label=f"{predicted.coverage:.0%} interval, covers {share:.0%}",
         )
-    residual = truth - found.middle
-    axes.plot(across, along(residual), color=RED, linewidth=1.6, label="mean residual")
+    residual = truth - predicted.middle
+    axes.plot(across, along(residual), color=ORANGE, linewidth=1.6, label="mean residual")

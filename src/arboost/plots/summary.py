@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from arboost.data.schema import Schema
-from arboost.models.importances import split_importances
-from arboost.models.model import Model
+from arboost import Predictor
 from arboost.models.prediction import depths
-from arboost.models.tree_nodes import display_width, number_text, printable, shortened
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.forest import (
@@ -25,7 +22,15 @@ from arboost.params.forest import (
     TREE_REGRESSOR,
 )
 from arboost.params.kinds import Param
-from arboost.trees.forest import ALL_DTYPES
+from arboost.text import (
+    counted,
+    display_width,
+    number_text,
+    padded,
+    printable,
+    shortened,
+    shown_name,
+)
 
 PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
     "classifier": (
@@ -46,7 +51,7 @@ PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
 
 # Parameters with the default "auto" hold the value of the fit, so they are always shown.
 _PARAMS_HEAD = "parameters (defaults left out)"
-_MOST_BARS, _MOST_LABELS, _MAX_NAME = 10, 5, 28
+_MOST_BARS, _MOST_LABELS, _MAX_NAME, _MAX_VALUE = 10, 5, 28, 60
 _BAR_COLUMNS = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _KILO = 1000
@@ -68,7 +73,7 @@ class Summary:
         Parameters that differ from their defaults.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Predictor) -> None:
         self.title = _title(model)
         self.facts = dict(_facts(model))
         self.categories = _categories(model.schema)
@@ -91,9 +96,8 @@ class Summary:
         width = max(display_width(name) for name, _ in self.bars)
         longest = max(share for _, share in self.bars)
         for name, share in self.bars:
-            space = " " * (width - display_width(name))
             bar = _blocks(share / longest)
-            yield f"  {name}{space}  {bar:<{_BAR_COLUMNS}} {share:6.1%}"
+            yield f"  {padded(name, width)}  {bar:<{_BAR_COLUMNS}} {share:6.1%}"
 
     def _repr_html_(self) -> str:
         """Return an HTML fragment without script and style sheet, for light and dark pages."""
@@ -115,23 +119,23 @@ class Summary:
 def _lines(rows: Mapping[str, str]) -> Iterator[str]:
     width = max(map(display_width, rows))
     for name, text in rows.items():
-        yield f"  {name}{' ' * (width - display_width(name))}  {text}"
+        yield f"  {padded(name, width)}  {text}"
 
 
-def _title(model: Model) -> str:
-    trees = _counted(model.n_trees, "tree")
+def _title(model: Predictor) -> str:
+    trees = counted(model.n_trees, "tree")
     if model.n_trees == 1:
         return f"{model.kind}{_DOT}one tree"
     how = {"sum": "sum", "mean": "mean", "median": "weighted median"}[model.combine]
     return f"{model.kind}{_DOT}{how} of {trees}"
 
 
-def _facts(model: Model) -> Iterator[tuple[str, str]]:
+def _facts(model: Predictor) -> Iterator[tuple[str, str]]:
     forest, schema = model.forest, model.schema
     yield from _fit_facts(model.provenance)
     used = len(np.unique(forest.feature[forest.is_split]))
     n_categories = sum(levels is not None for levels in schema.levels)
-    kinds = f", {_counted(n_categories, 'category', 'categories')}" if n_categories else ""
+    kinds = f", {counted(n_categories, 'category', 'categories')}" if n_categories else ""
     yield "features", f"{schema.n_features}, {used} of them used{kinds}"
     if model.classes is not None:
         yield from _class_facts(model)
@@ -146,20 +150,20 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
         total = f", {leaves.sum():,} in all" if model.n_trees > 1 else ""
         yield "leaves", f"{_range_text(leaves)}{total}"
     yield "link", model.link.replace("_", " ")
-    base = ", ".join(number_text(float(one), 4) for one in model.base_score[:_MOST_LABELS])
+    base = ", ".join(number_text(score, 4) for score in model.base_score[:_MOST_LABELS].tolist())
     more = ", ..." if model.n_outputs > _MOST_LABELS else ""
     yield "base score", f"{base}{more}"
     if schema.offset is not None:
-        names = [shortened(printable(name) or "''", _MAX_NAME) for name in schema.offset]
+        names = [shown_name(name, _MAX_NAME) for name in schema.offset]
         yield "offset", ", ".join(names[:_MOST_LABELS]) or "an array, which predictions need too"
-    yield "memory", _size_text(sum(getattr(forest, name).nbytes for name in ALL_DTYPES))
+    yield "memory", _size_text(forest.n_bytes)
 
 
 def _fit_facts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield rows, version and validation score of the fit, as far as the model knows them."""
     rows, version = provenance.get("rows"), provenance.get("version")
     if isinstance(rows, int):
-        yield "trained on", f"{_counted(rows, 'row')}"
+        yield "trained on", f"{counted(rows, 'row')}"
     if isinstance(version, str):
         yield "version", f"arboost {printable(version)}"
     metric, score = provenance.get("metric"), provenance.get("best_score")
@@ -167,8 +171,8 @@ def _fit_facts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "held-out rows", f"{printable(metric)} {number_text(score, 4)}"
 
 
-def _categories(schema: Schema) -> dict[str, str]:
-    """Return the use of each category, by name; the rest is counted."""
+def _categories(schema: Any) -> dict[str, str]:
+    """Use of each category, by name; the rest is counted."""
     uses: dict[str, str] = {}
     features = [i for i in range(schema.n_features) if schema.levels_of(i) is not None]
     for feature in features[:_MOST_BARS]:
@@ -177,15 +181,15 @@ def _categories(schema: Schema) -> dict[str, str]:
         how = "target encoding" if levels.statistic is not None else "sets of levels"
         how = "ordered" if levels.ranks is not None else how
         how = how if levels.groups is None else f"sets of {levels.n_set_codes} groups"
-        use = f"{how}, {_counted(len(levels), 'level')}"
-        name = shortened(printable(schema.shown_names[feature]) or "''", _MAX_NAME)
+        use = f"{how}, {counted(len(levels), 'level')}"
+        name = shown_name(schema.shown_names[feature], _MAX_NAME)
         uses[name] = use if len(levels) else "ignored: all strings distinct, or no values"
     if len(features) > _MOST_BARS:
         uses[f"{len(features) - _MOST_BARS} more"] = "categories"
     return uses
 
 
-def _class_facts(model: Model) -> Iterator[tuple[str, str]]:
+def _class_facts(model: Predictor) -> Iterator[tuple[str, str]]:
     several = isinstance(model.classes, tuple)
     for i, labels in enumerate(model.classes if several else (model.classes,)):
         if i == _MOST_LABELS:
@@ -197,8 +201,8 @@ def _class_facts(model: Model) -> Iterator[tuple[str, str]]:
         yield name, f"{len(labels)}: {', '.join(shown)}{more}"
 
 
-def _bars(model: Model) -> list[tuple[str, float]]:
-    gain = split_importances(model, "gain").clip(min=0.0)
+def _bars(model: Predictor) -> list[tuple[str, float]]:
+    gain = model.importances("gain").clip(min=0.0)
     total = float(gain.sum())
     if not total > 0:
         return []
@@ -206,39 +210,46 @@ def _bars(model: Model) -> list[tuple[str, float]]:
     order = order[gain[order] > 0]
     shown = order[:_MOST_BARS] if len(order) > _MOST_BARS + 1 else order
     names = model.schema.shown_names
-    bars = [
-        (shortened(printable(names[i]) or "''", _MAX_NAME), float(gain[i] / total))
-        for i in shown.tolist()
-    ]
+    bars = [(shown_name(names[i], _MAX_NAME), float(gain[i] / total)) for i in shown.tolist()]
     rest = order[len(shown) :]
     if len(rest):
         bars.append((f"{len(rest)} more", float(gain[rest].sum() / total)))
     return bars
 
 
-def _changed(model: Model) -> dict[str, str]:
-    """Return the parameters that differ from the defaults of the model's estimator.
+def parameter_table(model: Predictor) -> Mapping[str, Param]:
+    """Parameters of the estimator that fitted a model; empty if unknown.
 
     Of estimators with the same parameter names it is the one with the fewest differences.
     """
-    given = model.params
-    candidates = [
-        {name: value for name, value in given.items() if _differs(value, table[name])}
-        for table in PARAMETER_TABLES[model.kind]
-        if given.keys() <= table.keys()
+    tables = [
+        table for table in PARAMETER_TABLES[model.kind] if model.params.keys() <= table.keys()
     ]
-    nearest = min(candidates, key=len, default={})
-    return {name: shortened(printable(value_text(value)), 60) for name, value in nearest.items()}
+
+    def n_changed(table: Mapping[str, Param]) -> int:
+        return sum(_differs(value, table[name]) for name, value in model.params.items())
+
+    return min(tables, key=n_changed, default={})
+
+
+def _changed(model: Predictor) -> dict[str, str]:
+    """Parameters that differ from the defaults of the model's estimator."""
+    table = parameter_table(model)
+    return {
+        name: shortened(printable(value_text(value)), _MAX_VALUE)
+        for name, value in model.params.items()
+        if name in table and _differs(value, table[name])
+    }
 
 
 def _differs(value: Any, param: Param) -> bool:
     default = param.record(param.default)
-    is_nan = isinstance(default, float) and default != default  # noqa: PLR0124
-    return not (is_nan and value != value) and value != default  # noqa: PLR0124
+    both_nan = value != value and default != default  # noqa: PLR0124
+    return bool(value != default) and not both_nan
 
 
 def value_text(value: Any) -> str:
-    """Return a parameter as users write it; a function by its name."""
+    """Parameter as users write it; a function by its name."""
     if isinstance(value, Mapping) and set(value) == {"custom"}:
         return f"{value['custom']} (a function)"
     if value is None or isinstance(value, bool):
@@ -295,7 +306,3 @@ def _size_text(n_bytes: int) -> str:
     while size >= _KILO and len(units) > 1:
         size, units = size / _KILO, units[1:]
     return f"{size:.3g} {units[0]}" if size < _KILO else f"{size:,.0f} {units[0]}"
-
-
-def _counted(number: int, thing: str, things: str | None = None) -> str:
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"

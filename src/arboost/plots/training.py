@@ -9,31 +9,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.target import codes_of, target
 from arboost.losses.curves import margin_distribution, margins
 from arboost.plots.axes import (
-    BLACK,
-    BLUE,
-    COLOURS,
-    GREEN,
-    GREY,
-    LIGHT,
-    RED,
-    SKY,
+    Floats,
+    check_fitted,
+    class_codes,
     finish,
     label,
     matplotlib,
     new_axes,
     whole_rounds,
 )
+from arboost.plots.palette import BLACK, BLUE, GREEN, GREY, LIGHT, ORANGE, PURPLE, SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
-
 _HEIGHT, _LEAST_HEIGHT = 2.6, 4.0  # inches of a panel, and of a figure
 _STYLES = ("-", "--", ":")
+SCALES = ("log", "linear")
+_BELOW_ERRORS = 10.0  # ratio of the smallest error to the end of a log scale, at most
+_MOST_STAGES = 4
 
 
 def plot_learning_curves(model: Any, ax: Any = None) -> Axes:
@@ -80,17 +76,15 @@ def plot_learning_curves(model: Any, ax: Any = None) -> Axes:
 
 
 def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int]:
-    """Return the curves by evaluation set and metric, the label of the best round, and the round.
+    """Curves by evaluation set and metric, the label of the best round, and the round.
 
     A curve has the shape (n_rounds,), or (n_folds, n_rounds) for a cross-validation.
     """
     if hasattr(model, "best_index") and hasattr(model, "scores"):  # of `arboost.cv`
         folds = {metric: np.asarray(values) for metric, values in model.scores.items()}
         return {"mean of the folds": folds}, f"best: round {model.best_index + 1}", model.best_index
-    if hasattr(model, "fit") and not hasattr(model, "evals_result_"):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(model)
+    if not hasattr(model, "evals_result_"):
+        check_fitted(model)
     if not hasattr(model, "evals_result_"):
         raise TypeError(
             "plot_learning_curves draws the metrics of a fit, but model is of type "
@@ -122,10 +116,10 @@ def _panels(ax: Any, metrics: Sequence[str]) -> list[Axes]:
         from matplotlib import pyplot
 
         height = max(_HEIGHT * len(metrics), _LEAST_HEIGHT)
-        found = pyplot.subplots(
+        grid = pyplot.subplots(
             len(metrics), sharex=True, squeeze=False, figsize=(6.4, height), layout="constrained"
         )[1]
-        return list(found[:, 0])
+        return list(grid[:, 0])
     panels = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     if len(panels) != len(metrics):
         raise ValueError(
@@ -136,8 +130,8 @@ def _panels(ax: Any, metrics: Sequence[str]) -> list[Axes]:
 
 
 def _draw(panel: Axes, values: Floats, name: str, place: int) -> None:
-    colour = COLOURS[place % len(COLOURS)]
-    style = _STYLES[place // len(COLOURS) % len(_STYLES)]
+    colour = SERIES[place % len(SERIES)]
+    style = _STYLES[place // len(SERIES) % len(_STYLES)]
     rounds = np.arange(1, values.shape[-1] + 1)
     marker = "o" if len(rounds) == 1 else ""  # a single point is no line
     if values.ndim > 1:
@@ -146,11 +140,6 @@ def _draw(panel: Axes, values: Floats, name: str, place: int) -> None:
     panel.plot(
         rounds, values, color=colour, linestyle=style, linewidth=1.6, marker=marker, label=name
     )
-
-
-SCALES = ("log", "linear")
-_BELOW_ERRORS = 10.0  # ratio of the smallest error to the end of a log scale, at most
-_MOST_STAGES = 4
 
 
 def plot_bound(model: Any, ax: Axes | None = None, *, scale: str = "log") -> Axes:
@@ -286,14 +275,14 @@ class _Curve:
 
 
 def _error_curves(model: Any) -> list[_Curve]:
-    """Return the lines, usually from the highest to the lowest."""
+    """Lines, usually from the highest to the lowest."""
     bound, edges, loss = (
         np.asarray(getattr(model, name), dtype=np.float64)
         for name in ("training_error_bound_", "edge_bound_", "exponential_loss_")
     )
     is_loss = np.allclose(bound, loss, rtol=1e-6, atol=0.0)
     curves = [
-        _Curve("bound by the edges", edges, SKY, "--"),
+        _Curve("bound by the edges", edges, PURPLE, "--"),
         _Curve("exponential loss", loss, BLACK, ":"),
         _Curve("bound = exponential loss" if is_loss else "bound", bound, BLUE, "-."),
     ]
@@ -304,12 +293,12 @@ def _error_curves(model: Any) -> list[_Curve]:
         values = np.asarray(validation, dtype=np.float64)
         curves.append(_Curve("validation error", values, GREEN, is_error=True))
     values = np.asarray(model.training_error_, dtype=np.float64)
-    curves.append(_Curve("training error", values, RED, is_error=True))
+    curves.append(_Curve("training error", values, ORANGE, is_error=True))
     return [curve for curve in curves if np.isfinite(curve.values).any()]
 
 
 def _lowest_shown(curves: list[_Curve]) -> float:
-    """Return the lower end of a log scale: close below the smallest nonzero error.
+    """Lower end of a log scale: close below the smallest nonzero error.
 
     Bounds of an error of 0 keep falling, and would press all other lines to the top.
     """
@@ -338,10 +327,10 @@ def _chosen_rounds(rounds: Iterable[int] | None, n_rounds: int) -> list[int]:
 def _stages(model: Any, X: object, y: object, chosen: list[int]) -> Iterator[tuple[int, Floats]]:
     """Yield each chosen round with the margins after it."""
     totals = np.cumsum(model.vote_range_)
-    codes: Floats | None = None
+    codes: NDArray[np.intp] | None = None
     for number, decision in enumerate(model.staged_decision_function(X), start=1):
         if codes is None:
-            codes = codes_of(target(y, len(decision)), model.classes_, "y", "model")
+            codes = class_codes(y, len(decision), model.classes_)
         if number in chosen:
             scores = decision.reshape(len(decision), -1)
             yield number, margins(scores, codes, float(totals[number - 1]))
@@ -351,9 +340,7 @@ def _stages(model: Any, X: object, y: object, chosen: list[int]) -> Iterator[tup
 
 def _check_model(model: Any, name: str) -> None:
     if not hasattr(model, "training_error_bound_"):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(model)
+        check_fitted(model)
         raise TypeError(
             f"{name} draws a fitted AdaBoostClassifier, but model is of type "
             f"{type(model).__name__}, which has neither bounds nor votes. Pass the classifier."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,7 +9,9 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from arboost.models.tree_nodes import NodeValues, TreeFormatter, display_width, shortened
+from arboost.models.tree_nodes import MOST_BARS, TreeFormatter
+from arboost.plots.palette import class_colours, tinted, value_colour
+from arboost.text import display_width, shortened
 
 _BOLD_FACTOR = 1.06  # factor on the widths of plain text
 
@@ -40,18 +41,18 @@ _NARROW, _WIDE = frozenset("fijlrt.,:;'|!()[]{}/ -I"), frozenset("mwMW%@")
 _NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _ASIAN_EM = 0.36, 0.6, 0.76, 1.06, 1.1
 
 
-def text_width(words: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of a text in Helvetica of a font size; other alphabets are estimated."""
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Width of a text in Helvetica of a font size; other alphabets are estimated."""
     return (
         size
         * (_BOLD_FACTOR if bold else 1.0)
-        * sum(_WIDTHS.get(char) or _em(char) for char in words)
+        * sum(_WIDTHS.get(char) or _em(char) for char in text)
     )
 
 
-def widest_text(words: str, size: float, *, bold: bool = False) -> float:
-    """Return an upper bound of the width of a text in the fonts of the list."""
-    return size * (_BOLD_FACTOR if bold else 1.0) * sum(map(_em, words))
+def widest_text(text: str, size: float, *, bold: bool = False) -> float:
+    """Upper bound of the width of a text in the fonts of the list."""
+    return size * (_BOLD_FACTOR if bold else 1.0) * sum(map(_em, text))
 
 
 @cache
@@ -69,16 +70,11 @@ def _em(char: str) -> float:
 _FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 _BIG, _SMALL = 13.0, 11.0  # font sizes
 _INK, _GREY, _LINE, _EDGE = "#1f2328", "#5f6670", "#b6bcc5", "#ccd1d8"
-# Palette of Okabe and Ito, safe for colour-blind readers.
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-# Colours of the lowest, middle and highest value.
-_LOW, _MIDDLE, _HIGH = (68, 119, 170), (222, 222, 222), (221, 119, 51)
 
 _PAD, _GAP, _ROOM = 10.0, 14.0, 46.0  # inside boxes, between them, and between levels
 _MARGIN = 16.0
 _BAR = 7.0
-_MAX_NAME = 22  # characters
-_MOST_BARS = 4
+MAX_NAME = 22  # characters; of names in boxes
 _MOST_LEGENDS = 12
 _EDGE_WIDTH = 9.0
 
@@ -86,11 +82,11 @@ _BOLD_WEIGHT = 600
 _DOT = " \N{MIDDLE DOT} "
 
 
-def render_svg(words: TreeFormatter, max_depth: int) -> str:
-    """Return the picture of a tree down to a depth, in ASCII, valid in any file encoding."""
-    boxes = _boxes(words, max_depth)
+def render_svg(nodes: TreeFormatter, max_depth: int) -> str:
+    """Picture of a tree down to a depth, in ASCII, valid in any file encoding."""
+    boxes = _boxes(nodes, max_depth)
     _place(boxes)
-    heading = _Heading(words)
+    heading = _Heading(nodes)
     left = min(box.x - box.width / 2 for box in boxes.values())
     right = max(box.x + box.width / 2 for box in boxes.values())
     width = max(right - left, heading.width) + 2 * _MARGIN
@@ -104,11 +100,11 @@ def render_svg(words: TreeFormatter, max_depth: int) -> str:
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{_FONT}">',
-        f"<title>{escape(words.headline)}</title>",
+        f"<title>{escape(nodes.headline)}</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         *heading.parts(),
-        *(part for box in boxes.values() for part in _edges(words, box, boxes)),
-        *(part for box in boxes.values() for part in box.parts(words)),
+        *(part for box in boxes.values() for part in _edges(nodes, box, boxes)),
+        *(part for box in boxes.values() for part in box.parts(nodes)),
         "</svg>",
     ]
     return "\n".join(parts).encode("ascii", "xmlcharrefreplace").decode()
@@ -138,12 +134,12 @@ class _Box:
         self.width = max(inside + 2 * _PAD, 2 * (widest_text(self.label, _SMALL) + 10), 84.0)
         self.height = _BIG + _SMALL + (_BAR + 4) * len(self.bars) + 2 * _PAD + 5
 
-    def parts(self, words: TreeFormatter) -> Iterator[str]:
+    def parts(self, nodes: TreeFormatter) -> Iterator[str]:
         """Yield the SVG elements."""
         left = self.x - self.width / 2
         dash = ' stroke-dasharray="3 3"' if self.is_stub else ""
         colour = self.bars[0].colour if self.is_leaf and self.bars else _LINE
-        fill = _tint(colour) if self.is_leaf else "#ffffff"
+        fill = tinted(colour) if self.is_leaf else "#ffffff"
         yield f"<g><title>{escape(self.hint)}</title>"
         yield (
             f'<rect x="{left:.1f}" y="{self.y:.1f}" width="{self.width:.1f}" '
@@ -195,19 +191,22 @@ class _Bar:
 class _Heading:
     """Heading: index and size of the tree, and the legend of the colours."""
 
-    def __init__(self, words: TreeFormatter) -> None:
-        self._title = words.headline
-        shares = [one for one in words.node_values if one.is_share]
+    def __init__(self, nodes: TreeFormatter) -> None:
+        self._title = nodes.headline
+        shares = [one for one in nodes.node_values if one.is_share]
         names = max((one.headers for one in shares), key=len, default=())
-        named = zip(names[:_MOST_LEGENDS], _palette(len(names)), strict=False)
-        self._keys = [(shortened(name, _MAX_NAME), colour) for name, colour in named]
+        named = zip(names[:_MOST_LEGENDS], class_colours(len(names)), strict=False)
+        self._keys = [(shortened(name, MAX_NAME), colour) for name, colour in named]
         if len(names) > _MOST_LEGENDS:
             self._keys.append((f"{len(names) - _MOST_LEGENDS} more", "#ffffff"))
         if len(shares) > 1:  # a colour has another class for each target: no legend
             self._keys = []
         if not shares:
-            low, high = (_signed(words.value(end)) for end in _range(words.node_values[0]))
-            self._keys = [(f"lowest {low}", _between(0.0)), (f"highest {high}", _between(1.0))]
+            low, high = map(nodes.signed, nodes.node_values[0].range)
+            self._keys = [
+                (f"lowest {low}", value_colour(0.0)),
+                (f"highest {high}", value_colour(1.0)),
+            ]
         keys = sum(22 + widest_text(name, _SMALL) + 12 for name, _ in self._keys)
         self.width = max(widest_text(self._title, _BIG, bold=True), keys)
         self.height = 2 * _BIG + (2 * _SMALL if self._keys else 0)
@@ -224,31 +223,30 @@ class _Heading:
             left += 22 + widest_text(name, _SMALL) + 12
 
 
-def _boxes(words: TreeFormatter, max_depth: int) -> dict[int, _Box]:
-    """Return the boxes by node, parents before their children."""
-    bars = _Bars(words)
+def _boxes(nodes: TreeFormatter, max_depth: int) -> dict[int, _Box]:
+    """Boxes by node, parents before their children."""
     boxes: dict[int, _Box] = {}
     waiting = [(0, "")]
     for node, label in waiting:
-        left, level = int(words.left[node]), int(words.depth[node])
-        cover = f"cover {words.number(words.cover[node])}"
-        value = value_text(words, node)
+        left, level = int(nodes.left[node]), int(nodes.depth[node])
+        cover = f"cover {nodes.number(nodes.cover[node])}"
+        value = nodes.short_value(node)
         box = _Box(
             node,
             level,
-            head=words.question(node, max_name=_MAX_NAME) if left else value,
+            head=nodes.question(node) if left else value,
             foot=f"{value}{_DOT}{cover}" if left else cover,
-            hint=_hint(words, node),
-            bars=bars.of(node),
+            hint=_hint(nodes, node),
+            bars=tuple(_bars(nodes, node)),
             label=label,
             is_leaf=not left,
         )
         boxes[node] = box
         if left and level < max_depth:
             box.children = (left, left + 1)
-            waiting += zip(box.children, edge_labels(words, node), strict=True)
+            waiting += zip(box.children, nodes.edge_labels(node), strict=True)
         elif left:
-            count = f"{words.n_leaves[node]} leaves"
+            count = f"{nodes.n_leaves[node]} leaves"
             stub = _Box(-node - 1, level + 1, "\N{HORIZONTAL ELLIPSIS}", count, count)
             stub.is_stub = True
             boxes[-node - 1] = stub
@@ -256,81 +254,36 @@ def _boxes(words: TreeFormatter, max_depth: int) -> dict[int, _Box]:
     return boxes
 
 
-def edge_labels(words: TreeFormatter, node: int) -> tuple[str, str]:
-    """Return the labels of the edges to the left and to the right child."""
-    missing_left = words.missing_goes_left(node)
-    return (
-        "yes or missing" if missing_left is True else "yes",
-        "no or missing" if missing_left is False else "no",
-    )
-
-
-def value_text(words: TreeFormatter, node: int) -> str:
-    """Return the value of a node as short text: class and probability, or numbers."""
-    parts = []
-    for values in words.node_values[:_MOST_BARS]:
-        if values.is_share:
-            best = int(values.best[node])
-            name = shortened(values.headers[best], _MAX_NAME)
-            parts.append(f"{name} {values.share_text(node, best)}")
-        else:
-            shown = values.numbers[node, :_MOST_BARS]
-            parts += [_signed(words.value(value)) for value in shown]
-            parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(values.headers) > _MOST_BARS)
-    parts += ["\N{HORIZONTAL ELLIPSIS}"] * (len(words.node_values) > _MOST_BARS)
-    return ", ".join(parts)
-
-
-def _signed(number: str) -> str:
-    return number.replace("-", "\N{MINUS SIGN}")
-
-
-def _range(values: NodeValues) -> tuple[float, float]:
-    return float(values.numbers.min()), float(values.numbers.max())
-
-
-def _hint(words: TreeFormatter, node: int) -> str:
-    """Return the tooltip of a node: conditions, gain, cover and values."""
+def _hint(nodes: TreeFormatter, node: int) -> str:
+    """Tooltip of a node: conditions, gain, cover and values."""
     lines = [f"node {node}"]
-    if words.left[node]:
-        child = int(words.left[node])
-        lines.append(f"left: {words.condition(child, node)}")
-        lines.append(f"right: {words.condition(child + 1, node)}")
-        lines.append(f"gain: {words.number(words.gain[node])}")
-    lines.append(f"cover: {words.number(words.cover[node])}")
-    for values in words.node_values:
+    if nodes.left[node]:
+        child = int(nodes.left[node])
+        lines.append(f"left: {nodes.condition(child, node)}")
+        lines.append(f"right: {nodes.condition(child + 1, node)}")
+        lines.append(f"gain: {nodes.number(nodes.gain[node])}")
+    lines.append(f"cover: {nodes.number(nodes.cover[node])}")
+    for values in nodes.node_values:
         title = f"{values.title}, " if values.title else ""
         for name, value in zip(values.headers, values.numbers[node], strict=True):
-            text = f"{value:.1%}" if values.is_share else words.value(value)
+            text = f"{value:.1%}" if values.is_share else nodes.value(value)
             lines.append(f"{title}{name}: {text}")
     return "\n".join(lines)
 
 
-class _Bars:
-    """The bars of all nodes, with one scale and one palette."""
-
-    def __init__(self, words: TreeFormatter) -> None:
-        self._node_values = words.node_values[:_MOST_BARS]
-        # One scale for all outputs of a target: they are scores of the same kind.
-        self._ranges = [_range(one) for one in self._node_values]
-
-    def of(self, node: int) -> tuple[_Bar, ...]:
-        bars = []
-        for values, ends in zip(self._node_values, self._ranges, strict=True):
-            if values.is_share:
-                shares = tuple(values.numbers[node].tolist())
-                bars.append(_Bar(shares, _palette(len(shares))))
-            else:
-                bars += self._dots(values, node, *ends)
-        return tuple(bars)
-
-    @staticmethod
-    def _dots(values: NodeValues, node: int, low: float, high: float) -> Iterator[_Bar]:
-        for value in values.numbers[node, :_MOST_BARS].tolist():
+def _bars(nodes: TreeFormatter, node: int) -> Iterator[_Bar]:
+    """Yield a bar for each target: one scale for its outputs, which are scores of the same kind."""
+    for values in nodes.node_values[:MOST_BARS]:
+        if values.is_share:
+            shares = tuple(values.numbers[node].tolist())
+            yield _Bar(shares, class_colours(len(shares)))
+            continue
+        low, high = values.range
+        for value in values.numbers[node, :MOST_BARS].tolist():
             # Halves, because the difference of two doubles may overflow.
             span = high / 2 - low / 2
             place = (value / 2 - low / 2) / span if span > 0 else 0.5
-            yield _Bar((1.0,), (_between(place),), place)
+            yield _Bar((1.0,), (value_colour(place),), place)
 
 
 def _place(boxes: dict[int, _Box]) -> None:
@@ -359,12 +312,12 @@ def _place(boxes: dict[int, _Box]) -> None:
             boxes[child].x = box.x + offset[child]
 
 
-def _edges(words: TreeFormatter, box: _Box, boxes: dict[int, _Box]) -> Iterator[str]:
-    total = max(float(words.cover[0]), np.finfo(float).tiny)
+def _edges(nodes: TreeFormatter, box: _Box, boxes: dict[int, _Box]) -> Iterator[str]:
+    total = max(float(nodes.cover[0]), np.finfo(float).tiny)
     bottom = box.y + box.height
     for side, key in enumerate(box.children):
         child = boxes[key]
-        share = 0.0 if child.is_stub else float(words.cover[child.node]) / total
+        share = 0.0 if child.is_stub else float(nodes.cover[child.node]) / total
         width = 1.0 + (_EDGE_WIDTH - 1.0) * min(share, 1.0)
         bend = bottom + _ROOM * 0.55
         curve = (
@@ -380,7 +333,7 @@ def _edges(words: TreeFormatter, box: _Box, boxes: dict[int, _Box]) -> Iterator[
 
 
 def _text(
-    words: str,
+    text: str,
     place: tuple[float, float],
     size: float,
     colour: str,
@@ -390,32 +343,7 @@ def _text(
 ) -> str:
     x, y = place
     style = f'font-size="{size:g}" fill="{colour}" font-weight="{weight}" text-anchor="{anchor}"'
-    if words:  # fonts other than those that boxes are made for are fitted to this length
-        length = text_width(words, size, bold=weight >= _BOLD_WEIGHT)
+    if text:  # fonts other than those that boxes are made for are fitted to this length
+        length = text_width(text, size, bold=weight >= _BOLD_WEIGHT)
         style += f' textLength="{length:.1f}" lengthAdjust="spacingAndGlyphs"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(words)}</text>'
-
-
-def _palette(count: int) -> tuple[str, ...]:
-    """Return a colour for each class; classes beyond the palette go round the circle of hues."""
-    more = (
-        colorsys.hls_to_rgb(0.618034 * i % 1, (0.45, 0.65)[i % 2], 0.55)
-        for i in range(count - len(_COLOURS))
-    )
-    return (*_COLOURS[:count], *(_hex([255 * part for part in rgb]) for rgb in more))
-
-
-def _between(place: float) -> str:
-    ends = (_LOW, _MIDDLE) if place < 0.5 else (_MIDDLE, _HIGH)  # noqa: PLR2004
-    share = 2 * place % 1 if place < 1 else 1.0
-    return _hex([a + share * (b - a) for a, b in zip(*ends, strict=True)])
-
-
-def _tint(colour: str) -> str:
-    """Return the colour as a light background."""
-    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return _hex([255 - 0.14 * (255 - part) for part in parts])
-
-
-def _hex(parts: Sequence[float]) -> str:
-    return "#" + "".join(f"{round(part):02x}" for part in parts)
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'

@@ -1,13 +1,17 @@
-"""Pictures of single trees: as text, as SVG for notebooks, as DOT for Graphviz."""
+"""Single trees as text, as SVG for notebooks, and as DOT for Graphviz."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from arboost.models.model import Model
-from arboost.models.tree_nodes import NodeValues, TextStyle, TreeFormatter, display_width
+from arboost.models.tree_nodes import NodeValues, TextStyle, TreeFormatter
 from arboost.params.kinds import Integer
-from arboost.plots.tree_svg import edge_labels, render_svg, value_text
+from arboost.plots.tree_svg import MAX_NAME, render_svg
+from arboost.text import display_width, padded
+
+if TYPE_CHECKING:
+    from arboost.models.model import Model
 
 _MAX_DEPTH = Integer(
     name="max_depth",
@@ -18,6 +22,8 @@ _MAX_DEPTH = Integer(
     advice="Use max_depth=None for no limit.",
 )
 _MOST_CLASSES = 8  # columns of class probabilities that fit a line
+_MAX_DOT_NAME = 40  # characters
+_FONT = 'fontname="Helvetica,Arial,sans-serif"'
 
 
 class TreePicture(str):
@@ -38,26 +44,10 @@ def tree_text(
     max_levels: int = 8,
     show_missing: bool = True,
 ) -> str:
-    """Return a tree as indented text: one line per node with its condition, cover and value.
+    """Tree as indented text, `arboost.Predictor.tree_text`.
 
     A line gives the condition by which rows of the parent node reach the node; leaves have a star.
-    The values of averaged trees are the predictions of the tree alone, those of summed trees its
-    contribution to the raw scores.
-
-    Parameters
-    ----------
-    model : Model
-        An estimator's ``model_``, or the result of `arboost.load`.
-    tree : int, default=0
-    max_depth : int or None, default=10
-        Depth of the deepest nodes shown; None for all.
-    precision : int, default=4
-        Significant digits of thresholds and values.
-    max_levels : int, default=8
-        Levels of a category that are listed by name; the rest is counted.
-    show_missing : bool, default=True
-        Whether to show the direction of missing values, which every split has, even if no training
-        value was missing.
+    Of the levels of a category, `max_levels` are listed by name; the rest is counted.
 
     Examples
     --------
@@ -73,10 +63,9 @@ def tree_text(
       3*    ├─ x0 <= 25.5      1   0.75
       4*    └─ x0 > 25.5       1   3.75
     """
-    words = TreeFormatter(model, tree, TextStyle(precision, max_levels, show_missing))
-    limit = _limit(max_depth, words)
-    rows = list(_rows(words, limit))
-    return "\n".join([words.headline, *_aligned(rows)])
+    nodes = TreeFormatter(model, tree, TextStyle(precision, max_levels, show_missing=show_missing))
+    rows = list(_rows(nodes, _limit(max_depth, nodes)))
+    return "\n".join([nodes.headline, *_aligned(rows)])
 
 
 def tree_svg(
@@ -87,24 +76,11 @@ def tree_svg(
     precision: int = 4,
     show_missing: bool = True,
 ) -> TreePicture:
-    """Return a tree as an SVG string, which notebooks render as a picture.
+    """Tree as SVG, `arboost.Predictor.tree_svg`.
 
     A box has the condition of a split or the value of a leaf, and a bar: the class probabilities,
     or the position of the value between the smallest and the largest. The width of an edge grows
     with the cover of its child. Tooltips show the other statistics of a node.
-
-    Parameters
-    ----------
-    model : Model
-        An estimator's ``model_``, or the result of `arboost.load`.
-    tree : int, default=0
-    max_depth : int or None, default=4
-        Depth of the deepest nodes shown; None for all.
-    precision : int, default=4
-        Significant digits of thresholds and values.
-    show_missing : bool, default=True
-        Whether to show the direction of missing values, which every split has, even if no training
-        value was missing.
 
     Examples
     --------
@@ -117,8 +93,8 @@ def tree_svg(
     To save the picture: ``pathlib.Path("tree.svg").write_text(picture)``.
     """
     style = TextStyle(precision, show_missing=show_missing, at_most="\N{LESS-THAN OR EQUAL TO}")
-    words = TreeFormatter(model, tree, style)
-    return TreePicture(render_svg(words, _limit(max_depth, words)))
+    nodes = TreeFormatter(model, tree, style, max_name=MAX_NAME)
+    return TreePicture(render_svg(nodes, _limit(max_depth, nodes)))
 
 
 def tree_dot(
@@ -129,20 +105,7 @@ def tree_dot(
     precision: int = 4,
     show_missing: bool = True,
 ) -> str:
-    r"""Return a tree in DOT, the language of Graphviz, which renders many picture formats.
-
-    Parameters
-    ----------
-    model : Model
-        An estimator's ``model_``, or the result of `arboost.load`.
-    tree : int, default=0
-    max_depth : int or None, default=None
-        Depth of the deepest nodes shown; None for all.
-    precision : int, default=4
-        Significant digits of thresholds and values.
-    show_missing : bool, default=True
-        Whether to show the direction of missing values, which every split has, even if no training
-        value was missing.
+    r"""Tree in DOT, `arboost.Predictor.tree_dot`.
 
     Examples
     --------
@@ -151,47 +114,56 @@ def tree_dot(
     >>> print(tree_dot(model, show_missing=False).splitlines()[4])
       0 [label="x0 <= 19.5\n0\ncover 3"];
     """
-    words = TreeFormatter(model, tree, TextStyle(precision, show_missing=show_missing))
-    return dot(words, _limit(max_depth, words))
+    style = TextStyle(precision, show_missing=show_missing)
+    nodes = TreeFormatter(model, tree, style, max_name=_MAX_DOT_NAME)
+    lines = [
+        "digraph tree {",
+        f"  graph [label={_quoted(nodes.headline)}, labelloc=t, {_FONT}];",
+        f'  node [shape=box, style="rounded", {_FONT}];',
+        f"  edge [{_FONT}];",
+        *_statements(nodes, _limit(max_depth, nodes)),
+        "}",
+    ]
+    return "\n".join(lines)
 
 
-def _limit(max_depth: int | None, words: TreeFormatter) -> int:
+def _limit(max_depth: int | None, nodes: TreeFormatter) -> int:
     limit = _MAX_DEPTH.check(max_depth)
-    return limit if isinstance(limit, int) else int(words.depth.max())
+    return limit if isinstance(limit, int) else int(nodes.depth.max())
 
 
-def _rows(words: TreeFormatter, limit: int) -> Iterator[tuple[str, ...]]:
+def _rows(nodes: TreeFormatter, limit: int) -> Iterator[tuple[str, ...]]:
     """Yield the cells of the text, line by line."""
-    yield ("node", "", "cover", *(header for one in words.node_values for header in _headers(one)))
+    heads = (head for values in nodes.node_values for head in _heads(values))
+    yield ("node", "", "cover", *heads)
     # Node, its parent, the prefix of its line and of the lines of its children.
     waiting = [(0, -1, "", "")]
     while waiting:
         node, parent, lead, indent = waiting.pop()
-        text = "all rows" if parent < 0 else words.condition(node, parent)
-        left = int(words.left[node])
-        cells = (cell for one in words.node_values for cell in _cells(words, one, node))
+        text = "all rows" if parent < 0 else nodes.condition(node, parent)
+        left = int(nodes.left[node])
+        cells = (cell for values in nodes.node_values for cell in _cells(nodes, values, node))
         mark = " " if left else "*"
-        yield (f"{node}{mark}", lead + text, words.number(words.cover[node]), *cells)
-        if left and words.depth[node] == limit:
-            yield ("", f"{indent}└─ ... {words.n_leaves[node]} leaves", "")
+        yield (f"{node}{mark}", lead + text, nodes.number(nodes.cover[node]), *cells)
+        if left and nodes.depth[node] == limit:
+            yield ("", f"{indent}└─ ... {nodes.n_leaves[node]} leaves", "")
         elif left:
             waiting.append((left + 1, node, f"{indent}└─ ", f"{indent}   "))
             waiting.append((left, node, f"{indent}├─ ", f"{indent}│  "))
 
 
-def _headers(values: NodeValues) -> Iterator[str]:
+def _heads(values: NodeValues) -> Iterator[str]:
     title = f"{values.title} " if values.title else ""
-    if not values.is_share:
-        yield from values.headers
-        return
-    yield f"{title}class"
-    yield from values.headers if len(values.headers) <= _MOST_CLASSES else ["share"]
+    if values.is_share:
+        yield f"{title}class"
+    has_columns = not values.is_share or len(values.headers) <= _MOST_CLASSES
+    yield from values.headers if has_columns else ["share"]
 
 
-def _cells(words: TreeFormatter, values: NodeValues, node: int) -> Iterator[str]:
+def _cells(nodes: TreeFormatter, values: NodeValues, node: int) -> Iterator[str]:
     numbers = values.numbers[node]
     if not values.is_share:
-        yield from map(words.value, numbers)
+        yield from map(nodes.value, numbers)
         return
     best = int(values.best[node])
     yield values.headers[best]
@@ -205,64 +177,37 @@ def _aligned(rows: list[tuple[str, ...]]) -> Iterator[str]:
     filled = [row + ("",) * (n_columns - len(row)) for row in rows]
     widths = [max(display_width(row[i]) for row in filled) for i in range(n_columns)]
     for row in filled:
-        cells = []
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - display_width(cell))
-            cells.append(cell + space if i == 1 else space + cell)
+        cells = [padded(row[i], width, to_right=i != 1) for i, width in enumerate(widths)]
         yield f"{cells[0]} {'  '.join(cells[1:])}".rstrip()
 
 
-_MAX_NAME = 40  # characters
-_FONT = 'fontname="Helvetica,Arial,sans-serif"'
-
-
-def dot(words: TreeFormatter, max_depth: int) -> str:
-    """Return a tree down to a depth as a directed graph in DOT."""
-    lines = [
-        "digraph tree {",
-        f"  graph [label={_quoted(words.headline)}, labelloc=t, {_FONT}];",
-        f'  node [shape=box, style="rounded", {_FONT}];',
-        f"  edge [{_FONT}];",
-        *_statements(words, max_depth),
-        "}",
-    ]
-    return "\n".join(lines)
-
-
-def _statements(words: TreeFormatter, max_depth: int) -> Iterator[str]:
+def _statements(nodes: TreeFormatter, limit: int) -> Iterator[str]:
     waiting = [0]
     for node in waiting:
-        left = int(words.left[node])
-        value, cover = value_text(words, node), f"cover {words.number(words.cover[node])}"
+        left = int(nodes.left[node])
+        value, cover = nodes.short_value(node), f"cover {nodes.number(nodes.cover[node])}"
         if not left:
             label = _quoted(value, cover)
             yield f'  {node} [label={label}, style="rounded,filled", fillcolor="#e8eef4"];'
             continue
-        question = words.question(node, max_name=_MAX_NAME)
-        yield f"  {node} [label={_quoted(question, value, cover)}];"
-        if words.depth[node] == max_depth:
-            leaves = _quoted(f"{words.n_leaves[node]} leaves")
+        yield f"  {node} [label={_quoted(nodes.question(node), value, cover)}];"
+        if nodes.depth[node] == limit:
+            leaves = _quoted(f"{nodes.n_leaves[node]} leaves")
             yield f'  below{node} [label={leaves}, style="rounded,dashed"];'
             yield f"  {node} -> below{node};"
             continue
-        for child, label in zip((left, left + 1), edge_labels(words, node), strict=True):
+        for child, label in zip((left, left + 1), nodes.edge_labels(node), strict=True):
             waiting.append(child)
             yield f"  {node} -> {child} [label={_quoted(label)}];"
 
 
 def _quoted(*lines: str) -> str:
-    r"""Return lines as a string literal of DOT.
+    r"""String literal of DOT.
 
     Examples
     --------
     >>> print(_quoted('a "b"', "c\\d &lt;"))
     "a \"b\"\nc\\d &amp;lt;"
     """
-    escapes = (("\\", "\\\\"), ('"', '\\"'), ("&", "&amp;"))
-    escaped = []
-    for line in lines:
-        text = line
-        for char, instead in escapes:
-            text = text.replace(char, instead)
-        escaped.append(text)
-    return '"' + "\\n".join(escaped) + '"'
+    escapes = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
+    return '"' + "\\n".join(line.translate(escapes) for line in lines) + '"'

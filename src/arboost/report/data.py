@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.losses.intervals import sample_rows
-from arboost.models.tree_nodes import number_text
 from arboost.report.inputs import ReportInput
 from arboost.report.table import (
     MORE_DIGITS,
@@ -20,6 +19,7 @@ from arboost.report.table import (
     rounded_number,
     shown_level,
 )
+from arboost.text import number_text
 
 Floats = NDArray[np.float64]
 

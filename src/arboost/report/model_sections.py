@@ -7,7 +7,7 @@ import platform
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,13 @@ from arboost.losses.intervals import sample_rows
 from arboost.losses.links import LINKS
 from arboost.models.model import Model
 from arboost.models.prediction import predictions, probabilities
-from arboost.models.tree_nodes import number_text, printable, shortened, time_text
 from arboost.params.kinds import Param
 from arboost.plots.summary import PARAMETER_TABLES, Summary, value_text
 from arboost.report.inputs import ReportInput
 from arboost.report.models import ReportModel
 from arboost.report.scores import log_losses
 from arboost.report.table import Sample, level_text, rounded, rounded_counts
+from arboost.text import number_text, printable, shortened, time_text
 from arboost.trees.forest import Forest
 
 _MOST_TEXT = 300  # characters of a parameter
@@ -65,7 +65,7 @@ def about_section(inputs: ReportInput, place: int) -> dict[str, Any]:
 
 def _facts(model: ReportModel) -> Iterator[tuple[str, str]]:
     if model.engine is not None:
-        yield from Summary(model.engine).facts.items()
+        yield from Summary(cast(Any, model.engine)).facts.items()
     else:
         yield "features", f"{model.schema.n_features:,}"
         members = getattr(model.model, "members", None) or getattr(model.model, "estimators_", None)

@@ -16,8 +16,8 @@ from arboost.data.levels import Levels
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import read_raw
-from arboost.models.tree_nodes import number_text, shortened, time_text
 from arboost.plots.axes import boolean_names
+from arboost.text import number_text, shortened, time_text
 
 DIGITS = 5
 MORE_DIGITS = 7  # of values that users look up in their table

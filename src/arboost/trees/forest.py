@@ -123,6 +123,11 @@ class Forest:
         return len(self.left)
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(getattr(self, name).nbytes for name in ALL_DTYPES)
+
+    @property
     def width(self) -> int:
         """Number of values in a leaf."""
         return int(self.value.shape[1])

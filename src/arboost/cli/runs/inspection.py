@@ -14,7 +14,7 @@ from arboost.cli.model_files import load_model
 from arboost.cli.row_record import SPLIT
 from arboost.cli.tables import read_table
 from arboost.data.opening import BY_NAME, FileFormat
-from arboost.models.tree_nodes import printable, shortened
+from arboost.text import printable, shortened
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"

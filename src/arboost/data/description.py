@@ -17,8 +17,18 @@ from arboost.data.level_columns import ColumnNotes
 from arboost.data.levels import MAX_SET_LEVELS, Levels
 from arboost.data.raw_table import N_DIMENSIONS, is_column, is_missing
 from arboost.data.table import ColumnOptions, Table, learn_table
-from arboost.models.tree_nodes import display_width, number_text, printable, time_text
 from arboost.params.boosting import PARAMS
+from arboost.text import (
+    counted,
+    cut_to_width,
+    display_width,
+    label_text,
+    number_text,
+    padded,
+    printable,
+    shown_name,
+    time_text,
+)
 
 _HEADS = ("column", "type", "distinct", "missing", "use")
 _NUMERIC = (2, 3)  # columns of counts, aligned right
@@ -72,7 +82,7 @@ class TableDescription:
         return self.text(shutil.get_terminal_size().columns)
 
     def text(self, width: int) -> str:
-        """Return the description in lines of at most `width` columns of a terminal."""
+        """Description in lines of at most `width` columns of a terminal."""
         rows = [_HEADS, *self._rows()]
         widths = [max(display_width(row[i]) for row in rows) for i in range(len(_HEADS))]
         # Counts are never cut; names give way before uses are lost.
@@ -112,17 +122,15 @@ class TableDescription:
 
     @property
     def _title(self) -> str:
-        rows = f"{self.n_rows:,} {'row' if self.n_rows == 1 else 'rows'}"
-        count = len(self.columns)
-        return f"{rows}, {count:,} {'column' if count == 1 else 'columns'}"
+        return f"{counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}"
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        for one in self.columns[:_MOST_LINES]:
-            missing = f"{one.n_missing / self.n_rows:.1%}" if one.n_missing else ""
-            if one.n_missing and missing == "0.0%":
+        for column in self.columns[:_MOST_LINES]:
+            missing = f"{column.n_missing / self.n_rows:.1%}" if column.n_missing else ""
+            if missing == "0.0%":
                 missing = "<0.1%"
-            name = printable(one.name) or "''"
-            yield name, one.type, f"{one.n_distinct:,}", missing, printable(one.use)
+            count, use = f"{column.n_distinct:,}", printable(column.use)
+            yield shown_name(column.name), column.type, count, missing, use
 
 
 def describe(
@@ -133,7 +141,7 @@ def describe(
     date_format: str | Mapping[Any, str] | None = "auto",
     calendar_parts: str | Sequence[str] | None = "auto",
 ) -> TableDescription:
-    """Return how a fit would use each column of a table: type, levels, missing values, use.
+    """Description of a table before a fit: type, levels, missing values and use of each column.
 
     Parameters
     ----------
@@ -166,16 +174,16 @@ def describe(
     try:
         table, notes = learn_table(X, options)
     except TypeError:
-        described = _described_apart(X, options)
-        if described is None:
+        description = _describe_by_column(X, options)
+        if description is None:
             raise
-        return described
+        return description
     columns = (_describe_column(table, notes, i) for i in range(table.schema.n_columns))
     return TableDescription(table.n_rows, tuple(columns), tuple(notes.lines()))
 
 
-def _described_apart(X: Any, options: ColumnOptions) -> TableDescription | None:
-    """Return the description of a table that a fit refuses, with the reason for each column.
+def _describe_by_column(X: Any, options: ColumnOptions) -> TableDescription | None:
+    """Description of a table that a fit refuses, with the reason for each column.
 
     None: the columns are not the reason.
     """
@@ -186,15 +194,15 @@ def _described_apart(X: Any, options: ColumnOptions) -> TableDescription | None:
     columns, notes, is_refused = [], [], False
     for i, (part, values) in enumerate(parts):
         name = f"x{i}" if names is None else str(names[i])
-        own = replace(
+        column_options = replace(
             options,
             categorical_features=[0] if i in named else "from_dtype",
             date_format=[[0, formats[i]]] if i in formats else options.any_date_format,
         )
         try:
-            table, found = learn_table(part, own)
-            columns.append(replace(_describe_column(table, found, 0), name=name))
-            notes += found.lines()
+            table, column_notes = learn_table(part, column_options)
+            columns.append(replace(_describe_column(table, column_notes, 0), name=name))
+            notes += column_notes.lines()
         except TypeError as error:
             is_refused = True
             columns.append(_refused(name, values))
@@ -261,7 +269,7 @@ def _describe_column(table: Table, notes: ColumnNotes, i: int) -> ColumnDescript
 
 
 def _distinct(table: Table, i: int) -> tuple[NDArray[np.float64], int]:
-    """Return the distinct values of a column, ascending, and its number of missing values."""
+    """Distinct values of a column, ascending, and its number of missing values."""
     stored = table.columns.stored(i)
     if stored is None:
         values = table.columns.read(i)
@@ -277,14 +285,12 @@ def _distinct(table: Table, i: int) -> tuple[NDArray[np.float64], int]:
 
 
 def _range_text(values: NDArray[np.float64], n_present: int, unit: str) -> str:
-    """Return the use of a column of numbers or times with these distinct values."""
+    """Use of a column of numbers or times with these distinct values."""
     if len(values) == 0:
         return "empty"
     low, high = (
-        time_text(float(one), unit)
-        if unit and np.isfinite(one)
-        else number_text(float(one), _DIGITS)
-        for one in (values[0], values[-1])
+        time_text(end, unit) if unit and np.isfinite(end) else number_text(end, _DIGITS)
+        for end in values[[0, -1]].tolist()
     )
     if len(values) == 1:
         return f"constant: {low}"
@@ -295,40 +301,25 @@ def _range_text(values: NDArray[np.float64], n_present: int, unit: str) -> str:
 
 
 def _levels_text(levels: Levels, kind: str) -> str:
-    """Return the use of a category; `kind` is that of `text_kind`."""
+    """Use of a category; `kind` is that of `text_kind`."""
     if len(levels) == 0:
         return "empty"
     if len(levels) == 1:
-        return f"constant: {_level_text(levels, 0)}"
+        return f"constant: {label_text(levels.label(0), _DIGITS)}"
     codes: NDArray[np.intp] = np.arange(len(levels))
     if levels.ranks is not None:
         codes = levels.by_rank
     doubt = {"key": ", key-like", "text": ", free text", "numbers": ", numbers as strings"}
     how = "sets of levels" if len(levels) <= MAX_SET_LEVELS else "target encoding"
     how = how if levels.ranks is None else "ordered"
-    shown = [_level_text(levels, int(code)) for code in codes[:_MOST_LEVELS]]
+    shown = [label_text(levels.label(code), _DIGITS) for code in codes[:_MOST_LEVELS].tolist()]
     more = ", ..." if len(levels) > _MOST_LEVELS else ""
     return f"{how}{doubt.get(kind, '')}: {', '.join(shown)}{more}"
 
 
-def _level_text(levels: Levels, code: int) -> str:
-    label = levels.label(code)
-    return label if isinstance(label, str) else number_text(label, _DIGITS)
-
-
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = []
-    for i, (text, width) in enumerate(zip(row, widths, strict=True)):
-        cut = _cut(text, width)
-        space = " " * (width - display_width(cut))
-        cells.append(space + cut if i in _NUMERIC else cut + space)
+    cells = [
+        padded(cut_to_width(text, width), width, to_right=i in _NUMERIC)
+        for i, (text, width) in enumerate(zip(row, widths, strict=True))
+    ]
     return ("  " + "  ".join(cells)).rstrip()
-
-
-def _cut(text: str, width: int) -> str:
-    """Return the text, cut to a width in columns of a terminal."""
-    if display_width(text) <= width:
-        return text
-    while display_width(text) >= width:
-        text = text[:-1]
-    return text.rstrip() + "\N{HORIZONTAL ELLIPSIS}"
