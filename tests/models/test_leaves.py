@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arboost.data.table import ingest
-from arboost.models.prediction import decision_path, depths, leaf_ids, parents
-from arboost.trees.forest import Forest
+from arboost.models.prediction import decision_path, leaf_ids
+from arboost.trees.forest import Forest, depths, parents
 from support.random_models import ODD_CODES, make_model, random_forest, random_table
 
 

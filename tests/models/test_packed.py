@@ -255,7 +255,7 @@ def scores_digest():
 @pytest.mark.slow
 def test_same_bytes_for_every_instruction_set(instruction_sets):
     program = """
-        from model.test_packed import scores_digest
+        from models.test_packed import scores_digest
         print(scores_digest())
     """
     wishes = (None, "avx512", "avx2", "baseline")

@@ -253,8 +253,8 @@ def test_without_scikit_learn(tmp_path, rng):
         import arboost
         import numpy as np
         model = arboost.load(sys.argv[1])
-        late = ["explain.permutation", "explain.partial_dependence", "losses.metrics"]
-        late += ["pictures.tree_pictures", "pictures.summary"]
+        late = ["models.importances", "models.partial_dependence", "losses.metrics"]
+        late += ["plots.trees", "plots.summary"]
         assert not [name for name in late if "arboost." + name in sys.modules]
         X = np.random.default_rng(0).normal(size=(40, 2))
         print(model.importances("permutation", X, X[:, [0]] > 0).argmax())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from arboost.data.schema import Schema
-from arboost.losses import links
-from arboost.models.prediction import predictions, probabilities, raw_scores, staged_raw_scores
+from arboost.losses.links import LINKS, predictions, probabilities
+from arboost.models.prediction import raw_scores, staged_raw_scores
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import Forest
 from support.random_models import (
@@ -158,15 +158,15 @@ def test_core_refuses_broken_trees(changes, message):
 
 def test_links_are_stable():
     raw = np.array([[-1000.0], [-40.0], [0.0], [40.0], [1000.0]])
-    both = links.logistic(raw)
+    both = LINKS["logistic"](raw)
     np.testing.assert_allclose(both[1:, 1], 1 / (1 + np.exp(-raw[1:, 0])))
     np.testing.assert_array_equal(both[:, 0], both[::-1, 1])
     assert both[1, 1] > 0
     scores = np.array([[1e308, -1e308, 0.0], [700.0, 710.0, 720.0], [-5e3, -5e3, -5e3]])
     with np.errstate(over="ignore"):
-        assert np.isfinite(links.softmax(scores)).all()
-    np.testing.assert_allclose(links.softmax(scores[1:]).sum(axis=1), 1.0)
-    assert links.identity(raw) is raw
+        assert np.isfinite(LINKS["softmax"](scores)).all()
+    np.testing.assert_allclose(LINKS["softmax"](scores[1:]).sum(axis=1), 1.0)
+    assert LINKS["identity"](raw) is raw
 
 
 def test_predictions_follow_probabilities(rng):

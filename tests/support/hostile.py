@@ -10,8 +10,9 @@ import numpy as np
 
 from arboost import ModelFormatError
 from arboost.data.table import ingest
+from arboost.losses.links import predictions
 from arboost.models.files import model_file
-from arboost.models.prediction import leaf_ids, predictions, table_quantiles, table_scores
+from arboost.models.prediction import leaf_ids, predict_quantiles, table_scores
 from arboost.models.predictor import Predictor
 from support.paths import MODELS
 
@@ -67,6 +68,6 @@ def use(model) -> None:
         assert len(predictions(model, scores)) == 3
         assert leaf_ids(model, table, n_threads=1).shape == (3, model.n_trees)
         if model.distributions is not None:
-            found = table_quantiles(model, table, model.distributions, [0.0, 0.5, 1.0], n_threads=1)
+            found = predict_quantiles(model, table, [0.0, 0.5, 1.0], n_threads=1)
             assert found.shape == (3, 3)
     assert Predictor.from_json(model.to_json()).n_trees == model.n_trees

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arboost import _core
+from arboost.data.schema import Schema
 from arboost.data.table import ingest
-from arboost.models.prediction import (
-    leaf_distributions,
-    leaf_ids,
-    predict_quantiles,
-    table_quantiles,
-)
+from arboost.models.prediction import leaf_ids
 from arboost.trees.forest import Forest
-from arboost.trees.leaf_distributions import LeafDistributions
+from arboost.trees.leaf_distributions import (
+    LeafDistributions,
+    forest_quantiles,
+    leaf_distributions,
+)
 from support.random_models import make_model, random_forest, random_table
 
 
@@ -64,17 +63,35 @@ def test_same_as_the_definition(rng, weights, n_trees, n_splits):
     model, table = problem(rng, 60, n_trees, n_splits)
     y = rng.integers(0, 12, 60) / 4.0
     weight = None if weights is None else rng.choice(weights, 60).astype(float)
-    in_leaves = leaf_distributions(model, table, y, weight, n_threads=1)
+    in_leaves = leaf_distributions(model.forest, table, y, weight, n_threads=1)
     training = leaf_ids(model, table, n_threads=1)
     new = ingest(random_table(rng, 25, 4), model.schema)
     leaves = leaf_ids(model, new, n_threads=1)
     exact = [Fraction(int(one)) for one in (np.ones(60) if weight is None else weight)]
     quantiles = [float(one) for one in QUANTILES]
-    found = predict_quantiles(in_leaves, leaves, quantiles, n_threads=1)
+    found = forest_quantiles(model.forest, new, in_leaves, quantiles, n_threads=1)
     expected = defined(y.tolist(), exact, training, leaves, QUANTILES)
     np.testing.assert_array_equal(found, expected)
-    from_table = table_quantiles(model, new, in_leaves, quantiles, n_threads=1)
-    np.testing.assert_array_equal(from_table, found)
+
+
+def chain_of_leaves(n_trees, n_leaves):
+    """Forest whose tree t sends rows to the leaf number x[t], and the nodes of the leaves."""
+    n_nodes = 2 * n_leaves - 1
+    is_split = np.arange(n_nodes) % 2 == 0
+    is_split[-1] = False
+    numbers = np.arange(n_nodes)
+    forest = Forest(
+        tree_start=np.arange(n_trees + 1) * n_nodes,
+        feature=np.repeat(np.arange(n_trees), n_nodes),
+        threshold=np.tile(numbers / 2 + 0.5, n_trees),
+        left=np.tile(np.where(is_split, numbers + 1, 0), n_trees),
+        default_left=np.zeros(n_trees * n_nodes, bool),
+        value=np.zeros((n_trees * n_nodes, 1)),
+        gain=np.zeros(n_trees * n_nodes),
+        cover=np.ones(n_trees * n_nodes),
+        output=np.zeros(n_trees),
+    )
+    return forest, is_split
 
 
 @settings(max_examples=100)
@@ -88,21 +105,24 @@ def test_any_leaves(data, n_trees, n_leaves):
     new_leaves = np.array(data.draw(st.lists(leaf, min_size=3, max_size=3)))
     quantile = data.draw(st.fractions(0, 1, max_denominator=60))
     values, rank = np.unique(y, return_inverse=True)
+    forest, is_split = chain_of_leaves(n_trees, n_leaves)
     counts, ranks = [], []
     for tree in range(n_trees):
-        for one in range(n_leaves):
-            inside = np.sort(rank[training[:, tree] == one])
+        leaves = iter(range(n_leaves))
+        for split in is_split:
+            inside = [] if split else np.sort(rank[training[:, tree] == next(leaves)])
             counts.append(len(inside))
             ranks.append(inside)
     in_leaves = LeafDistributions(
-        tree_start=np.arange(n_trees + 1) * n_leaves,
+        tree_start=forest.tree_start,
         start=np.cumsum([0, *counts]),
         rank=np.concatenate(ranks).astype(np.int32),
         upto=np.empty(0, np.int64),
         values=values,
     )
     expected = defined(y.tolist(), [Fraction(1)] * n, training, new_leaves, [quantile])
-    found = predict_quantiles(in_leaves, new_leaves, [float(quantile)], n_threads=1)
+    table = ingest(new_leaves.astype(float), Schema(names=None, n_features=n_trees))
+    found = forest_quantiles(forest, table, in_leaves, [float(quantile)], n_threads=1)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -110,9 +130,9 @@ def test_one_leaf_gives_the_quantiles_of_y(rng):
     """A forest of lone roots is the sample itself, whatever the number of trees."""
     model, table = problem(rng, 1000, 5, n_splits=0)
     y = rng.normal(size=1000)
-    in_leaves = leaf_distributions(model, table, y, n_threads=1)
+    in_leaves = leaf_distributions(model.forest, table, y, n_threads=1)
     quantiles = np.arange(41) / 40
-    found = table_quantiles(model, table, in_leaves, quantiles, n_threads=1)
+    found = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
     expected = np.sort(y)[np.maximum(np.arange(41) * 25 - 1, 0)]
     np.testing.assert_array_equal(found, np.tile(expected, (1000, 1)))
 
@@ -123,12 +143,12 @@ def test_weights_are_repetitions_and_their_scale_does_not_matter(rng):
     y, times = rng.normal(size=80), rng.integers(0, 4, 80)
     quantiles = [0.0, 0.1, 0.5, 0.9, 1.0]
     repeated = ingest(np.repeat(X, times, axis=0), model.schema)
-    in_leaves = leaf_distributions(model, repeated, np.repeat(y, times), n_threads=1)
-    expected = table_quantiles(model, table, in_leaves, quantiles, n_threads=1)
+    in_leaves = leaf_distributions(model.forest, repeated, np.repeat(y, times), n_threads=1)
+    expected = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
     for scale in (1.0, 2.0**-1000, 2.0**900):
         weighted = ingest(X, model.schema)
-        in_leaves = leaf_distributions(model, weighted, y, times * scale, n_threads=1)
-        found = table_quantiles(model, table, in_leaves, quantiles, n_threads=1)
+        in_leaves = leaf_distributions(model.forest, weighted, y, times * scale, n_threads=1)
+        found = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
         np.testing.assert_array_equal(found, expected)
 
 
@@ -139,11 +159,12 @@ def test_same_for_any_number_of_threads(rng):
     for given_weight in (None, weight):
         results = []
         for n_threads in (1, 4):
-            in_leaves = leaf_distributions(model, table, y, given_weight, n_threads=n_threads)
-            found = table_quantiles(model, table, in_leaves, [0.1, 0.5], n_threads=n_threads)
-            leaves = leaf_ids(model, table, n_threads=n_threads)
-            again = predict_quantiles(in_leaves, leaves, [0.1, 0.5], n_threads=n_threads)
-            assert found.tobytes() == again.tobytes()
+            in_leaves = leaf_distributions(
+                model.forest, table, y, given_weight, n_threads=n_threads
+            )
+            found = forest_quantiles(
+                model.forest, table, in_leaves, [0.1, 0.5], n_threads=n_threads
+            )
             results.append((in_leaves.rank.tobytes(), in_leaves.upto.tobytes(), found.tobytes()))
         assert results[0] == results[1]
 
@@ -181,45 +202,41 @@ def test_trees_of_more_leaves_than_16_bits(rng):
     table = ingest(np.arange(n, dtype=float)[:, None], model.schema)
     np.testing.assert_array_equal(leaf_ids(model, table, n_threads=1)[:, 0], order)
     y = rng.permutation(n).astype(float)
-    in_leaves = leaf_distributions(model, table, y, n_threads=1)
-    np.testing.assert_array_equal(table_quantiles(model, table, in_leaves, 0.5, n_threads=1), y)
+    in_leaves = leaf_distributions(model.forest, table, y, n_threads=1)
+    np.testing.assert_array_equal(
+        forest_quantiles(model.forest, table, in_leaves, 0.5, n_threads=1), y
+    )
 
 
 def test_shapes_and_pickles(rng):
     model, table = problem(rng, 30, 3)
-    in_leaves = leaf_distributions(model, table, np.arange(30.0), n_threads=1)
+    in_leaves = leaf_distributions(model.forest, table, np.arange(30.0), n_threads=1)
     assert in_leaves.rank.nbytes == 4 * 30 * 3
     assert in_leaves.upto.size == 0
-    assert table_quantiles(model, table, in_leaves, 0.5, n_threads=1).shape == (30,)
-    assert table_quantiles(model, table, in_leaves, [0.5], n_threads=1).shape == (30, 1)
+    assert forest_quantiles(model.forest, table, in_leaves, 0.5, n_threads=1).shape == (30,)
+    assert forest_quantiles(model.forest, table, in_leaves, [0.5], n_threads=1).shape == (30, 1)
     again = pickle.loads(pickle.dumps(in_leaves))
     np.testing.assert_array_equal(
-        table_quantiles(model, table, again, 0.3, n_threads=1),
-        table_quantiles(model, table, in_leaves, 0.3, n_threads=1),
+        forest_quantiles(model.forest, table, again, 0.3, n_threads=1),
+        forest_quantiles(model.forest, table, in_leaves, 0.3, n_threads=1),
     )
 
 
 def test_bad_input(rng):
     model, table = problem(rng, 30, 3)
     y = np.arange(30.0)
-    in_leaves = leaf_distributions(model, table, y, n_threads=1)
-    leaves = leaf_ids(model, table, n_threads=1)
+    in_leaves = leaf_distributions(model.forest, table, y, n_threads=1)
     for quantiles in (-0.1, 1.5, [0.5, np.nan], [[0.5]]):
         with pytest.raises(ValueError, match="numbers from 0 to 1"):
-            predict_quantiles(in_leaves, leaves, quantiles, n_threads=1)
-    with pytest.raises(ValueError, match="Pass the leaves of all trees"):
-        predict_quantiles(in_leaves, leaves[:, :2], 0.5, n_threads=1)
-    for wrong in (-1, 10**9):
-        with pytest.raises(ValueError, match="outside its tree"):
-            predict_quantiles(in_leaves, np.full((1, 3), wrong), 0.5, n_threads=1)
+            forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
     with pytest.raises(ValueError, match="one number for each row"):
-        leaf_distributions(model, table, y[:-1], n_threads=1)
+        leaf_distributions(model.forest, table, y[:-1], n_threads=1)
     for weight in (np.zeros(30), np.full(30, np.nan), np.linspace(-1, 1, 30)):
         with pytest.raises(ValueError, match="weights of at least 0"):
-            leaf_distributions(model, table, y, weight, n_threads=1)
+            leaf_distributions(model.forest, table, y, weight, n_threads=1)
     other = make_model(random_forest(rng, 4, 4, 1, 1), 4, 1)
     with pytest.raises(ValueError, match="another forest"):
-        table_quantiles(other, table, in_leaves, 0.5, n_threads=1)
+        forest_quantiles(other.forest, table, in_leaves, 0.5, n_threads=1)
 
 
 @pytest.mark.parametrize(
@@ -235,23 +252,22 @@ def test_bad_input(rng):
 )
 def test_core_refuses_damaged_distributions(rng, name, place, value, message):
     model, table = problem(rng, 30, 3)
-    in_leaves = leaf_distributions(model, table, np.arange(30.0), n_threads=1)
+    in_leaves = leaf_distributions(model.forest, table, np.arange(30.0), n_threads=1)
     arrays = {one: getattr(in_leaves, one).copy() for one in vars(in_leaves)}
     arrays[name][place] = value
-    leaves, out = np.zeros((1, 3), np.int64), np.empty((1, 1))
     with pytest.raises(ValueError, match=message):
-        _core.leaf_quantiles(LeafDistributions(**arrays), leaves, np.array([0.5]), out, 1)
+        forest_quantiles(model.forest, table, LeafDistributions(**arrays), 0.5, n_threads=1)
 
 
 def test_shares_that_do_not_add_up_lead_nowhere(rng):
     """Quantiles may be wrong then, but are values of the training rows."""
     model, table = problem(rng, 30, 3, n_splits=10)
-    in_leaves = leaf_distributions(model, table, np.arange(30.0), np.ones(30), n_threads=1)
+    in_leaves = leaf_distributions(model.forest, table, np.arange(30.0), np.ones(30), n_threads=1)
     for share in (0, 2**44):
         damaged = replace(in_leaves, upto=np.full_like(in_leaves.upto, share))
-        found = table_quantiles(model, table, damaged, [0.0, 0.5, 1.0], n_threads=1)
+        found = forest_quantiles(model.forest, table, damaged, [0.0, 0.5, 1.0], n_threads=1)
         assert np.isin(found, in_leaves.values).all()
     for share in (-1, 2**44 + 1):
         damaged = replace(in_leaves, upto=np.full_like(in_leaves.upto, share))
         with pytest.raises(ValueError, match="between 0 and 1"):
-            table_quantiles(model, table, damaged, 0.5, n_threads=1)
+            forest_quantiles(model.forest, table, damaged, 0.5, n_threads=1)

@@ -125,7 +125,7 @@ def test_a_fit_goes_on_from_its_state(method):
 def test_same_scores_for_any_instruction_set(instruction_sets):
     """On a CPU with fewer of them, the library falls back to those that it has."""
     script = (
-        "import grow.test_tree_methods as t\n"
+        "import trees.test_tree_methods as t\n"
         "for method in t.METHODS:\n"
         "    print(t.train(method)[0].scores.tobytes().hex())\n"
     )

@@ -32,7 +32,6 @@ from arboost.estimators.forest_growth import (
 )
 from arboost.estimators.forest_target import ForestTarget
 from arboost.models.model import Model
-from arboost.models.prediction import depths, forest_leaves, parents
 from arboost.models.predictor import Predictor
 from arboost.models.tree_nodes import node_values
 from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
@@ -43,7 +42,7 @@ from arboost.training.inputs import (
     target_encode_rows,
     warn_one_class,
 )
-from arboost.trees.forest import Forest
+from arboost.trees.forest import Forest, depths, forest_leaves, parents
 from arboost.trees.pruning import pruning_path
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from arboost.data.cuda import check_device, refuse_logarithms
 from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
-from arboost.losses.links import Probabilities
+from arboost.losses.links import Probabilities, decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
 from arboost.models.methods import report
-from arboost.models.prediction import decision, decision_path, read_table
+from arboost.models.prediction import decision_path, read_table
 from arboost.models.predictor import ModelSource, Predictor
 from arboost.models.predictor import load as load_model
 from arboost.params.kinds import Param

@@ -36,16 +36,9 @@ from arboost.estimators.forest_growth import (
     with_resolved_bins,
 )
 from arboost.estimators.forest_target import ForestTarget
+from arboost.losses.links import predictions, probabilities
 from arboost.models.metadata import without_history
 from arboost.models.model import Model
-from arboost.models.prediction import (
-    distributions_of,
-    leaf_distributions,
-    predictions,
-    probabilities,
-    read_table,
-    table_quantiles,
-)
 from arboost.models.predictor import Predictor
 from arboost.params.forest import (
     EXTRA_TREES_CLASSIFIER,
@@ -63,7 +56,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.out_of_bag import OutOfBagSums, scores_of_all, warn_never_out_of_bag
 from arboost.trees.forest import Forest
-from arboost.trees.leaf_distributions import LeafDistributions
+from arboost.trees.leaf_distributions import LeafDistributions, leaf_distributions
 from arboost.trees.samples import DrawOrigin, RowDraws, undrawn_rows
 
 _MIN_ROWS_OF_R2 = 2  # rows that R^2 is defined for
@@ -396,7 +389,7 @@ def _distributions(model: Predictor, rows: EngineRows, n_threads: int) -> LeafDi
         weight[rows.index] = 1.0 if rows.weight is None else rows.weight
         y = np.zeros(table.n_rows)
         y[rows.index] = rows.y
-    return leaf_distributions(model, table, y, weight, n_threads=n_threads)
+    return leaf_distributions(model.forest, table, y, weight, n_threads=n_threads)
 
 
 def _table_with_values(rows: EngineRows, what: str) -> Table:
@@ -441,11 +434,8 @@ class QuantileMethods:
         >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
         True
         """
-        model = self._fitted_model()
-        table = read_table(model, X)
-        return table_quantiles(
-            model, table, distributions_of(model), quantiles, n_threads=threads(self.n_jobs)
-        )
+        predicted: Floats = self._fitted_model().predict_quantiles(X, quantiles, n_jobs=self.n_jobs)
+        return predicted
 
 
 class RandomForestClassifier(ClassifierMethods, ForestEstimator):

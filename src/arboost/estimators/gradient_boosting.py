@@ -30,10 +30,10 @@ from arboost.estimators.estimator import (
     store_arguments,
 )
 from arboost.losses.base import Floats, Loss
+from arboost.losses.links import decision
 from arboost.losses.losses import CustomLoss
 from arboost.losses.metrics import Metric
 from arboost.models.model import Model
-from arboost.models.prediction import decision
 from arboost.models.predictor import Predictor
 from arboost.params import auto
 from arboost.params.auto import AUTO, TableSize

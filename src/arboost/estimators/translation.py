@@ -29,18 +29,18 @@ from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.gradient_boosting import GradientBoosting, one_tree
 from arboost.estimators.member_tables import to_frame
 from arboost.losses.base import Floats, Loss, Target
-from arboost.losses.links import logistic, softmax
-from arboost.models.prediction import decision, depths, predictions, probabilities
+from arboost.losses.links import LINKS, decision, predictions, probabilities
 from arboost.models.predictor import Predictor
 from arboost.params.kinds import Param
 from arboost.params.records import check
 from arboost.training.loop import Fitted, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
-from arboost.trees.forest import Forest
+from arboost.trees.forest import Forest, depths
 from arboost.trees.pruning import without_branches
 
 # The parts of the library that these estimators use, next to `arboost.params`.
 __all__ = [
+    "LINKS",
     "BoostedClassifierMethods",
     "BoostingRecipe",
     "FitRows",
@@ -54,10 +54,8 @@ __all__ = [
     "decision",
     "depths",
     "feature_count",
-    "logistic",
     "predictions",
     "probabilities",
-    "softmax",
 ]
 
 

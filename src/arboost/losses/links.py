@@ -6,7 +6,7 @@ A link takes float64 scores of shape (n_rows, n_outputs):
 link               n_outputs    prediction
 ================== ============ =====================================================
 identity           any          the scores themselves
-exp                any          e^score: means of counts and amounts
+exp                any          e^score, constant from a score of 709.78, where doubles end
 ordered            n_quantiles  the scores of each row, sorted: quantiles never cross
 logistic           1            (n_rows, 2) probabilities of the two classes
 logistic_of_double 1            the same for twice the score: exponential loss
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,15 @@ from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
 
-Scores = NDArray[np.float64]
+Scores: TypeAlias = NDArray[np.float64]
+Link: TypeAlias = Callable[[Scores], Scores]
+Labels: TypeAlias = NDArray[Any]
+Probabilities: TypeAlias = Scores | list[Scores]  # a list for several targets
+
+# Links that give probabilities: with one output for each class, or one for two classes.
+ALL_CLASS_LINKS = ("softmax", "shares")
+SHARE_LINKS = ("share_of_two", "shares")  # linear: scores of trees and forests are probabilities
+CLASS_LINKS = ("logistic", "logistic_of_double", "share_of_two", *ALL_CLASS_LINKS)
 
 # The logarithm of the largest double, rounded down.
 LARGEST_EXPONENT = 709.782712893384
@@ -41,103 +49,30 @@ LARGEST_EXPONENT = 709.782712893384
 _SUM_ROUNDING = 1e-6  # of probabilities that a user writes down
 
 
-def identity(raw: Scores) -> Scores:
-    """Return the scores unchanged."""
-    return raw
+# ---- links and the raw scores of a base score ----
 
 
-def exp(raw: Scores) -> Scores:
-    """Return e^score; from a score of 709.78 on, where doubles end, the result stays the same.
+def _core_link(name: str, width: int | None = None) -> Link:
+    """Return a link of the core with `width` predictions per row, by default one per score."""
 
-    Examples
-    --------
-    >>> exp(np.array([[0.0], [1.0]]))
-    array([[1.        ],
-           [2.71828183]])
-    """
-    return _linked("exp", raw, raw.shape[1])
+    def apply(raw: Scores) -> Scores:
+        out = np.empty((len(raw), raw.shape[1] if width is None else width))
+        core.link(name, np.ascontiguousarray(raw, np.float64), out)
+        return out
 
-
-def ordered(raw: Scores) -> Scores:
-    """Return the scores of each row, sorted.
-
-    Sorting never increases the mean pinball loss (Chernozhukov, Fernandez-Val and Galichon, 2010).
-
-    Examples
-    --------
-    >>> ordered(np.array([[1.0, 3.0, 2.0]]))
-    array([[1., 2., 3.]])
-    """
-    return np.sort(raw, axis=1)
+    return apply
 
 
-def logistic(raw: Scores) -> Scores:
-    """Return the probabilities of both classes; exact in both tails.
-
-    Examples
-    --------
-    >>> logistic(np.array([[0.0], [-800.0]]))
-    array([[0.5, 0.5],
-           [1. , 0. ]])
-    """
-    return _linked("logistic", raw, 2)
-
-
-def logistic_of_double(raw: Scores) -> Scores:
-    """Return the probabilities of both classes for scores that are half log-odds.
-
-    Examples
-    --------
-    >>> logistic_of_double(np.array([[0.0], [-400.0]]))
-    array([[0.5, 0.5],
-           [1. , 0. ]])
-    """
-    return _linked("logistic_of_double", raw, 2)
-
-
-def softmax(raw: Scores) -> Scores:
-    """Return the probabilities of all classes.
-
-    Examples
-    --------
-    >>> softmax(np.array([[1000.0, 1000.0, 0.0]]))
-    array([[0.5, 0.5, 0. ]])
-    """
-    return _linked("softmax", raw, raw.shape[1])
-
-
-def share_of_two(raw: Scores) -> Scores:
-    """Return the probabilities of both classes for scores that are their difference.
-
-    Examples
-    --------
-    >>> share_of_two(np.array([[0.5], [-1.0]]))
-    array([[0.25, 0.75],
-           [1.  , 0.  ]])
-    """
-    return _linked("share_of_two", raw, 2)
-
-
-def shares(raw: Scores) -> Scores:
-    """Return the scores, clipped to [0, 1] where rounding brought them out of it.
-
-    Examples
-    --------
-    >>> shares(np.array([[0.25, 0.75, -1e-17]]))
-    array([[0.25, 0.75, 0.  ]])
-    """
-    return _linked("shares", raw, raw.shape[1])
-
-
-LINKS: Mapping[str, Callable[[Scores], Scores]] = {
-    "identity": identity,
-    "exp": exp,
-    "ordered": ordered,
-    "logistic": logistic,
-    "logistic_of_double": logistic_of_double,
-    "softmax": softmax,
-    "share_of_two": share_of_two,
-    "shares": shares,
+LINKS: Mapping[str, Link] = {
+    "identity": lambda raw: raw,
+    "exp": _core_link("exp"),
+    # Sorting never increases the mean pinball loss (Chernozhukov, Fernandez-Val, Galichon 2010).
+    "ordered": lambda raw: np.sort(raw, axis=1),
+    "logistic": _core_link("logistic", 2),
+    "logistic_of_double": _core_link("logistic_of_double", 2),
+    "softmax": _core_link("softmax"),
+    "share_of_two": _core_link("share_of_two", 2),
+    "shares": _core_link("shares"),
 }
 
 
@@ -156,14 +91,14 @@ def base_scores(link: str, value: float | Sequence[float], n_outputs: int) -> Sc
     """
     if link in ("softmax", "shares"):
         return _class_scores(value, n_outputs)
-    several = value if isinstance(value, Sequence) else [value] * n_outputs
-    if len(several) != n_outputs:
+    values = value if isinstance(value, Sequence) else [value] * n_outputs
+    if len(values) != n_outputs:
         raise ValueError(
-            f"base_score={value!r} is not allowed: it has {len(several)} numbers, and the model "
+            f"base_score={value!r} is not allowed: it has {len(values)} numbers, and the model "
             f"has {n_outputs} raw {'score' if n_outputs == 1 else 'scores'}. Use one number, or "
             "base_score=None to take it from the data."
         )
-    return np.array([_score_of(link, one) for one in several])
+    return np.array([_base_score(link, number) for number in values])
 
 
 def _class_scores(value: float | Sequence[float], n_classes: int) -> Scores:
@@ -182,7 +117,7 @@ def _class_scores(value: float | Sequence[float], n_classes: int) -> Scores:
     return core.log(probabilities)
 
 
-def _score_of(link: str, value: float) -> float:
+def _base_score(link: str, value: float) -> float:
     """Return the raw score whose prediction is a number."""
     if link in ("identity", "ordered"):
         return value
@@ -204,18 +139,7 @@ def _score_of(link: str, value: float) -> float:
     return log_odds / 2 if link == "logistic_of_double" else log_odds
 
 
-def _linked(name: str, raw: Scores, width: int) -> Scores:
-    out = np.empty((len(raw), width))
-    core.link(name, np.ascontiguousarray(raw, np.float64), out)
-    return out
-
-
-Labels = NDArray[Any]
-Probabilities = NDArray[np.float64] | list[NDArray[np.float64]]  # a list for several targets
-
-# Links that give probabilities: with one output for each class, or one for two classes.
-ALL_CLASS_LINKS = ("softmax", "shares")
-CLASS_LINKS = ("logistic", "logistic_of_double", "share_of_two", *ALL_CLASS_LINKS)
+# ---- outputs of a model: classes and targets ----
 
 
 class OutputSpec(Protocol):
@@ -224,27 +148,22 @@ class OutputSpec(Protocol):
     @property
     def kind(self) -> str:
         """Either "regressor" or "classifier"."""
-        ...
 
     @property
     def link(self) -> str:
         """Name of the link in `arboost.losses.links`."""
-        ...
 
     @property
     def classes(self) -> Any:
         """Class labels, a tuple of arrays for several targets; None for regression."""
-        ...
 
     @property
     def n_outputs(self) -> int:
         """Number of raw scores of a row."""
-        ...
 
     @property
     def targets(self) -> tuple[int, ...]:
         """Number of outputs of each target; empty for a single target."""
-        ...
 
 
 class ScoredModel(OutputSpec, Protocol):
@@ -253,7 +172,90 @@ class ScoredModel(OutputSpec, Protocol):
     @property
     def schema(self) -> Schema:
         """Columns of the fit."""
-        ...
+
+
+def target_link(n_outputs: int, n_classes: int) -> str:
+    """Return the link of one target of a classifier that has several."""
+    two_in_one = (n_outputs, n_classes) == (1, 2)
+    return "share_of_two" if two_in_one else "shares"
+
+
+class TargetPart(NamedTuple):
+    """One target of a classifier: its link, its labels and its raw-score columns."""
+
+    link: str
+    labels: Labels
+    first: int  # index of its first raw-score column
+    n_outputs: int
+
+    def columns(self, raw: Scores) -> Scores:
+        """Return the raw scores of the target."""
+        return raw[:, self.first : self.first + self.n_outputs]
+
+
+def target_parts(model: OutputSpec) -> list[TargetPart]:
+    """Return the targets of a classifier in the order of their outputs; there may be only one."""
+    if not model.targets:
+        return [TargetPart(model.link, model.classes, 0, model.n_outputs)]
+    starts = (sum(model.targets[:target]) for target in range(len(model.targets)))
+    return [
+        TargetPart(target_link(n_outputs, len(labels)), labels, first, n_outputs)
+        for n_outputs, labels, first in zip(model.targets, model.classes, starts, strict=True)
+    ]
+
+
+def is_probability_difference(model: OutputSpec) -> NDArray[np.bool_]:
+    """Return which raw scores are the probability of the second class minus that of the first."""
+    if model.classes is None:
+        return np.zeros(model.n_outputs, np.bool_)
+    parts = target_parts(model)
+    return np.repeat(
+        [part.link == "share_of_two" for part in parts], [part.n_outputs for part in parts]
+    )
+
+
+# ---- predictions ----
+
+
+def predictions(model: OutputSpec, raw: Scores) -> NDArray[Any]:
+    """Return the predicted values (regression) or the most likely labels of raw scores.
+
+    Their shape is (n_rows,), or (n_rows, n_targets) for several targets.
+    """
+    if model.classes is None:
+        values = LINKS[model.link](raw)
+        return values[:, 0] if model.n_outputs == 1 else values
+    labels = [_most_likely(part, part.columns(raw)) for part in target_parts(model)]
+    return stack_labels(labels) if model.targets else labels[0]
+
+
+def _most_likely(part: TargetPart, raw: Scores) -> Labels:
+    # Links are monotone, so the most likely class needs no exp.
+    by_output = part.link in ALL_CLASS_LINKS
+    codes = raw.argmax(axis=1) if by_output else (raw[:, 0] > 0).astype(np.intp)
+    labels: Labels = part.labels[codes]
+    return labels
+
+
+def stack_labels(columns: Sequence[Labels]) -> Labels:
+    """Return the labels of several targets as columns; labels of different kinds are objects."""
+    kinds = {column.dtype.kind for column in columns}  # NumPy would make them strings
+    return np.stack(columns if len(kinds) == 1 else [c.astype(object) for c in columns], axis=1)
+
+
+def probabilities(model: OutputSpec, raw: Scores) -> Probabilities:
+    """Return the class probabilities of raw scores, shape (n_rows, n_classes).
+
+    For several targets the result is a list of such arrays.
+    """
+    check_classifier(model)
+    by_target = [LINKS[part.link](part.columns(raw)) for part in target_parts(model)]
+    return by_target if model.targets else by_target[0]
+
+
+def decision(raw: Scores) -> Scores:
+    """Return raw scores as `decision_function` gives them: a vector where there is one output."""
+    return raw.ravel() if raw.shape[1] == 1 else raw
 
 
 def check_classifier(model: OutputSpec) -> None:
@@ -265,8 +267,11 @@ def check_classifier(model: OutputSpec) -> None:
         )
 
 
+# ---- offsets ----
+
+
 def check_offset(
-    offset: NDArray[np.float64] | None, n_outputs: int, link: str, argument: str = "offset"
+    offset: Scores | None, n_outputs: int, link: str, argument: str = "offset"
 ) -> None:
     """Raise ValueError unless an offset, if any, can be added to raw scores of a row."""
     if offset is None:
@@ -285,9 +290,7 @@ def check_offset(
         )
 
 
-def read_offset(
-    model: ScoredModel, X: object, n_rows: int, offset: object
-) -> NDArray[np.float64] | None:
+def read_offset(model: ScoredModel, X: object, n_rows: int, offset: object) -> Scores | None:
     """Return the offset of the rows of X; None for a model that was fitted without one.
 
     Parameters
@@ -319,40 +322,13 @@ def read_offset(
     return array
 
 
-def target_link(n_outputs: int, n_classes: int) -> str:
-    """Return the link of one target of a classifier that has several."""
-    two_in_one = (n_outputs, n_classes) == (1, 2)
-    return "share_of_two" if two_in_one else "shares"
+# ---- validation of a model from a file ----
 
 
-class TargetPart(NamedTuple):
-    """One target of a classifier: its link, its labels and its raw-score columns."""
-
-    link: str
-    labels: Labels
-    first: int  # index of its first raw-score column
-    n_outputs: int
-
-
-def target_parts(model: OutputSpec) -> list[TargetPart]:
-    """Return the targets of a classifier in the order of their outputs; there may be only one."""
-    if not model.targets:
-        return [TargetPart(model.link, model.classes, 0, model.n_outputs)]
-    starts = (sum(model.targets[:target]) for target in range(len(model.targets)))
-    return [
-        TargetPart(target_link(n_outputs, len(labels)), labels, first, n_outputs)
-        for n_outputs, labels, first in zip(model.targets, model.classes, starts, strict=True)
-    ]
-
-
-def is_probability_difference(model: OutputSpec) -> NDArray[np.bool_]:
-    """Return which raw scores are the probability of the second class minus that of the first."""
-    if model.classes is None:
-        return np.zeros(model.n_outputs, np.bool_)
-    parts = target_parts(model)
-    return np.repeat(
-        [part.link == "share_of_two" for part in parts], [part.n_outputs for part in parts]
-    )
+def require(condition: object, problem: str) -> None:
+    """Raise ValueError for an inconsistent model unless the condition holds."""
+    if not condition:
+        raise ValueError(f"inconsistent model: {problem}")
 
 
 def validate_names(schema: Schema) -> None:
@@ -361,12 +337,6 @@ def validate_names(schema: Schema) -> None:
     if names is not None:
         require(len(names) == schema.n_features, f"{len(names)} feature names")
         require(len(set(names)) == len(names), "two features of one name")
-
-
-def require(condition: object, problem: str) -> None:
-    """Raise ValueError for an inconsistent model unless the condition holds."""
-    if not condition:
-        raise ValueError(f"inconsistent model: {problem}")
 
 
 def validate_outputs(model: OutputSpec) -> None:

@@ -11,18 +11,27 @@ give each member columns of its own, which a final model reads: trees, or a line
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core, threads
+from arboost.backend import checked_threads, core
 from arboost.data.raw_table import RawTable
 from arboost.data.schema import Schema
-from arboost.data.table import apply_raw, read_raw
-from arboost.losses.links import LINKS, Labels, require, validate_names
+from arboost.data.table import Table, apply_raw, read_raw
+from arboost.losses.links import (
+    LINKS,
+    SHARE_LINKS,
+    Labels,
+    decision,
+    predictions,
+    probabilities,
+    require,
+    validate_names,
+)
 from arboost.models.files.container import Budget, naming_errors, pack, unpack
 from arboost.models.files.model_file import (
     ENSEMBLE,
@@ -32,19 +41,13 @@ from arboost.models.files.model_file import (
     read_classes,
     read_schema,
     to_bytes,
+    typed_fields,
 )
 from arboost.models.metadata import check_metadata
-from arboost.models.methods import report
+from arboost.models.methods import EstimatorMethods
 from arboost.models.model import Model
-from arboost.models.prediction import (
-    EstimatorMethods,
-    decision,
-    predictions,
-    probabilities,
-    table_scores,
-)
+from arboost.models.prediction import table_scores
 from arboost.models.shap import table_expected, table_shap_values
-from arboost.params.records import check
 from arboost.write import remove_orphans, write_file
 
 Floats = NDArray[np.float64]
@@ -53,7 +56,7 @@ Index = NDArray[np.int64]
 # Outputs of a member: class probabilities; one-hot predicted classes, whose means are those of
 # predict_proba or not; predicted values.
 OUTPUTS = ("probabilities", "vote_shares", "votes", "values")
-_LINEAR_LINKS = ("identity", "logistic", "softmax")
+_LINEAR_MODEL_LINKS = ("identity", "logistic", "softmax")
 _TWO_CLASSES = 2
 
 
@@ -206,7 +209,7 @@ class Ensemble:
     def decision_scores(self, X: object, n_threads: int) -> Floats:
         """Return the raw scores of the final model of a stack of classifiers."""
         final = self.final
-        has_shares = isinstance(final, Model) and final.link in ("share_of_two", "shares")
+        has_shares = isinstance(final, Model) and final.link in SHARE_LINKS
         if self.classes is None or final is None or has_shares:
             raise TypeError(
                 "decision_function is there for stacks of classifiers whose final estimator has "
@@ -232,20 +235,10 @@ class Ensemble:
         scores = table_scores(self.final, table, n_threads=n_threads)
         return LINKS[self.final.link](scores) if self.classes is None else scores
 
-    def with_models(self, made: type[Model]) -> Self:
-        """Return the ensemble with all models as instances of a subclass of Model."""
-        members = (replace(one, model=made(**one.model.fields())) for one in self.members)
-        final = self.final
-        if isinstance(final, Model):
-            final = made(**final.fields())
-        return replace(self, members=tuple(members), final=final)
-
-    def on_device(self, device: str) -> Self:
-        """Return the ensemble with all models on a device."""
-        members = (replace(one, model=one.model.to(device)) for one in self.members)
-        final = self.final
-        if isinstance(final, Model):
-            final = final.to(device)
+    def map_models(self, convert: Callable[[Model], Model]) -> Self:
+        """Return the ensemble with all models converted."""
+        members = (replace(one, model=convert(one.model)) for one in self.members)
+        final = convert(self.final) if isinstance(self.final, Model) else self.final
         return replace(self, members=tuple(members), final=final)
 
     def validate(self) -> None:
@@ -263,7 +256,7 @@ class Ensemble:
         if isinstance(self.final, LinearModel):
             n_outputs = len(self.final.intercept)
             require(self.final.coef.shape == (n_outputs, n_final), "shape of coefficients")
-            require(self.final.link in _LINEAR_LINKS, f"the link {self.final.link!r}")
+            require(self.final.link in _LINEAR_MODEL_LINKS, f"the link {self.final.link!r}")
             is_class = self.final.link != "identity"
             require(is_class == (self.kind == "classifier"), "link of the final model")
             one = n_classes == _TWO_CLASSES or self.classes is None
@@ -336,14 +329,9 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
     """Return the ensemble in the bytes of a file, validated; error messages call it `name`."""
     with naming_errors(ENSEMBLE, name):
         header, arrays = unpack(ENSEMBLE, data)
-        values = {name: header[name] for name in _FIELDS}
-        for name_, expected in _FIELDS.items():
-            if type(values[name_]) is not expected:
-                raise TypeError(f"{name_}={values[name_]!r}")
-        for name_ in _DICTS:
-            values[name_] = header.get(name_, {})
-            if type(values[name_]) is not dict:
-                raise TypeError(f"{name_}={values[name_]!r}")
+        values = typed_fields(
+            {"provenance": {}, "metadata": {}, **header}, _FIELDS | dict.fromkeys(_DICTS, dict)
+        )
         budget = Budget(len(data))
         classes = read_classes(header["classes"], arrays, budget)
         if isinstance(classes, tuple):
@@ -374,14 +362,11 @@ def _read_model(array: NDArray[Any], budget: Budget) -> Model:
 def _read_member(
     i: int, described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], budget: Budget
 ) -> EnsembleMember:
-    name, output, weight = described["name"], described["output"], described["weight"]
-    if type(name) is not str or type(output) is not str or type(weight) is not float:
-        raise TypeError(f"the member {described!r}")
-    indices = {part: arrays[f"member {i} {part}"] for part in _INDICES}
+    values = typed_fields(described, {"name": str, "output": str, "weight": float})
+    indices: dict[str, Any] = {part: arrays[f"member {i} {part}"] for part in _INDICES}
     if any(one.dtype != np.int64 or one.ndim != 1 for one in indices.values()):
-        raise TypeError(f"indices of the member {name!r}")
-    model = _read_model(arrays[f"member {i}"], budget)
-    return EnsembleMember(name=name, model=model, output=output, weight=weight, **indices)
+        raise TypeError(f"indices of the member {values['name']!r}")
+    return EnsembleMember(model=_read_model(arrays[f"member {i}"], budget), **values, **indices)
 
 
 def _read_final(
@@ -408,41 +393,46 @@ def ensemble_shap_values(
     """
     maps = [_linear_map(ensemble, member, "shap_values") for member in ensemble.members]
     raw = read_raw(X, ensemble.schema, "the ensemble")
-    others = None if background is None else read_raw(background, ensemble.schema)
+    background_rows = None if background is None else read_raw(background, ensemble.schema)
     n_outputs = maps[0].shape[1]
     total = np.zeros((int(raw.columns.n_rows), ensemble.schema.n_features, n_outputs))
     for member, linear in zip(ensemble.members, maps, strict=True):
         features, schema = member.features.tolist(), member.model.schema
         table = apply_raw(raw.select(features), schema)
-        behind = None if others is None else apply_raw(others.select(features), schema)
-        values = table_shap_values(member.model, table, behind, n_threads)
-        parts = values @ linear
+        member_background = _member_rows(background_rows, member)
+        values = table_shap_values(member.model, table, member_background, n_threads)
+        contributions = values @ linear
         # A member may have a column several times, and derived features count to their columns.
-        for place, column in enumerate(schema.column_of):
-            total[:, features[column]] += parts[:, place]
+        for feature, column in enumerate(schema.column_of):
+            total[:, features[column]] += contributions[:, feature]
     return total[:, :, 0] if n_outputs == 1 else total
 
 
 def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads: int) -> Floats:
     """Return the prediction from which the SHAP values count, shape (n_columns,)."""
-    others = None if background is None else read_raw(background, ensemble.schema)
+    background_rows = None if background is None else read_raw(background, ensemble.schema)
     total: Floats | float = 0.0
     for member in ensemble.members:
         linear = _linear_map(ensemble, member, "expected_value")
-        features, schema = member.features.tolist(), member.model.schema
-        behind = None if others is None else apply_raw(others.select(features), schema)
-        expected = table_expected(member.model, behind, n_threads)
+        expected = table_expected(member.model, _member_rows(background_rows, member), n_threads)
         total = total + expected @ linear + _offset(member) @ _placed(ensemble, member)
     if isinstance(ensemble.final, LinearModel):
         total = total + ensemble.final.intercept
     return np.asarray(total)
 
 
+def _member_rows(raw: RawTable | None, member: EnsembleMember) -> Table | None:
+    """Return the rows of a table of the ensemble as a table of a member."""
+    if raw is None:
+        return None
+    return apply_raw(raw.select(member.features.tolist()), member.model.schema)
+
+
 def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
     """Return the matrix from the scores that SHAP values explain to the share of a member."""
-    is_linear = member.model.link in ("identity", "shares", "share_of_two")
-    votes = member.output in ("votes", "vote_shares")
-    if not is_linear or votes or member.model.combine == "median":
+    is_linear = member.model.link in ("identity", *SHARE_LINKS)
+    has_votes = member.output in ("votes", "vote_shares")
+    if not is_linear or has_votes or member.model.combine == "median":
         kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
         raise TypeError(
             f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are no "
@@ -486,8 +476,6 @@ class EnsemblePredictor(EstimatorMethods):
     ----------
     ensemble : Ensemble
     """
-
-    report = report
 
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble
@@ -537,15 +525,15 @@ class EnsemblePredictor(EstimatorMethods):
 
         As `arboost.Predictor.to`, but for tables of the host only.
         """
-        return EnsemblePredictor(self._ensemble.on_device(device))
+        return EnsemblePredictor(self._ensemble.map_models(lambda model: model.to(device)))
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the predicted values or class labels of the rows of X."""
-        return self._ensemble.predictions(X, _threads(n_jobs))
+        return self._ensemble.predictions(X, checked_threads(n_jobs))
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
-        return self._ensemble.probabilities(X, _threads(n_jobs))
+        return self._ensemble.probabilities(X, checked_threads(n_jobs))
 
     def decision_function(  # type: ignore[override]  # no rounds, and no offset
         self, X: object, *, n_jobs: int | None = None
@@ -554,7 +542,7 @@ class EnsemblePredictor(EstimatorMethods):
 
         The shape is (n_rows,) for two classes, else (n_rows, n_classes).
         """
-        return decision(self._ensemble.decision_scores(X, _threads(n_jobs)))
+        return decision(self._ensemble.decision_scores(X, checked_threads(n_jobs)))
 
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
@@ -569,15 +557,17 @@ class EnsemblePredictor(EstimatorMethods):
         float64 array of shape (n_rows, n_features)
             With classes or several targets (n_rows, n_features, n_columns).
         """
-        n_threads = _threads(n_jobs)
-        return ensemble_shap_values(self._ensemble, X, background, n_threads=n_threads)
+        return ensemble_shap_values(
+            self._ensemble, X, background, n_threads=checked_threads(n_jobs)
+        )
 
     def expected_value(
         self, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
         """Return the prediction from which the SHAP values count, shape (n_columns,)."""
-        n_threads = _threads(n_jobs)
-        return ensemble_expected_value(self._ensemble, background, n_threads=n_threads)
+        return ensemble_expected_value(
+            self._ensemble, background, n_threads=checked_threads(n_jobs)
+        )
 
     def predict_files(
         self,
@@ -621,7 +611,3 @@ class EnsemblePredictor(EstimatorMethods):
     def __repr__(self) -> str:
         count = len(self._ensemble.members)
         return f"EnsemblePredictor({self.kind}, {count} {'member' if count == 1 else 'members'})"
-
-
-def _threads(n_jobs: object) -> int:
-    return threads(check({"n_jobs": n_jobs})["n_jobs"])

@@ -24,10 +24,10 @@ from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.table import Table, as_array, ingest, is_records
 from arboost.data.target import codes_of, numbers_of, target, weights
-from arboost.losses.links import read_offset
+from arboost.losses.links import predictions, probabilities, read_offset
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
 from arboost.models.model import Model
-from arboost.models.prediction import predictions, probabilities, table_scores
+from arboost.models.prediction import table_scores
 from arboost.models.shap import shap_values
 from arboost.trees.forest import ALL_DTYPES, Forest
 

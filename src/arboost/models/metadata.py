@@ -147,7 +147,7 @@ def thinned_indices(length: int, most: int, best: int | None = None) -> list[int
 
     Examples
     --------
-    >>> thinned(11, 4, best=8)
+    >>> thinned_indices(11, 4, best=8)
     [0, 5, 8, 10]
     """
     if length <= most:
@@ -164,7 +164,7 @@ def round_significant(values: Iterable[float]) -> list[float | None]:
 
     Examples
     --------
-    >>> significant([2 / 3, 1234567.0, float("inf")])
+    >>> round_significant([2 / 3, 1234567.0, float("inf")])
     [0.666667, 1234570.0, None]
     """
     return [float(f"{x:.{_DIGITS}g}") if math.isfinite(x) else None for x in map(float, values)]

@@ -1,7 +1,8 @@
 """Methods of fitted models that import their implementation when they are called.
 
 Loading and running a model stays light: explanations, pictures, exports and reports are imported
-on first use.
+on first use. `EstimatorMethods` are those that loaded models of any kind share with estimators of
+scikit-learn, `ModelMethods` those of one model.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads
+from arboost.data.feature_names import split_target
+from arboost.data.target import weights
+from arboost.losses.links import SHARE_LINKS, decision
 from arboost.models.model import Model
+from arboost.params.suggestions import missing_attribute
 from arboost.write import write_file
 
 if TYPE_CHECKING:
@@ -25,8 +30,160 @@ if TYPE_CHECKING:
     from arboost.report.report import Report
 
 
-class ExplainMethods(Model):
-    """A model with importances, partial dependence and SHAP values."""
+def report(  # noqa: PLR0913  # one call makes the whole page, and users name what they pass
+    self: Any,
+    X: object,
+    y: object,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    sample_weight: object = None,
+    offset: object = None,
+    X_train: object = None,
+    y_train: object = None,
+    compare: object = None,
+    segments: Sequence[str | int] | None = None,
+    title: str | None = None,
+    target_index: int | None = None,
+    n_jobs: int | None = None,
+) -> Report:
+    """Return a report of the model on rows with known y: one page that needs no network.
+
+    The page describes the data and the model; scores predictions next to a baseline, with
+    confidence intervals, overall and for segments of the rows; and explains them: importances,
+    SHAP values, partial dependence, single rows and single trees. Equal arguments give equal pages,
+    but for date and timings.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        Held-out rows: scores of training rows are too good.
+    y : array of shape (n_rows,), or the name of a column of X
+        True values or labels. Rows with a missing y are left out.
+    path : str or path-like, optional
+        File to write the page to, as `Report.save` does.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows in scores and curves; rows of weight 0 are left out.
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it; None for
+        the columns that the fit named.
+    X_train, y_train : table and array, or the name of a column of X_train, optional
+        Training rows, for drift between training and test, for baselines, and for the out-of-bag
+        curve of a forest.
+    compare : Predictor, EnsemblePredictor or fitted estimator, optional
+        Second model of the same target, shown next to the first on the same rows.
+    segments : sequence of str or int, optional
+        Features whose levels or ranges are scored as segments, in addition to the most important
+        ones.
+    title : str, optional
+        Title of the page.
+    target_index : int, optional
+        Target to report on, of a model of several.
+    n_jobs : int or None
+        Number of threads, in place of that of an estimator; the report does not depend on it.
+
+    Returns
+    -------
+    arboost.Report
+
+    Examples
+    --------
+    >>> import arboost
+    >>> X, y = [[0], [1], [2], [3]], [0.0, 1.0, 2.0, 3.0]
+    >>> model = arboost.RandomForestRegressor(20, random_state=0).fit(X, y)
+    >>> sorted(model.report(X, y).scores)
+    ['MAE', 'RMSE', 'R²']
+    """
+    from arboost.report.inputs import ReportOptions
+    from arboost.report.report import report_of
+
+    options = ReportOptions(
+        sample_weight=sample_weight,
+        offset=offset,
+        X_train=X_train,
+        y_train=y_train,
+        compare=compare,
+        segments=segments,
+        title=title,
+        target_index=target_index,
+        n_jobs=n_jobs,
+    )
+    page = report_of(self, X, y, options)
+    if path is not None:
+        page.save(path)
+    return page
+
+
+class EstimatorMethods:
+    """Attributes and methods of fitted estimators of scikit-learn, for loaded models.
+
+    They need ``kind``, ``classes``, ``schema`` and ``predict``.
+    """
+
+    report = report
+
+    if not TYPE_CHECKING:  # for type checkers, unknown names are errors
+        __getattr__ = missing_attribute
+
+    @property
+    def classes_(self: Any) -> Any:
+        """Class labels, as estimators have them; AttributeError for regression."""
+        if self.classes is None:
+            raise AttributeError("classes_ is there for classifiers only, but this is a regressor.")
+        return list(self.classes) if isinstance(self.classes, tuple) else self.classes
+
+    @property
+    def n_features_in_(self: Any) -> int:
+        """Number of columns of the table in fit."""
+        count: int = self.schema.n_columns
+        return count
+
+    @property
+    def feature_names_in_(self: Any) -> NDArray[Any]:
+        """Names of the columns in fit; AttributeError for a table without names."""
+        if self.schema.columns is None:
+            raise AttributeError("feature_names_in_ is not there: the table of fit had no names.")
+        return np.array(self.schema.columns, dtype=object)
+
+    def score(self: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> float:
+        """Return the accuracy of the labels, or R^2 of the values, as `score` of estimators.
+
+        y may name a column of X; `options` are those of `predict`.
+        """
+        features, y, _ = split_target(X, y)
+        predicted = self.predict(X if options.get("offset") else features, **options)
+        truth = np.asarray(y).reshape(predicted.shape)
+        weight = weights(sample_weight, len(predicted))
+        if self.kind == "classifier":
+            is_right = (predicted == truth).reshape(len(truth), -1).all(axis=1)
+            return float(np.average(is_right, weights=weight))
+        truth, predicted = (
+            np.asarray(values, float).reshape(len(y), -1) for values in (truth, predicted)
+        )
+        mean = np.average(truth, axis=0, weights=weight)
+        error = np.average((truth - predicted) ** 2, axis=0, weights=weight)
+        variance = np.average((truth - mean) ** 2, axis=0, weights=weight)
+        ratio = np.where(error == 0.0, 0.0, 1.0)  # of a constant truth: R^2 is 0, or 1 if exact
+        np.divide(error, variance, out=ratio, where=variance > 0.0)
+        return float(np.mean(1.0 - ratio))
+
+    def decision_function(self: Any, X: object, **options: Any) -> NDArray[np.float64]:
+        """Return the raw scores of a classifier, as `decision_function` of estimators.
+
+        The shape is (n_rows,) for two classes, else (n_rows, n_classes); `options` are those of
+        `predict_raw`. Forests and trees have probabilities alone.
+        """
+        if self.kind != "classifier" or self.link in SHARE_LINKS:
+            raise TypeError(
+                "decision_function is there for boosted classifiers only. Use predict, or "
+                "predict_proba of a classifier."
+            )
+        return decision(self.predict_raw(X, **options))
+
+
+class ModelMethods(EstimatorMethods, Model):
+    """A model with explanations, pictures of its trees, exports, and predictions of files."""
+
+    # ---- explanations ----
 
     def importances(  # noqa: PLR0913 - most are for one kind only
         self,
@@ -269,9 +426,7 @@ class ExplainMethods(Model):
 
         return verify_monotone(self, features, n_threads=checked_threads(n_jobs))
 
-
-class PictureMethods(Model):
-    """A model with trees as text, pictures and tables, and a summary."""
+    # ---- trees as text, pictures and tables ----
 
     def tree_text(
         self,
@@ -353,9 +508,7 @@ class PictureMethods(Model):
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
-
-class ExportMethods(Model):
-    """A model with exports for other programs, and with predictions of files in a file."""
+    # ---- exports, and predictions of files ----
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
@@ -521,86 +674,3 @@ class ExportMethods(Model):
             n_jobs=n_jobs,
             escape_formulas=escape_formulas,
         )
-
-
-def report(  # noqa: PLR0913  # one call makes the whole page, and users name what they pass
-    self: Any,
-    X: object,
-    y: object,
-    *,
-    path: str | os.PathLike[str] | None = None,
-    sample_weight: object = None,
-    offset: object = None,
-    X_train: object = None,
-    y_train: object = None,
-    compare: object = None,
-    segments: Sequence[str | int] | None = None,
-    title: str | None = None,
-    target_index: int | None = None,
-    n_jobs: int | None = None,
-) -> Report:
-    """Return a report of the model on rows with known y: one page that needs no network.
-
-    The page describes the data and the model; scores predictions next to a baseline, with
-    confidence intervals, overall and for segments of the rows; and explains them: importances,
-    SHAP values, partial dependence, single rows and single trees. Equal arguments give equal pages,
-    but for date and timings.
-
-    Parameters
-    ----------
-    X : table of shape (n_rows, n_features)
-        Held-out rows: scores of training rows are too good.
-    y : array of shape (n_rows,), or the name of a column of X
-        True values or labels. Rows with a missing y are left out.
-    path : str or path-like, optional
-        File to write the page to, as `Report.save` does.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows in scores and curves; rows of weight 0 are left out.
-    offset : array, str or list of str, optional
-        Offset of the rows, for a model that was fitted with one, as `predict` takes it; None for
-        the columns that the fit named.
-    X_train, y_train : table and array, or the name of a column of X_train, optional
-        Training rows, for drift between training and test, for baselines, and for the out-of-bag
-        curve of a forest.
-    compare : Predictor, EnsemblePredictor or fitted estimator, optional
-        Second model of the same target, shown next to the first on the same rows.
-    segments : sequence of str or int, optional
-        Features whose levels or ranges are scored as segments, in addition to the most important
-        ones.
-    title : str, optional
-        Title of the page.
-    target_index : int, optional
-        Target to report on, of a model of several.
-    n_jobs : int or None
-        Number of threads, in place of that of an estimator; the report does not depend on it.
-
-    Returns
-    -------
-    arboost.Report
-
-    Examples
-    --------
-    >>> import arboost
-    >>> X, y = [[0], [1], [2], [3]], [0.0, 1.0, 2.0, 3.0]
-    >>> model = arboost.RandomForestRegressor(20, random_state=0).fit(X, y)
-    >>> sorted(model.report(X, y).scores)
-    ['MAE', 'RMSE', 'R²']
-    """
-    from arboost.report.inputs import ReportOptions
-    from arboost.report.report import report_of
-
-    options = ReportOptions(
-        sample_weight=sample_weight,
-        offset=offset,
-        X_train=X_train,
-        y_train=y_train,
-        compare=compare,
-        segments=segments,
-        title=title,
-        target_index=target_index,
-        n_jobs=n_jobs,
-    )
-    found = report_of(self, X, y, options)
-    if path is not None:
-        found.save(path)
-    return found

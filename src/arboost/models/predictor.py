@@ -12,33 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.cuda import is_device_array
-from arboost.losses.links import Probabilities
+from arboost.losses.links import Probabilities, predictions, probabilities
 from arboost.models.files.container import read_file
 from arboost.models.files.model_file import (
     ENSEMBLE,
     FORMAT,
     from_bytes,
-    read_model,
+    map_model,
     to_bytes,
     write_model,
 )
-from arboost.models.methods import ExplainMethods, ExportMethods, PictureMethods, report
+from arboost.models.methods import ModelMethods
+from arboost.models.model import Model
 from arboost.models.prediction import (
-    EstimatorMethods,
     device_leaves,
     device_predictions,
     device_probabilities,
     device_raw_scores,
     leaf_ids,
-    predictions,
-    predictions_of_row,
-    probabilities,
-    probabilities_of_row,
+    predict_quantiles,
     raw_scores,
-    raw_scores_of_row,
     read_table,
     staged_raw_scores,
 )
+from arboost.models.single_row import single_predictions, single_probabilities, single_raw_scores
 from arboost.params.records import check
 from arboost.params.suggestions import public_name, refuse_arguments
 from arboost.write import remove_orphans
@@ -50,7 +47,7 @@ ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods):
+class Predictor(ModelMethods):
     """A fitted model: the result of `load`, and the attribute ``model_`` of estimators.
 
     Columns are matched by name as in ``fit``; NaN and None are missing values. Predictions are
@@ -71,8 +68,6 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
     array([[0.],
            [0.]])
     """
-
-    report = report
 
     @public_name
     def predict(
@@ -100,9 +95,10 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
             refuse_arguments(self.predict, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
-        of_row = predictions_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
-        if of_row is not None:
-            return of_row
+        if offset is None and self._takes_single_rows(n_jobs):
+            prediction = single_predictions(self, X)
+            if prediction is not None:
+                return prediction
         if is_device_array(X):
             return device_predictions(self, X, offset)
         return predictions(self, self._raw(X, n_jobs, offset))
@@ -125,11 +121,10 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
             refuse_arguments(self.predict_proba, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
-        of_row = (
-            probabilities_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
-        )
-        if of_row is not None:
-            return of_row
+        if offset is None and self._takes_single_rows(n_jobs):
+            probability = single_probabilities(self, X)
+            if probability is not None:
+                return probability
         if is_device_array(X):
             return device_probabilities(self, X, offset)
         return probabilities(self, self._raw(X, n_jobs, offset))
@@ -145,9 +140,10 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
         """Return the raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
-        of_row = raw_scores_of_row(self, X) if offset is None and self._takes_row(n_jobs) else None
-        if of_row is not None:
-            return of_row
+        if offset is None and self._takes_single_rows(n_jobs):
+            score = single_raw_scores(self, X)
+            if score is not None:
+                return score
         if is_device_array(X):
             return device_raw_scores(self, X, offset)
         return self._raw(X, n_jobs, offset)
@@ -216,11 +212,8 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
         >>> forest.fit(X, y).model_.predict_quantiles([[0]], [0.1, 0.9]).shape
         (1, 2)
         """
-        from arboost.models.prediction import distributions_of, table_quantiles
-
-        distributions = distributions_of(self)
         table = read_table(self, X)
-        return table_quantiles(self, table, distributions, quantiles, n_threads=_threads(n_jobs))
+        return predict_quantiles(self, table, quantiles, n_threads=_threads(n_jobs))
 
     def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
         """Write the model to a file; after a failure the previous file is intact.
@@ -251,6 +244,11 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
         return replace(self, provenance={**self.provenance, **entries})
 
     @classmethod
+    def from_model(cls, model: Model) -> Self:
+        """Return a model with the methods of this class."""
+        return cls(**model.fields())
+
+    @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Return the model that `to_json` wrote; raise ModelFormatError for any other text.
 
@@ -263,11 +261,12 @@ class Predictor(EstimatorMethods, PictureMethods, ExplainMethods, ExportMethods)
         """
         from arboost.models.files.json_model import from_json
 
-        return cls(**from_json(text).fields())
+        return cls.from_model(from_json(text))
 
-    def _takes_row(self, n_jobs: object) -> bool:
-        """Whether single rows are predicted without `ingest`, on the processor."""
-        return self.device == "cpu" and _is_valid(n_jobs)
+    def _takes_single_rows(self, n_jobs: object) -> bool:
+        """Whether single rows are predicted without `ingest`; `check` refuses a wrong `n_jobs`."""
+        is_valid = n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
+        return is_valid and self.device == "cpu"
 
     def _raw(self, X: object, n_jobs: int | None, offset: object) -> NDArray[np.float64]:
         return raw_scores(self, X, offset, n_threads=_threads(n_jobs))
@@ -350,7 +349,7 @@ def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
             )
         return _from_content(_content(path), "the given data")
     if mmap:
-        return Predictor(**read_model(path, mapped=True).fields())
+        return Predictor.from_model(map_model(path))
     name = f"the model file {os.fsdecode(path)!r}"
     return _from_content(read_file(FORMAT, path, other=(b"{", ENSEMBLE.magic)), name)
 
@@ -372,12 +371,12 @@ def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
     if data.startswith(ENSEMBLE.magic):
         from arboost.models.ensemble import EnsemblePredictor, read_ensemble
 
-        return EnsemblePredictor(read_ensemble(data, name).with_models(Predictor))
+        return EnsemblePredictor(read_ensemble(data, name).map_models(Predictor.from_model))
     if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
-        return Predictor(**from_bytes(data, name).fields())
+        return Predictor.from_model(from_bytes(data, name))
     from arboost.models.files.json_model import from_json
 
-    return Predictor(**from_json(data, name).fields())
+    return Predictor.from_model(from_json(data, name))
 
 
 def _from_bytes(data: bytes, device: str = "cpu") -> Predictor:
@@ -389,17 +388,7 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
-def _is_valid(n_jobs: object) -> bool:
-    """Whether a number of threads is valid at first sight; `check` decides on all others."""
-    return n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
-
-
 def _threads(n_jobs: object) -> int:
     """Return the number of threads for the core, which reads 0 as: as many as the work pays."""
-    count = _checked(n_jobs)
-    return 0 if count is None or count == -1 else count
-
-
-def _checked(n_jobs: object) -> int | None:
     count: int | None = check({"n_jobs": n_jobs})["n_jobs"]
-    return count
+    return 0 if count is None or count == -1 else count

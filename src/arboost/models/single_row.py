@@ -1,7 +1,7 @@
-"""One row of a frame, dict or series -> numbers and level codes, for `core.RowModel`.
+"""Prediction of a single row: a frame, dict or series of one row -> numbers for `core.RowModel`.
 
 Reading a frame column by column takes longer than a prediction. A single row is read as a list of
-Python values instead, for the columns of the schema. Whatever is unusual in it (a type, a name, a
+Python values instead, for the columns of the schema. Anything unusual in it (a type, a name, a
 value) is left to `ingest`, which returns the same values, converts more types, and raises errors.
 """
 
@@ -19,8 +19,44 @@ from arboost.backend import core
 from arboost.data.levels import Levels
 from arboost.data.raw_table import TICKS, RawTable, is_missing
 from arboost.data.schema import Schema, part_number
+from arboost.models.model import Model
 
 _NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
+
+
+def single_raw_scores(model: Model, X: object) -> NDArray[np.float64] | None:
+    """Return the raw scores of a single row; None where X is anything else or needs `ingest`."""
+    predictor, row = _row_predictor(model, X)
+    return None if predictor is None else predictor.raw(row)
+
+
+def single_predictions(model: Model, X: object) -> NDArray[Any] | None:
+    """Return the predicted value or label of a single row, or None."""
+    predictor, row = (None, X) if model.targets else _row_predictor(model, X)
+    if predictor is None:
+        return None
+    if model.classes is None:
+        return predictor.values(row)
+    code = predictor.likeliest(row)
+    return None if code < 0 else model.classes[code : code + 1].copy()
+
+
+def single_probabilities(model: Model, X: object) -> NDArray[np.float64] | None:
+    """Return the class probabilities of a single row, or None."""
+    if model.targets or model.classes is None:
+        return None
+    predictor, row = _row_predictor(model, X)
+    return None if predictor is None else predictor.answers(row)
+
+
+def _row_predictor(model: Model, X: object) -> tuple[core.RowModel | None, object]:
+    """Return the predictor of single rows, and X in its form; (None, X) where there is none."""
+    if model.row is not None:
+        return model.row, X  # which returns None for any X that is not a row of numbers
+    if model.schema.names is None or model.encoded_row is None:
+        return None, X
+    row = encoded_row(X, model.schema)
+    return (None, X) if row is None else (model.encoded_row, row)
 
 
 def encoded_row(X: object, schema: Schema) -> NDArray[np.float64] | None:
@@ -94,13 +130,15 @@ def _values_of_pandas(frame: Any, names: tuple[str, ...]) -> list[Any] | None:
     return _ordered(frame.columns.tolist(), values, names)
 
 
-def _ordered(given: Sequence[Any], values: list[Any], names: tuple[str, ...]) -> list[Any] | None:
+def _ordered(
+    row_names: Sequence[Any], values: list[Any], names: tuple[str, ...]
+) -> list[Any] | None:
     """Return values in the order of the names; None where names differ."""
-    if len(given) != len(names):
+    if len(row_names) != len(names):
         return None
-    if tuple(given) == names:
+    if tuple(row_names) == names:
         return values
-    by_name = dict(zip(given, values, strict=True))
+    by_name = dict(zip(row_names, values, strict=True))
     return [by_name[name] for name in names] if by_name.keys() == set(names) else None
 
 

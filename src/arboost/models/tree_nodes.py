@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from arboost.backend import lazy_property
 from arboost.losses.links import ALL_CLASS_LINKS, LINKS, target_parts
 from arboost.models.model import Model
-from arboost.models.prediction import depths
 from arboost.params.kinds import Integer
 from arboost.text import label_text, number_text, printable, shortened, shown_name, time_text
-from arboost.trees.forest import Forest
+from arboost.trees.forest import Forest, depths
 
 Floats = NDArray[np.float64]
 

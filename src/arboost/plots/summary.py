@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from arboost import Predictor
-from arboost.models.prediction import depths
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.forest import (
@@ -31,6 +30,7 @@ from arboost.text import (
     shortened,
     shown_name,
 )
+from arboost.trees.forest import depths
 
 PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
     "classifier": (

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.losses.curves import margin_distribution, margins
 from arboost.losses.intervals import sample_rows
-from arboost.losses.links import LINKS
+from arboost.losses.links import LINKS, predictions, probabilities
 from arboost.models.model import Model
-from arboost.models.prediction import predictions, probabilities
 from arboost.params.kinds import Param
 from arboost.plots.summary import PARAMETER_TABLES, Summary, value_text
 from arboost.report.inputs import ReportInput

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from arboost.backend import lazy_property, threads
 from arboost.data.schema import Schema
+from arboost.losses.links import predictions, probabilities
 from arboost.models.importances import split_importances
 from arboost.models.model import Model
-from arboost.models.prediction import predictions, probabilities, raw_scores, staged_raw_scores
+from arboost.models.prediction import raw_scores, staged_raw_scores
 from arboost.report.table import ReportTable, Sample, plain_table, table_like
 
 Floats = NDArray[np.float64]

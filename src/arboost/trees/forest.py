@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from arboost.backend import core
+from arboost.data.table import Table
 from arboost.losses.links import require
 
 FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
@@ -37,6 +38,7 @@ SET_DTYPES: Mapping[str, np.dtype[Any]] = {
     "level_sets": np.dtype(np.uint64),
 }
 ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
+NODE_ARRAYS = tuple(n for n in ALL_DTYPES if n not in ("tree_start", "output", "level_sets"))
 SET_WORDS = 4  # 64-bit words in a level set
 N_CODES = 255  # level codes that a set can hold; all other codes are missing values
 
@@ -138,6 +140,11 @@ class Forest:
         return np.not_equal(self.left, 0)
 
     @property
+    def root(self) -> NDArray[np.int64]:
+        """Root of the tree of each node."""
+        return np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
+
+    @property
     def has_sets(self) -> bool:
         """Whether any split is categorical."""
         return len(self.level_sets) > 0
@@ -155,15 +162,28 @@ class Forest:
     def only(self, tree: int) -> Self:
         """Return a forest of one tree."""
         ends = self.tree_start[tree : tree + 2]
-        of_tree = slice(*ends)
-        arrays = {name: getattr(self, name)[of_tree] for name in ALL_DTYPES}
-        sets = self.level_set[of_tree]
-        first = int(sets[sets >= 0].min(initial=len(self.level_sets)))
-        arrays["tree_start"] = ends - ends[0]
-        arrays["output"] = self.output[tree : tree + 1]
-        arrays["level_set"] = np.where(sets >= 0, sets - first, -1)
-        arrays["level_sets"] = self.level_sets[first : first + np.count_nonzero(sets >= 0)]
-        return type(self)(**arrays)
+        return self.with_nodes(
+            slice(*ends), tree_start=ends - ends[0], output=self.output[tree : tree + 1]
+        )
+
+    def with_nodes(
+        self,
+        nodes: slice | NDArray[Any],
+        *,
+        tree_start: NDArray[np.int64],
+        output: NDArray[np.int32],
+        **changed: NDArray[Any],
+    ) -> Self:
+        """Return a forest of some nodes, in the form of an index or a mask, and of their sets.
+
+        Arrays in `changed` replace those of this forest before nodes are taken.
+        """
+        arrays = {name: changed.get(name, getattr(self, name))[nodes] for name in NODE_ARRAYS}
+        sets = arrays["level_set"]
+        by_set = sets >= 0
+        arrays["level_set"] = np.where(by_set, np.cumsum(by_set) - 1, -1)
+        arrays["level_sets"] = self.level_sets[sets[by_set]]
+        return type(self)(tree_start=tree_start, output=output, **arrays)
 
     def joined(self, other: Forest) -> Self:
         """Return a forest of these trees followed by those of another forest of equal width."""
@@ -198,8 +218,61 @@ class Forest:
             array = getattr(self, name)
             axes = 2 if name in ("value", "level_sets") else 1
             require(array.ndim == axes, f"{name} of {array.ndim} axes")
-            if name not in ("tree_start", "output", "level_sets"):
+            if name in NODE_ARRAYS:
                 require(len(array) == self.n_nodes, f"{name} for {len(array)} nodes")
         start = self.tree_start
         require(len(start) == self.n_trees + 1, f"{len(start)} starts of {self.n_trees} trees")
         require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
+
+
+def splits(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the splits and their left children, both counted over the whole forest."""
+    split = np.flatnonzero(forest.left)
+    return split, forest.root[split] + forest.left[split]
+
+
+def parents(forest: Forest) -> NDArray[np.int64]:
+    """Return the parent of each node, both counted over the whole forest; -1 for roots.
+
+    Examples
+    --------
+    >>> from arboost import GradientBoostingRegressor
+    >>> model = GradientBoostingRegressor(n_estimators=2, max_depth=1).fit([[0], [1]], [0, 1])
+    >>> parents(model.model_.forest)
+    array([-1,  0,  0, -1,  3,  3])
+    """
+    split, child = splits(forest)
+    parent = np.full(forest.n_nodes, -1)
+    parent[child] = parent[child + 1] = split
+    return parent
+
+
+def depths(forest: Forest) -> NDArray[np.int64]:
+    """Return the number of splits above each node of the forest.
+
+    Examples
+    --------
+    >>> from arboost import GradientBoostingRegressor
+    >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit([[0], [1]], [0, 1])
+    >>> depths(model.model_.forest)
+    array([0, 1, 1])
+    """
+    root = forest.root
+    depth = np.zeros(forest.n_nodes, np.int64)
+    node, level = forest.tree_start[:-1], 0
+    while len(node):
+        depth[node] = level
+        split = node[forest.is_split[node]]
+        left = root[split] + forest.left[split]
+        node, level = np.concatenate([left, left + 1]), level + 1
+    return depth
+
+
+def forest_leaves(forest: Forest, table: Table, *, n_threads: int) -> NDArray[np.int32]:
+    """Return the leaf of each row in each tree, int32 of shape (n_rows, n_trees)."""
+    n_outputs = max(forest.width, int(forest.output.max(initial=0)) + 1)
+    leaves = np.empty((table.n_rows, forest.n_trees), np.int32)
+    core.PackedForest(forest, table.columns.n_columns, n_outputs).leaves(
+        table.columns, leaves, n_threads
+    )
+    return leaves

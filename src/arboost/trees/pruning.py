@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboost.backend import core
-from arboost.models.prediction import depths
-from arboost.trees.forest import ALL_DTYPES, Forest
+from arboost.trees.forest import Forest, depths, splits
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +70,7 @@ def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
     >>> mean_decreases(model.forest)  # variance 2 of three rows, 0 in both leaves
     array([6., 0., 0.])
     """
-    split, child = _splits(forest)
+    split, child = splits(forest)
     weight, total = forest.cover.copy(), forest.value * forest.cover[:, None]
     for level in reversed(_levels(forest, split)):
         for array in (weight, total):
@@ -149,41 +148,32 @@ def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
 
 def without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
     """Return the forest with these nodes as leaves, without the nodes below them."""
-    split, child = _splits(forest)
+    split, child = splits(forest)
     reached = np.zeros(forest.n_nodes, np.bool_)
     reached[forest.tree_start[:-1]] = True
     for level in _levels(forest, split):
         kept_splits = level[reached[split[level]] & ~new_leaf[split[level]]]
         reached[child[kept_splits]] = reached[child[kept_splits] + 1] = True
-    kept = np.flatnonzero(reached)
-    place = np.cumsum(reached) - 1  # index among the kept nodes of the whole forest
-    start = np.concatenate([[0], np.cumsum(reached)])[forest.tree_start]
-    root = np.repeat(start[:-1], np.diff(forest.tree_start))
+    new_index = np.cumsum(reached) - 1  # among the remaining nodes of the whole forest
     left = np.zeros(forest.n_nodes, np.int64)
-    left[split] = place[child] - root[split]
-    arrays = {name: getattr(forest, name) for name in ALL_DTYPES}
-    arrays["left"] = np.where(new_leaf, 0, left)
-    arrays["level_set"] = np.where(new_leaf, -1, forest.level_set)
-    for name in ("feature", "threshold", "default_left", "gain"):  # as in leaves of the core
-        arrays[name] = np.where(new_leaf, 0, arrays[name])
-    for name in set(ALL_DTYPES) - {"tree_start", "output", "level_sets"}:
-        arrays[name] = arrays[name][kept]
-    by_set = arrays["level_set"] >= 0
-    arrays["level_sets"] = forest.level_sets[arrays["level_set"][by_set]]
-    arrays["level_set"] = np.where(by_set, np.cumsum(by_set) - 1, -1)
-    arrays["tree_start"] = start
-    return Forest(**arrays)
+    left[split] = new_index[child] - new_index[forest.root[split]]
+    # Unused values of leaves are those of leaves of the core.
+    cleared = {
+        name: np.where(new_leaf, 0, getattr(forest, name))
+        for name in ("feature", "threshold", "default_left", "gain")
+    }
+    return forest.with_nodes(
+        reached,
+        tree_start=np.concatenate([[0], np.cumsum(reached)])[forest.tree_start],
+        output=forest.output,
+        left=np.where(new_leaf, 0, left),
+        level_set=np.where(new_leaf, -1, forest.level_set),
+        **cleared,
+    )
 
 
 def _span(forest: Forest, tree: int) -> slice:
     return slice(int(forest.tree_start[tree]), int(forest.tree_start[tree + 1]))
-
-
-def _splits(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the splits and their left children, as node indices in the whole forest."""
-    split = np.flatnonzero(forest.is_split)
-    root = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-    return split, root[split] + forest.left[split]
 
 
 def _levels(forest: Forest, split: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -201,7 +201,7 @@ def undrawn_rows(rows: NDArray[np.integer], n_rows: int) -> Index:
 
     Examples
     --------
-    >>> others(np.array([1, 1, 3]), 5)
+    >>> undrawn_rows(np.array([1, 1, 3]), 5)
     array([0, 2, 4], dtype=uint32)
     """
     is_other = np.ones(n_rows, np.bool_)

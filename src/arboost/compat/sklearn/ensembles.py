@@ -20,7 +20,7 @@ from arboost.compat.sklearn.trees import (
     ExtraTreeRegressor,
     sum_partial_dependence,
 )
-from arboost.estimators.translation import logistic, softmax
+from arboost.estimators.translation import LINKS
 from arboost.params.forest import (
     EXTRA_TREES_CLASSIFIER,
     EXTRA_TREES_REGRESSOR,
@@ -172,8 +172,8 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
         """Return the softmax of the scores over K - 1 (Zhu et al. 2009, equation 15)."""
         n_classes = len(self.classes_)
         if n_classes == _TWO_CLASSES:
-            return logistic(scores[:, np.newaxis])
-        return softmax(scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
+            return LINKS["logistic"](scores[:, np.newaxis])
+        return LINKS["softmax"](scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
 
 
 class AdaBoostRegressor(arboost.AdaBoostRegressor):

@@ -30,10 +30,10 @@ from arboost.estimators.estimator import (
 )
 from arboost.losses.base import Floats, Loss
 from arboost.losses.curves import margins
+from arboost.losses.links import decision
 from arboost.losses.metrics import Metric
 from arboost.models.importances import sum_by_column, tree_importances
 from arboost.models.metadata import history_of, votes_history, with_history, without_history
-from arboost.models.prediction import decision
 from arboost.models.predictor import Predictor
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR, ENGINE_ONLY
 from arboost.params.suggestions import known_arguments

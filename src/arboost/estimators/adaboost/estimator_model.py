@@ -22,9 +22,8 @@ from arboost.estimators.member_predictions import (
 )
 from arboost.estimators.member_tables import member_table
 from arboost.losses.base import Floats
-from arboost.losses.links import LINKS, Probabilities
+from arboost.losses.links import LINKS, Probabilities, predictions, probabilities
 from arboost.models.model import checked_rounds
-from arboost.models.prediction import predictions, probabilities
 
 _TWO_CLASSES = 2
 

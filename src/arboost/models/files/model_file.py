@@ -27,7 +27,6 @@ from arboost.models.files.container import (
     map_file,
     naming_errors,
     pack,
-    read_file,
     unpack,
 )
 from arboost.models.model import Model
@@ -60,9 +59,16 @@ ENSEMBLE = Format(
 LAYOUTS = ("compact", "arrays")
 _OLDEST_VERSION, _WITH_GROUPS = 4, 5  # format versions that are written
 
-_MODEL_FIELDS = ("kind", "link", "trees_per_round", "params", "combine", "provenance")
-_TYPES = {"kind": str, "link": str, "trees_per_round": int, "params": dict, "combine": str}
-_OF_LEAVES = tuple(name for name in DTYPES if name != "tree_start")
+_MODEL_FIELDS: Mapping[str, type] = {
+    "kind": str,
+    "link": str,
+    "trees_per_round": int,
+    "params": dict,
+    "combine": str,
+    "provenance": dict,
+}
+_SCHEMA_FIELDS = ("units", "formats", "parts", "target", "offset", "row_columns")
+LEAF_DTYPES = {name: dtype for name, dtype in DTYPES.items() if name != "tree_start"}
 
 
 def to_bytes(model: Model, layout: str = "compact") -> bytes:
@@ -86,7 +92,7 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
     else:
         arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
         if model.distributions is not None:
-            arrays |= {f"y {name}": getattr(model.distributions, name) for name in _OF_LEAVES}
+            arrays |= {f"y {name}": getattr(model.distributions, name) for name in LEAF_DTYPES}
     version = format_version(model.schema)
     return pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
 
@@ -130,14 +136,9 @@ def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compa
     write_file(path, data)
 
 
-def read_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
-    """Return the model in a file; raise ModelFormatError if it is not a model, or damaged.
-
-    With `mapped` the arrays of trees are pages of the file.
-    """
+def map_model(path: str | os.PathLike[str]) -> Model:
+    """Return the model in a file, whose arrays of trees are pages of the file."""
     name = f"the model file {os.fsdecode(path)!r}"
-    if not mapped:
-        return from_bytes(read_file(FORMAT, path), name)
     model, is_packed = _read(map_file(FORMAT, path), name)
     if is_packed:
         raise ValueError(
@@ -174,22 +175,17 @@ def assemble(
 
     The default schema is that of the header.
     """
-    values = {name: header[name] for name in ("kind", "link", "trees_per_round", "params")}
-    values["combine"] = header.get("combine", "sum")
-    values |= {name: header.get(name, {}) for name in ("provenance", "metadata")}
+    values = typed_fields(
+        {"combine": "sum", "provenance": {}, "metadata": {}, **header},
+        {**_MODEL_FIELDS, "metadata": dict},
+    )
     scores = ["base_score", *(["tree_weights"] if "tree_weights" in arrays else [])]
-    for name in scores:
-        if arrays[name].dtype != np.float64:
-            raise ValueError(f"{name} of type {arrays[name].dtype}")
-    for name, expected in (*_TYPES.items(), ("provenance", dict), ("metadata", dict)):
-        if type(values[name]) is not expected:
-            raise TypeError(f"{name}={values[name]!r}")
-    values |= {name: arrays[name] for name in scores}
+    values |= _typed_sections(arrays, dict.fromkeys(scores, np.dtype(np.float64)))
     model = Model(
         forest=forest,
         schema=read_schema(header["schema"], arrays, budget) if schema is None else schema,
         classes=read_classes(header["classes"], arrays, budget),
-        targets=_read_targets(header.get("targets", [])),
+        targets=_read_tuple(header, "targets", int) or (),
         distributions=distributions,
         **values,
     )
@@ -197,25 +193,36 @@ def assemble(
     return model
 
 
-def describe_classes(
-    classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """Return the labels for the header, a list for several targets."""
-    if classes is None:
+def typed_fields(header: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """Return fields of a header; raise TypeError for a value of another type."""
+    for name, expected in types.items():
+        if type(header[name]) is not expected:
+            raise TypeError(f"{name}={header[name]!r}")
+    return {name: header[name] for name in types}
+
+
+def _read_tuple(header: Mapping[str, Any], name: str, item: type) -> tuple[Any, ...] | None:
+    """Return a list of a header, whose items are of one type; None where there is none."""
+    values = header.get(name)
+    if values is None:
         return None
-    if isinstance(classes, tuple):
-        return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
-    return _describe_labels(classes, "classes", arrays)
+    if not isinstance(values, list) or not all(type(value) is item for value in values):
+        raise TypeError(f"{name}={values!r}")
+    return tuple(values)
 
 
-def _describe_labels(
-    labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any]:
-    """Return the labels for the header; numbers go to a section, to keep all bits."""
-    if labels.dtype.kind in "OU":
-        return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
-    arrays[section] = labels
-    return {}
+def _typed_sections(
+    arrays: Mapping[str, NDArray[Any]], dtypes: Mapping[str, np.dtype[Any]], prefix: str = ""
+) -> dict[str, NDArray[Any]]:
+    """Return sections by name; raise ValueError for one of another type."""
+    sections = {name: arrays[prefix + name] for name in dtypes}
+    for name, section in sections.items():
+        if section.dtype != dtypes[name]:
+            raise ValueError(f"{prefix}{name} of type {section.dtype}")
+    return sections
+
+
+# ---- trees ----
 
 
 def _read_forest(
@@ -226,10 +233,7 @@ def _read_forest(
             raise ValueError(f"leaves of width {header['width']!r}")
         return packed_trees.from_sections(arrays, header["width"], budget)
     dtypes = ALL_DTYPES if "level_set" in arrays else FOREST_DTYPES
-    for name, dtype in dtypes.items():
-        if arrays[name].dtype != dtype:
-            raise ValueError(f"{name} of type {arrays[name].dtype}")
-    return Forest(**{name: arrays[name] for name in dtypes})
+    return Forest(**_typed_sections(arrays, dtypes))
 
 
 def _read_distributions(
@@ -239,30 +243,21 @@ def _read_distributions(
         return None
     if "y counts" in arrays:
         return packed_trees.unpack_distributions(arrays, forest.tree_start, forest.is_split, budget)
-    for name in _OF_LEAVES:
-        if arrays[f"y {name}"].dtype != DTYPES[name]:
-            raise ValueError(f"y {name} of type {arrays[f'y {name}'].dtype}")
-    parts = {name: arrays[f"y {name}"] for name in _OF_LEAVES}
+    parts = _typed_sections(arrays, LEAF_DTYPES, "y ")
     return LeafDistributions(tree_start=forest.tree_start, **parts)
 
 
+# ---- schema ----
+
+
 def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the schema for the header, without the optional parts that the model lacks."""
+    """Return the schema for the header, without fields that have their default."""
     described: dict[str, Any] = {"names": schema.names, "n_features": schema.n_features}
     if not math.isnan(schema.missing):
         described["missing"] = schema.missing
-    if schema.units:
-        described["units"] = schema.units
-    if schema.formats:
-        described["formats"] = schema.formats
-    if schema.parts:
-        described["parts"] = schema.parts
-    if schema.target is not None:
-        described["target"] = schema.target
-    if schema.offset is not None:
-        described["offset"] = schema.offset
-    if schema.row_columns:
-        described["row_columns"] = schema.row_columns
+    for name in _SCHEMA_FIELDS:
+        if getattr(schema, name) != getattr(Schema, name):
+            described[name] = getattr(schema, name)
     if schema.levels:
         described["levels"] = [
             None if levels is None else levels.describe(f"levels {feature}", arrays)
@@ -275,46 +270,28 @@ def read_schema(
     described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
 ) -> Schema:
     """Return the schema of a header, validated."""
-    names, n_features = described["names"], described["n_features"]
-    if type(n_features) is not int or n_features < 0:
-        raise ValueError(f"{n_features!r} features")
-    budget.check_features(n_features)
-    if names is not None and (
-        not isinstance(names, list) or not all(type(name) is str for name in names)
-    ):
-        raise TypeError("feature names that are no list of strings")
-    missing = described.get("missing", math.nan)
-    units, formats = described.get("units", []), described.get("formats", [])
-    if type(missing) is not float or not isinstance(units, list):
-        raise TypeError(f"missing={missing!r} and units={units!r}")
-    if not isinstance(formats, list) or not all(type(one) is str for one in formats):
-        raise TypeError(f"formats={formats!r}")
-    target = described.get("target")
-    if target is not None and type(target) is not str:
-        raise TypeError(f"a target named {target!r}")
-    offset = described.get("offset")
-    if offset is not None and (
-        not isinstance(offset, list) or not all(type(name) is str for name in offset)
-    ):
-        raise TypeError(f"an offset named {offset!r}")
-    row_columns = described.get("row_columns", [])
-    if not isinstance(row_columns, list) or not all(type(one) is str for one in row_columns):
-        raise TypeError(f"row_columns={row_columns!r}")
+    values = typed_fields(
+        {"missing": math.nan, "target": "", **described},
+        {"n_features": int, "missing": float, "target": str},
+    )
+    if values["n_features"] < 0:
+        raise ValueError(f"{values['n_features']} features")
+    budget.check_features(values["n_features"])
     levels = [
         None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
         for feature, kind in enumerate(described.get("levels", []))
     ]
     schema = Schema(
-        names=None if names is None else tuple(names),
-        n_features=n_features,
+        names=_read_tuple(described, "names", str),
+        n_features=values["n_features"],
         levels=tuple(levels),
-        missing=missing,
-        units=tuple(units),
-        formats=tuple(formats),
+        missing=values["missing"],
+        units=_read_tuple(described, "units", str) or (),
+        formats=_read_tuple(described, "formats", str) or (),
         parts=read_parts(described.get("parts", [])),
-        target=target,
-        offset=None if offset is None else tuple(offset),
-        row_columns=tuple(row_columns),
+        target=values["target"] if "target" in described else None,
+        offset=_read_tuple(described, "offset", str),
+        row_columns=_read_tuple(described, "row_columns", str) or (),
     )
     schema.validate()
     return schema
@@ -329,10 +306,26 @@ def read_parts(described: object) -> tuple[tuple[int, str], ...]:
     return tuple((column, part) for column, part in described)
 
 
-def _read_targets(described: object) -> tuple[int, ...]:
-    if not isinstance(described, list) or not all(type(part) is int for part in described):
-        raise TypeError(f"targets={described!r}")
-    return tuple(described)
+# ---- classes ----
+
+
+def describe_classes(
+    classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """Return the labels for the header, a list for several targets."""
+    if isinstance(classes, tuple):
+        return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
+    return None if classes is None else _describe_labels(classes, "classes", arrays)
+
+
+def _describe_labels(
+    labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """Return the labels for the header; numbers go to a section, to keep all bits."""
+    if labels.dtype.kind in "OU":
+        return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
+    arrays[section] = labels
+    return {}
 
 
 def read_classes(
@@ -341,13 +334,11 @@ def read_classes(
     budget: Budget,
 ) -> Labels | tuple[Labels, ...] | None:
     """Return the labels of a header; a tuple for several targets."""
-    if described is None:
-        return None
     if isinstance(described, list):
         return tuple(
             _read_labels(part, f"classes {i}", arrays, budget) for i, part in enumerate(described)
         )
-    return _read_labels(described, "classes", arrays, budget)
+    return None if described is None else _read_labels(described, "classes", arrays, budget)
 
 
 def _read_labels(
@@ -355,9 +346,7 @@ def _read_labels(
 ) -> Labels:
     if "values" not in described:
         return arrays[section]
-    dtype, values = described["dtype"], described["values"]
-    if not isinstance(values, list) or not all(type(value) is str for value in values):
-        raise TypeError("class labels that are no list of strings")
+    dtype, values = described["dtype"], _read_tuple(described, "values", str) or ()
     if dtype == "|O":
         return np.array(values, dtype=object)
     # NumPy's strings have a width, and predictions keep that of the labels in fit.
