@@ -18,8 +18,8 @@ from arboost.cli.errors import (
 )
 from arboost.cli.row_record import SPLIT, RowRecord
 from arboost.cli.tables import Loaded, column_kinds, input_label, read_table, require_columns
-from arboost.data.files import near_names
 from arboost.data.opening import FileFormat
+from arboost.params.suggestions import did_you_mean
 
 _MOST_NAMES = 3  # in a message
 
@@ -130,7 +130,7 @@ def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
         shown = ", ".join(repr(name) for name in missing[:_MOST_NAMES])
         more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
         others = [name for name in names if name not in needed]
-        near = near_names(missing[0], others) if len(missing) == 1 else ""
+        near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
         raise DataFailure(
             f"{label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, which "
             f"the model needs.{near} Give a table with the columns of the training."

@@ -277,12 +277,12 @@ def resolve_names(given: Sequence[str], names: Sequence[str], option: str) -> li
 
 def require_columns(given: Sequence[str], names: Sequence[str], option: str) -> None:
     """Raise DataFailure for a column that is not there, with the nearest name."""
-    from arboost.data.files import near_names
+    from arboost.params.suggestions import did_you_mean
 
     for name in given:
         if name not in names:
             same = [one for one in names if one.lower() == name.lower()]
-            meant = f" Did you mean {same[0]!r}?" if same else near_names(name, names)
+            meant = f" Did you mean {same[0]!r}?" if same else did_you_mean(name, names)
             columns = ", ".join(
                 one if one.strip() == one else repr(one) for one in names[:_MOST_NAMES]
             )

@@ -18,6 +18,7 @@ from arboost.data.messages import listing, no_column_message
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.target import vector
+from arboost.params.suggestions import did_you_mean
 
 _LARGEST_OFFSET = 1e100  # sums with scores and their squares stay finite
 
@@ -57,16 +58,13 @@ def feature_indices(
     found = [_feature_index(feature, by_name, n_features) for feature in given]
     unknown = [feature for feature, index in zip(given, found, strict=True) if index is None]
     if unknown:
-        from difflib import get_close_matches
-
         shown = listing(map(repr, unknown))
         has = f"no column names, only the indices 0 to {n_features - 1}"
         if names is not None:
             has = f"the indices 0 to {n_features - 1} and the names {listing(map(repr, names))}"
-        close = get_close_matches(str(unknown[0]), by_name, n=1)
-        advice = f"Did you mean {close[0]!r}?" if close else "Use those."
+        advice = did_you_mean(str(unknown[0]), by_name) or " Use those."
         raise ValueError(
-            f"{parameter} names features that {owner} does not have: {shown}; {owner} has {has}. "
+            f"{parameter} names features that {owner} does not have: {shown}; {owner} has {has}."
             f"{advice}"
         )
     return [index for index in found if index is not None]

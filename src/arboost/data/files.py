@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from arboost.data.source import has_fixed_size
 from arboost.errors import SchemaError, needs_packages
+from arboost.params.suggestions import did_you_mean
 
 # Suffix -> kind of file; those of text may also be compressed.
 FORMATS = {
@@ -344,15 +344,9 @@ def selected(columns: Sequence[str] | None, names: Sequence[str], owner: str) ->
         if column not in names:
             raise SchemaError(
                 f"There is no column {column!r} in {owner}, whose columns are "
-                f"{_listing(names)}.{near_names(column, names)}"
+                f"{_listing(names)}.{did_you_mean(column, names)}"
             )
     return list(dict.fromkeys(columns))
-
-
-def near_names(name: str, names: Iterable[str]) -> str:
-    """Return the sentence " Did you mean ...?" on the nearest name, or nothing."""
-    close = get_close_matches(name, list(names), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def as_schema(batch: Any, schema: Any) -> Any:
@@ -378,7 +372,7 @@ def _check_names(
     if missing:
         raise SchemaError(
             f"The file {name!r} has no column {missing[0]!r}, which {first!r} has."
-            f"{near_names(missing[0], given)} All files must have the same columns: write it "
+            f"{did_you_mean(missing[0], given)} All files must have the same columns: write it "
             "again, or name the columns that all have in `columns`."
         )
     if extra:

@@ -6,6 +6,8 @@ import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from arboost.params.suggestions import did_you_mean
+
 
 def listing(items: Iterable[object], limit: int = 10) -> str:
     """Return the items with commas between them, and the number of items beyond ``limit``.
@@ -87,15 +89,12 @@ def column_name_message(name: str) -> str:
 
 def no_column_message(name: str, names: Iterable[object], argument: str = "y") -> str:
     """Return the message on a y, or another argument, that names no column of X."""
-    from difflib import get_close_matches
-
-    shown = [repr(one) for one in names]
-    close = get_close_matches(repr(name), shown, n=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
+    known = list(names)
+    meant = did_you_mean(name, [other for other in known if isinstance(other, str)])
     column = "the column to predict" if argument == "y" else "a column"
     return (
-        f"{argument}={name!r} names no column of X, whose columns are {listing(shown)}.{meant} "
-        f"Pass the name of {column}, or one value for each row."
+        f"{argument}={name!r} names no column of X, whose columns are "
+        f"{listing(map(repr, known))}.{meant} Pass the name of {column}, or one value for each row."
     )
 
 

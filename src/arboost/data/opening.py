@@ -26,7 +26,6 @@ from arboost.data.files import (
     find_files,
     is_paths,
     naming_file,
-    near_names,
     partition_keys,
     paths_label,
     require_pyarrow,
@@ -35,6 +34,7 @@ from arboost.data.files import (
 from arboost.data.source import Part, Source, has_fixed_size, row_count
 from arboost.data.text_files import DELIMITERS, CsvFile, JsonLinesFile
 from arboost.errors import SchemaError
+from arboost.params.suggestions import did_you_mean
 from arboost.workers import Share
 
 
@@ -329,8 +329,8 @@ def _check_columns(dataset: Any, names: Sequence[str]) -> None:
             if name not in given and name not in keys:
                 raise SchemaError(
                     f"The file {path!r} has no column {name!r}, which the dataset has."
-                    f"{near_names(name, given)} All files must have the columns to read: write it "
-                    "again, or leave it out."
+                    f"{did_you_mean(name, given)} All files must have the columns to read: write "
+                    "it again, or leave it out."
                 )
 
 

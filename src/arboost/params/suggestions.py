@@ -54,6 +54,18 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
     return by_lower_case[closest[0]] if closest else None
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Sentence " Did you mean ...?" with the closest name, or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("pirce", ["price", "size"])
+    " Did you mean 'price'?"
+    """
+    closest = closest_name(name, known)
+    return "" if closest is None else f" Did you mean {closest!r}?"
+
+
 # ---- the table of names ----
 
 
