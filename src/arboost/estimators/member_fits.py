@@ -159,7 +159,9 @@ def _bins_key(job: MemberJob) -> Hashable:
 def binning_key(estimator: EngineEstimator) -> Hashable:
     """Key of the bins of an estimator of arboost: equal for parameters that give equal bins."""
     values = vars(estimator)
-    encoding = category_encoding({"category_encoding": "auto"} | values, estimator._USUAL_ENCODING)
+    encoding = category_encoding(
+        {"category_encoding": "auto"} | values, estimator._DEFAULT_ENCODING
+    )
     # Values as strings: NaN is not equal to itself, and lists are not hashable.
     others = [repr(values.get(name, usual)) for name, usual in _BINNING.items()]
     return repr(sought_bins(values)), repr(encoding), *others
