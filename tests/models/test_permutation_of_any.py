@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import arboost
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor, permutation_importances
-from arboost.models.importances import table_increases
+from arboost.models.importances import Shuffles, table_increases
 
 N_ROWS = 200
 RNG = np.random.default_rng(0)
@@ -72,11 +72,6 @@ def test_loaded_ensembles_and_columns_by_name(tmp_path):
 def test_equal_to_the_shuffles_inside_a_model():
     model = GradientBoostingRegressor(n_estimators=5).fit(X, Y)
     expected = permutation_importances(model, X, Y, n_repeats=2)
-
-    def orders(feature):
-        for repeat in range(2):
-            yield np.random.Generator(np.random.PCG64([0, feature, repeat])).permutation(N_ROWS)
-
     tables = {
         "pandas": X,
         "polars": pl.from_pandas(X),
@@ -85,13 +80,13 @@ def test_equal_to_the_shuffles_inside_a_model():
         "dicts": X.to_dict("records"),
     }
     for kind, table in tables.items():
-        found = table_increases(model, table, Y, None, None, orders)
+        found = table_increases(model, table, Y, None, Shuffles(n_repeats=2))
         np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=kind)
     numbers = X[["noise", "x"]].to_numpy()
     model = GradientBoostingRegressor(n_estimators=5).fit(numbers, Y)
     expected = permutation_importances(model, numbers, Y, n_repeats=2)
     for table in (numbers, numbers.tolist(), sparse.csr_matrix(numbers)):
-        found = table_increases(model, table, Y, None, None, orders)
+        found = table_increases(model, table, Y, None, Shuffles(n_repeats=2))
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 

@@ -9,10 +9,10 @@ shuffled: its importance is exactly 0. Any other model predicts each shuffled ta
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,10 @@ from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.models.shap import shap_values
-from arboost.trees.forest import ALL_DTYPES, Forest
 
 Floats = NDArray[np.float64]
+# Loss of the truth and the predictions of each target, with the weights of the rows.
+TargetLoss: TypeAlias = Callable[[Sequence[Any], Sequence[Any], Floats | None], float]
 
 SPLIT_KINDS = ("gain", "cover", "split")
 IMPORTANCE_KINDS = (*SPLIT_KINDS, "permutation", "shap")
@@ -77,12 +78,12 @@ def importances(
         )
     unused = {"y": y} if kind == "shap" else {"X": X, "y": y, "sample_weight": sample_weight}
     unused["offset"] = offset
-    given = [name for name, value in unused.items() if value is not None]
+    passed = [name for name, value in unused.items() if value is not None]
     if shuffles is not None:
-        given += shuffles.changed()
-    if kind != "permutation" and given:
+        passed += shuffles.changed()
+    if kind != "permutation" and passed:
         raise ValueError(
-            f"kind={kind!r} does not look at {' and '.join(given)}, but it was passed. Leave it "
+            f"kind={kind!r} does not look at {' and '.join(passed)}, but it was passed. Leave it "
             'out, or use kind="permutation".'
         )
     if kind in SPLIT_KINDS:
@@ -124,10 +125,10 @@ def split_importances(model: Model, kind: str) -> Floats:
 
 def sum_by_column(importances: Floats, schema: Schema) -> Floats:
     """Return importances with those of derived features added to their columns; last axis."""
-    found = importances[..., : schema.n_columns].copy()
-    for place, (column, _) in enumerate(schema.parts, schema.n_columns):
-        found[..., column] += importances[..., place]
-    return found
+    totals = importances[..., : schema.n_columns].copy()
+    for feature, (column, _) in enumerate(schema.parts, schema.n_columns):
+        totals[..., column] += importances[..., feature]
+    return totals
 
 
 def tree_importances(model: Model) -> NDArray[np.float64]:
@@ -137,16 +138,16 @@ def tree_importances(model: Model) -> NDArray[np.float64]:
     """
     forest, n_features = model.forest, model.schema.n_features
     split = forest.is_split
-    tree = np.repeat(np.arange(model.n_trees), np.diff(forest.tree_start))
-    place = tree[split] * n_features + forest.feature[split]
-    total_gain = np.bincount(place, forest.gain[split], minlength=model.n_trees * n_features)
+    cell = forest.tree_of_node[split] * n_features + forest.feature[split]
+    total_gain = np.bincount(cell, forest.gain[split], minlength=model.n_trees * n_features)
     gain = total_gain.astype(np.float64).reshape(model.n_trees, n_features)
     total = gain.sum(axis=1, keepdims=True)
     shares: NDArray[np.float64] = np.divide(gain, total, out=np.zeros_like(gain), where=total > 0)
     return shares
 
 
-Rating = Callable[[Floats], float]
+# ---- permutation ----
+
 
 _ROWS_WORTH_A_THREAD = 256
 _WALKS_WORTH_A_NODE = 20  # cost of packing a node, in walks of a row through a tree
@@ -169,12 +170,13 @@ class Shuffles:
 
     def __post_init__(self) -> None:
         for name, low, high in (("n_repeats", 1, 10**6), ("seed", 0, _LARGEST_SEED)):
-            given = getattr(self, name)
-            is_whole = isinstance(given, numbers.Integral) and not isinstance(given, bool)
-            if not is_whole or not low <= given <= high:
-                shown = "random_state" if name == "seed" else name
+            value = getattr(self, name)
+            is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if not is_integer or not low <= value <= high:
+                public_name = "random_state" if name == "seed" else name
                 raise ValueError(
-                    f"{shown}={given!r} is not allowed: use a whole number from {low} to {high}."
+                    f"{public_name}={value!r} is not allowed: use a whole number from {low} to "
+                    f"{high}."
                 )
 
     def orders(self, feature: int, n_rows: int) -> Iterator[NDArray[np.int64]]:
@@ -186,10 +188,7 @@ class Shuffles:
     def changed(self) -> list[str]:
         """Return the public names of the settings that differ from their defaults."""
         names = {"metric": "metric", "n_repeats": "n_repeats", "seed": "random_state"}
-        default = Shuffles()
-        return [
-            shown for name, shown in names.items() if getattr(self, name) != getattr(default, name)
-        ]
+        return [names[name] for name in names if getattr(self, name) != getattr(Shuffles, name)]
 
 
 def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defaults
@@ -247,27 +246,27 @@ def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defa
     """
     fitted = getattr(model, "model_", model)
     shuffles = Shuffles(metric, n_repeats, random_state)
-    if not isinstance(fitted, Model):
-        if offset is not None:
-            raise ValueError(
-                f"offset is not allowed with a {type(model).__name__}: only gradient boosting has "
-                "an offset. Leave it out."
-            )
-        X, y, _ = split_target(X, y)
-        n_rows = len(y) if hasattr(y, "__len__") else 0
-        weight = weights(sample_weight, n_rows)
-        return table_increases(
-            model, X, y, weight, metric, lambda feature: shuffles.orders(feature, n_rows)
+    if isinstance(fitted, Model):
+        return loss_increases(
+            fitted,
+            X,
+            y,
+            shuffles,
+            sample_weight=sample_weight,
+            offset=offset,
+            n_threads=checked_threads(n_jobs),
         )
-    return loss_increases(
-        fitted,
-        X,
-        y,
-        shuffles,
-        sample_weight=sample_weight,
-        offset=offset,
-        n_threads=checked_threads(n_jobs),
-    )
+    if offset is not None:
+        raise ValueError(
+            f"offset is not allowed with a {type(model).__name__}: only gradient boosting has "
+            "an offset. Leave it out."
+        )
+    X, y, _ = split_target(X, y)
+    weight = weights(sample_weight, len(y) if hasattr(y, "__len__") else 0)
+    return table_increases(model, X, y, weight, shuffles)
+
+
+# ---- permutation in a model of trees ----
 
 
 def loss_increases(
@@ -287,7 +286,7 @@ def loss_increases(
     ``n_threads``.
     """
     shuffles = shuffles or Shuffles()
-    if not _is_custom(shuffles.metric):  # a misspelt name is answered before the table is read
+    if not _is_custom(shuffles.metric):  # a misspelt name raises before the table is read
         _named_metric(model, shuffles.metric)
     X, y, _ = split_target(X, y)
     table = ingest(split_offset(X, offset)[0], model.schema)
@@ -295,25 +294,25 @@ def loss_increases(
         raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")
     weight = weights(sample_weight, table.n_rows)
     added = read_offset(model, X, table.n_rows, offset)
-    rated, in_threads = _rating(model, shuffles.metric, y, weight, table.n_rows)
+    loss_of_raw, in_threads = _loss_of_raw(model, shuffles.metric, y, weight, table.n_rows)
 
-    def rating(scores: Floats) -> float:
-        return rated(scores if added is None else scores + added)
+    def loss(scores: Floats) -> float:
+        return loss_of_raw(scores if added is None else scores + added)
 
-    baseline = rating(table_scores(model, table, n_threads=n_threads))
+    baseline = loss(table_scores(model, table, n_threads=n_threads))
     split_on = set(model.forest.feature[model.forest.is_split].tolist())
     used = [i for i in range(model.schema.n_features) if split_on & {i, *model.schema.parts_of(i)}]
     losses = np.zeros((shuffles.n_repeats, model.schema.n_features))
 
-    # A user's metric may not be safe in threads: it rates the scores in this one.
-    def ratings_or_scores(feature: int) -> list[Any]:
+    # A user's metric may not be safe in threads: it is computed in this one.
+    def losses_or_scores(feature: int) -> list[Any]:
         scores = _shuffled_scores(model, table, feature, shuffles)
-        return [rating(score) for score in scores] if in_threads else list(scores)
+        return [loss(score) for score in scores] if in_threads else list(scores)
 
     n_workers = startable(min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD))
-    results = _in_order(ratings_or_scores, used, n_workers)
+    results = _in_order(losses_or_scores, used, n_workers)
     for feature, result in zip(used, results, strict=True):
-        values = result if in_threads else [rating(score) for score in result]
+        values = result if in_threads else [loss(score) for score in result]
         losses[:, feature] = np.array(values) - baseline
     return losses
 
@@ -339,13 +338,13 @@ def _shuffled_scores(
     features = [feature, *model.schema.parts_of(feature)]
     using, without = _divided(model, features, (shuffles.n_repeats - 1) * table.n_rows)
     constant = None if without is None else table_scores(without, table, n_threads=1)
-    values = {one: table.columns.read(one) for one in features}
+    values = {index: table.columns.read(index) for index in features}
     columns = table.columns.select(range(model.schema.n_features))
     for order in shuffles.orders(feature, table.n_rows):
-        for one, of_feature in values.items():
+        for index, column_values in values.items():
             column = core.Columns(table.n_rows)
-            column.add(of_feature[order])
-            columns.put(one, column)
+            column.add(column_values[order])
+            columns.put(index, column)
         scores = table_scores(using, Table(columns, table.schema), n_threads=1)
         if constant is not None:
             scores += constant
@@ -362,9 +361,8 @@ def _divided(model: Model, features: list[int], rows_saved: int) -> tuple[Model,
     `rows_saved` by evaluating the second part once do not repay the cost of packing both parts.
     """
     forest = model.forest
-    tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.tree_start))
     uses = np.zeros(forest.n_trees, np.bool_)
-    uses[tree[forest.is_split & np.isin(forest.feature, features)]] = True
+    uses[forest.tree_of_node[forest.is_split & np.isin(forest.feature, features)]] = True
     walks_saved = rows_saved * np.count_nonzero(~uses)
     if walks_saved <= _WALKS_WORTH_A_NODE * forest.n_nodes or model.combine == "median":
         return model, None
@@ -374,48 +372,26 @@ def _divided(model: Model, features: list[int], rows_saved: int) -> tuple[Model,
         "base_score": np.zeros(model.n_outputs),
     }
     using, without = (
-        replace(model, forest=_some_trees(forest, chosen), **sums) for chosen in (uses, ~uses)
+        replace(model, forest=forest.with_trees(chosen), **sums) for chosen in (uses, ~uses)
     )
     return using, without
 
 
-def _some_trees(forest: Forest, chosen: NDArray[np.bool_]) -> Forest:
-    size = np.diff(forest.tree_start)
-    node = np.repeat(chosen, size)
-    arrays = {name: getattr(forest, name) for name in ALL_DTYPES}
-    arrays |= {name: array[node] for name, array in arrays.items() if len(array) == len(node)}
-    arrays["tree_start"] = np.concatenate([[0], np.cumsum(size[chosen])])
-    arrays["output"] = forest.output[chosen]
-    sets = forest.level_set[node]
-    arrays["level_sets"] = forest.level_sets[sets[sets >= 0]]
-    arrays["level_set"] = np.where(sets >= 0, np.cumsum(sets >= 0) - 1, -1)
-    return replace(forest, **arrays)
-
-
-def _rating(
+def _loss_of_raw(
     model: Model, metric: object, y: Any, weight: Floats | None, n_rows: int
-) -> tuple[Rating, bool]:
+) -> tuple[Callable[[Floats], float], bool]:
     """Return the metric of raw scores, lower is better, and whether threads may share it."""
     truth = _truth(model, y, n_rows)
     if _is_custom(metric):
-        custom = metric if isinstance(metric, Metric) else Metric("metric", cast(Any, metric))
-        custom_sign = -1.0 if custom.greater_is_better else 1.0
-        values = truth.astype(np.float64)
-        return lambda raw: custom_sign * custom(values, raw, weight), False
-    function, greater = _named_metric(model, metric)
-    sign = -1.0 if greater else 1.0
+        return _custom_loss(metric, truth, weight), False
+    loss = _named_metric(model, metric)
     if model.kind != "classifier" and model.n_outputs > 1 and not model.targets:
         raise ValueError(
             f"metric={metric!r} is not allowed: the model has {model.n_outputs} outputs for one "
             "target. Pass a function of (y, score, weight)."
         )
-    columns = truth.reshape(n_rows, -1).T
-
-    def rate(raw: Floats) -> float:
-        pairs = zip(columns, _by_target(model, raw), strict=True)
-        return sign * float(np.mean([function(y, predicted, weight) for y, predicted in pairs]))
-
-    return rate, not is_sklearn(metric)
+    truths = list(truth.reshape(n_rows, -1).T)
+    return lambda raw: loss(truths, _by_target(model, raw), weight), not is_sklearn(metric)
 
 
 def _is_custom(metric: object) -> bool:
@@ -423,19 +399,39 @@ def _is_custom(metric: object) -> bool:
     return callable(metric) and not is_sklearn(metric)
 
 
-def _named_metric(model: Model, metric: object) -> tuple[Callable[..., float], bool]:
-    """Return the function of a named metric, by default the usual one; and its direction."""
+def _custom_loss(
+    metric: object, truth: NDArray[Any], weight: Floats | None
+) -> Callable[[Floats], float]:
+    """Return a user's metric of scores, lower is better."""
+    custom = metric if isinstance(metric, Metric) else Metric("metric", cast(Any, metric))
+    sign, values = -1.0 if custom.greater_is_better else 1.0, truth.astype(np.float64)
+    return lambda scores: sign * custom(values, scores, weight)
+
+
+def _named_metric(model: Model, metric: object) -> TargetLoss:
     of_classes = model.kind == "classifier"
-    if metric is None:
-        metric = "log_loss" if of_classes else "rmse"
-    return prediction_metric(metric, of_classes=of_classes)
+    return _mean_loss(metric, "log_loss" if of_classes else "rmse", of_classes=of_classes)
+
+
+def _mean_loss(metric: object, default: str, *, of_classes: bool) -> TargetLoss:
+    """Return the mean of a named metric over the targets, lower is better."""
+    function, greater = prediction_metric(
+        default if metric is None else metric, of_classes=of_classes
+    )
+    sign = -1.0 if greater else 1.0
+
+    def loss(truths: Sequence[Any], predicted: Sequence[Any], weight: Floats | None) -> float:
+        pairs = zip(truths, predicted, strict=True)
+        return sign * float(np.mean([function(y, values, weight) for y, values in pairs]))
+
+    return loss
 
 
 def _by_target(model: Model, raw: Floats) -> list[Floats]:
     """Return the class probabilities or predicted values of each target."""
     if model.kind == "classifier":
-        found = probabilities(model, raw)
-        return found if isinstance(found, list) else [found]
+        by_target = probabilities(model, raw)
+        return by_target if isinstance(by_target, list) else [by_target]
     return list(predictions(model, raw).reshape(len(raw), -1).T)
 
 
@@ -443,27 +439,27 @@ def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
     """Return y as numbers or class codes, as metrics read it."""
     if np.shape(y)[1:] == (1,):
         y = np.ravel(y)
-    given = target(y, n_rows, several=bool(model.targets))
+    truth = target(y, n_rows, several=bool(model.targets))
     expected = (n_rows, len(model.targets)) if model.targets else (n_rows,)
-    if given.shape != expected:
+    if truth.shape != expected:
         raise ValueError(
-            f"y has the shape {given.shape}, but the model predicts {expected}. Pass a column for "
+            f"y has the shape {truth.shape}, but the model predicts {expected}. Pass a column for "
             "each target."
         )
     if model.classes is None:
-        return numbers_of(given)
+        return numbers_of(truth)
     if not model.targets:
-        return codes_of(given, model.classes, "y", "model").astype(np.intp)
-    pairs = zip(given.T, model.classes, strict=True)
+        return codes_of(truth, model.classes, "y", "model").astype(np.intp)
+    pairs = zip(truth.T, model.classes, strict=True)
     codes = [codes_of(labels, classes, "y", "model") for labels, classes in pairs]
     return np.stack(codes, axis=1).astype(np.intp)
 
 
-Order = NDArray[np.int64]
+# ---- permutation in tables of any model ----
 
 
 def table_increases(
-    model: Any, X: Any, y: object, weight: Floats | None, metric: object, orders: Any
+    model: Any, X: Any, y: object, weight: Floats | None, shuffles: Shuffles
 ) -> Floats:
     """Return the increases of a metric of predictions, shape (n_repeats, n_features).
 
@@ -473,30 +469,29 @@ def table_increases(
     X : table of shape (n_rows, n_features)
     y : array of shape (n_rows,) or (n_rows, n_targets)
     weight : float64 array of shape (n_rows,), or None
-    metric : str, callable, arboost.Metric or None
-    orders : callable
-        Orders of the rows for a feature, one for each repeat.
+    shuffles : Shuffles
     """
     table = X if names_of(X) is not None or is_sparse(X) else as_array(X)
-    columns, rate = _columns(model, table), _table_rating(model, table, y, weight, metric)
-    start = rate(table)
+    columns = _column_indices(model, table)
+    loss, n_rows = _loss_of_table(model, table, y, weight, shuffles.metric)
+    baseline = loss(table)
     losses = [
-        [rate(_shuffled(table, column, order)) for order in orders(i)]
-        for i, column in enumerate(columns)
+        [loss(_shuffled(table, column, order)) for order in shuffles.orders(feature, n_rows)]
+        for feature, column in enumerate(columns)
     ]
-    increases: Floats = np.array(losses).T - start
+    increases: Floats = np.array(losses).T - baseline
     return increases
 
 
 def feature_labels(model: Any, X: Any) -> list[str]:
     """Return the names of the features, in the order of `table_increases`."""
     names = names_of(X)
-    columns = _columns(model, X if names is not None or is_sparse(X) else as_array(X))
+    columns = _column_indices(model, X if names is not None or is_sparse(X) else as_array(X))
     return [f"x{i}" if names is None else str(names[i]) for i in columns]
 
 
-def _columns(model: Any, X: Any) -> list[int]:
-    """Return the places of the features in a table, in their order in fit."""
+def _column_indices(model: Any, X: Any) -> list[int]:
+    """Return the columns of the features in a table, in their order in fit."""
     names = names_of(X)
     if names is None:
         return list(range(X.shape[1]))
@@ -512,7 +507,7 @@ def _columns(model: Any, X: Any) -> list[int]:
     return [names.index(name) for name in known]
 
 
-def _shuffled(X: Any, column: int, order: Order) -> Any:
+def _shuffled(X: Any, column: int, order: NDArray[np.int64]) -> Any:
     """Return a table with the rows of one column in another order, in the type of the table."""
     if is_sparse(X):
         shuffled = X.tocsc(copy=True)
@@ -526,7 +521,7 @@ def _shuffled(X: Any, column: int, order: Order) -> Any:
     if is_records(X):
         name = (names_of(X) or [])[column]
         pairs = zip(X, order.tolist(), strict=True)
-        return [{**own, name: X[row].get(name)} for own, row in pairs]
+        return [{**record, name: X[row].get(name)} for record, row in pairs]
     if hasattr(X, "set_column"):  # of PyArrow
         return X.set_column(column, X.schema.field(column), X.column(column).take(order))
     if hasattr(X, "to_series"):  # of Polars
@@ -539,55 +534,54 @@ def _shuffled(X: Any, column: int, order: Order) -> Any:
     return shuffled
 
 
-def _table_rating(model: Any, X: Any, y: Any, weight: Floats | None, metric: object) -> Any:
-    """Return the metric of the predictions of a table, lower is better."""
+def _loss_of_table(
+    model: Any, X: Any, y: Any, weight: Floats | None, metric: object
+) -> tuple[Callable[[Any], float], int]:
+    """Return the metric of the predictions of a table, lower is better, and the number of rows."""
     if not callable(getattr(model, "predict", None)):
         raise TypeError(
             f"model is a {type(model).__name__} without a method predict: pass a fitted estimator, "
             "or the result of arboost.load."
         )
-    n_rows = len(y) if hasattr(y, "__len__") else None
     classes = getattr(model, "classes_", getattr(model, "classes", None))
     if isinstance(classes, list | tuple):
         raise TypeError(
             "Permutation importances of several targets with classes are there for models of trees "
             "alone. Pass the members."
         )
-    several = classes is None and np.ndim(y) > 1
-    given = target(y, n_rows or 0, several=several)
-    truth: NDArray[Any]
+    truth: NDArray[Any] = target(
+        y, len(y) if hasattr(y, "__len__") else 0, several=classes is None and np.ndim(y) > 1
+    )
     if classes is None:
-        truth = numbers_of(given)
+        truth = numbers_of(truth)
     else:
-        truth = codes_of(given, np.asarray(classes), "y", "model").astype(np.intp)
-    has_shares = _has_probabilities(model, X)
+        truth = codes_of(truth, np.asarray(classes), "y", "model").astype(np.intp)
+    has_probabilities = _has_probabilities(model, X)
 
-    def predicted(table: Any) -> Floats:
+    def predict(table: Any) -> Floats:
         if classes is None:
             return np.asarray(model.predict(table), np.float64)
-        if has_shares:
+        if has_probabilities:
             return np.asarray(model.predict_proba(table), np.float64)
         labels = np.asarray(model.predict(table))[:, np.newaxis]
         votes: Floats = np.equal(labels, classes).astype(np.float64)
         return votes
 
-    if callable(metric) and not is_sklearn(metric):
-        custom = metric if isinstance(metric, Metric) else Metric("metric", metric)
-        custom_sign = -1.0 if custom.greater_is_better else 1.0
-        values = truth.astype(np.float64)
-        return lambda table: custom_sign * custom(values, predicted(table), weight)
-    usual = "rmse" if classes is None else "log_loss" if has_shares else "accuracy"
-    function, greater = prediction_metric(metric or usual, of_classes=classes is not None)
-    sign = -1.0 if greater else 1.0
+    if _is_custom(metric):
+        custom = _custom_loss(metric, truth, weight)
+        return lambda table: custom(predict(table)), len(truth)
+    default = "rmse" if classes is None else "log_loss" if has_probabilities else "accuracy"
+    loss = _mean_loss(metric, default, of_classes=classes is not None)
+    is_single = classes is not None or truth.ndim == 1
+    n_rows, truths = len(truth), [truth] if is_single else list(truth.T)
 
-    def rate(table: Any) -> float:
-        found = predicted(table)
-        if classes is not None or found.ndim == 1:
-            return sign * float(function(truth, found, weight))
-        pairs = zip(truth.T, found.T, strict=True)
-        return sign * float(np.mean([function(one, values, weight) for one, values in pairs]))
+    def loss_of_table(table: Any) -> float:
+        predicted = predict(table)
+        return loss(
+            truths, [predicted] if is_single else list(predicted.reshape(n_rows, -1).T), weight
+        )
 
-    return rate
+    return loss_of_table, n_rows
 
 
 def _has_probabilities(model: Any, X: Any) -> bool:

@@ -145,6 +145,11 @@ class Forest:
         return np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
 
     @property
+    def tree_of_node(self) -> NDArray[np.int64]:
+        """Tree of each node."""
+        return np.repeat(np.arange(self.n_trees), np.diff(self.tree_start))
+
+    @property
     def has_sets(self) -> bool:
         """Whether any split is categorical."""
         return len(self.level_sets) > 0
@@ -164,6 +169,15 @@ class Forest:
         ends = self.tree_start[tree : tree + 2]
         return self.with_nodes(
             slice(*ends), tree_start=ends - ends[0], output=self.output[tree : tree + 1]
+        )
+
+    def with_trees(self, chosen: NDArray[np.bool_]) -> Self:
+        """Return a forest of the trees of a mask."""
+        size = np.diff(self.tree_start)
+        return self.with_nodes(
+            np.repeat(chosen, size),
+            tree_start=np.concatenate([[0], np.cumsum(size[chosen])]),
+            output=self.output[chosen],
         )
 
     def with_nodes(
