@@ -64,8 +64,8 @@ def main() -> None:
     bars = [bar for part in figures.values() for bar in part.pop("bars")]
     harness.show(
         "Bars",
-        ("work", "measured", "bar", "moonshot"),
-        [(bar["work"], bar["value"], bar["bar"], bar["moonshot"]) for bar in bars],
+        ("work", "measured", "bar", "stretch"),
+        [(bar["work"], bar["value"], bar["bar"], bar["stretch"]) for bar in bars],
     )
     sizes = {name: getattr(args, name) for name in ("rounds", "threads", "limit_mb")}
     harness.save(args, sizes | figures | {"bars": bars})
@@ -208,7 +208,7 @@ def bar(
     work: str,
     value: float | None,
     bar: float,
-    moonshot: float,
+    stretch: float,
     unit: str = "x",
     *,
     less: bool = True,
@@ -218,7 +218,7 @@ def bar(
         "work": work,
         "value": value,
         "bar": bar,
-        "moonshot": moonshot,
+        "stretch": stretch,
         "unit": unit,
         "less_is_better": less,
     }

@@ -57,13 +57,13 @@ def bars(one: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the targets of the report of one model."""
     shared = {"less_is_better": True}
     found = [
-        {"work": "report", "value": one["seconds"], "bar": 10.0, "moonshot": 2.0, "unit": "s"},
-        {"work": "report, page", "value": one["megabytes"], "bar": 5.0, "moonshot": 2.5}
+        {"work": "report", "value": one["seconds"], "bar": 10.0, "stretch": 2.0, "unit": "s"},
+        {"work": "report, page", "value": one["megabytes"], "bar": 5.0, "stretch": 2.5}
         | {"unit": "MB"},
     ]
     if "drawn" in one:
         drawn = {"work": "report, opened and drawn", "value": one["drawn"], "unit": "s"}
-        found.append(drawn | {"bar": 1.0, "moonshot": 0.5})
+        found.append(drawn | {"bar": 1.0, "stretch": 0.5})
     return [bar | shared for bar in found]
 
 

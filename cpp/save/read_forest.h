@@ -1,4 +1,4 @@
-// Sections of a model file (documented in src/arboost/compact.py) -> arrays of trees.
+// Sections of a model file (models/files/packed_trees.py) -> arrays of trees.
 #pragma once
 
 #include <cstddef>

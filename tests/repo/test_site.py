@@ -54,6 +54,17 @@ def reference():
 
 
 @pytest.fixture(scope="module")
+def italics():
+    pytest.importorskip("math_core", reason="the packages of the extra docs are not installed")
+    sys.path.append(str(TOOLS))
+    try:
+        from docs_site.mathml import italics
+    finally:
+        sys.path.remove(str(TOOLS))
+    return italics
+
+
+@pytest.fixture(scope="module")
 def text(reference):
     return "\n".join(reference.markdown.values())
 
@@ -230,12 +241,18 @@ def test_site_has_no_broken_link(site):
 
 
 @pytest.mark.slow
-def test_site_has_formulas_and_a_search(site):
+def test_site_has_formulas_and_a_search(site, italics):
     """Formulas are MathML with a font of the site; the index of the search is a script."""
     theory = (site / "theory" / "gradient_boosting.html").read_text("utf-8")
     assert "<math" in theory
     assert "$" not in re.sub(r"<(code|pre|script).*?</\1>", "", theory, flags=re.DOTALL)
-    assert (site / "_static" / "STIXTwoMath.woff2").stat().st_size < 200_000
+    font = site / "_static" / "STIXTwoMath.woff2"
+    assert font.stat().st_size < 200_000
+    from fontTools.ttLib import TTFont
+
+    letters = italics(theory)  # browsers draw x of a formula as an italic letter of mathematics
+    assert {"\U0001d465", "\u210e"} <= letters
+    assert {ord(letter) for letter in letters} <= set(TTFont(font).getBestCmap())
     index = (site / "searchindex.js").read_text("utf-8")
     assert index.startswith("Search.setIndex(")
     assert "GradientBoostingClassifier" in index

@@ -16,6 +16,13 @@ from sphinx.util import logging
 TAG = re.compile(r"\\tag\{([^}]*)\}")
 FONT = "STIXTwoMath.woff2"
 logger = logging.getLogger(__name__)
+IDENTIFIER = re.compile(r"<mi>(.)</mi>")
+ITALIC = {  # first letter of each alphabet: that of the italic alphabet, and their length
+    "A": (0x1D434, 26),
+    "a": (0x1D44E, 26),
+    "\N{GREEK CAPITAL LETTER ALPHA}": (0x1D6E2, 25),
+    "\N{GREEK SMALL LETTER ALPHA}": (0x1D6FC, 25),
+}
 converter = LatexToMathML(fancy_error=False)
 
 
@@ -45,6 +52,17 @@ def visit_display(writer: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
+def italics(html: str) -> set[str]:
+    """Return the characters by which browsers draw the variables of one letter in a page."""
+    drawn = set()
+    for letter in set(IDENTIFIER.findall(html)):
+        for first, (italic, length) in ITALIC.items():
+            if 0 <= ord(letter) - ord(first) < length:
+                drawn.add(chr(italic + ord(letter) - ord(first)))
+    # Unicode had an italic h before: the letter of Planck's constant.
+    return {"\u210e" if letter == "\U0001d455" else letter for letter in drawn}
+
+
 def write_font(app: Sphinx, error: Exception | None) -> None:
     """Write the font of formulas, with the characters that the pages use."""
     if error is not None or app.builder.name != "html":
@@ -55,7 +73,8 @@ def write_font(app: Sphinx, error: Exception | None) -> None:
     except ImportError as missing:
         raise ExtensionError(f"the font of formulas: {missing}") from missing
     getLogger("fontTools").setLevel(ERROR)
-    used = set("".join(path.read_text("utf-8") for path in Path(app.outdir).rglob("*.html")))
+    pages = "".join(path.read_text("utf-8") for path in Path(app.outdir).rglob("*.html"))
+    used = set(pages) | italics(pages)
     used.add("√")  # the element msqrt draws it, and no text has it
     options = subset.Options(flavor="woff2", layout_features=["*"])
     fonts = Path(ziamath.__file__).parent / "fonts"
