@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from arboost.errors import needs_packages
+from arboost.errors import InputTypeError, ParameterError, needs_packages
 
 with needs_packages("dask", "arboost.dask"):
     import dask  # noqa: F401
@@ -82,16 +82,17 @@ class DistributedFit:
         voting: int = 0,
     ) -> None:
         if isinstance(workers, str):
-            raise TypeError(f"workers={workers!r} is one string. Pass a list of addresses.")
+            raise InputTypeError(f"workers={workers!r} is one string. Pass a list of addresses.")
         if timeout <= 0 or patience < 0 or retries < 0:
             raise ValueError(
                 f"timeout={timeout}, patience={patience} and retries={retries} must not be "
                 "negative, and timeout must be above 0."
             )
         if voting < 0:
-            raise ValueError(
+            raise ParameterError(
                 f"voting={voting!r} is not allowed: it must be a number of features, or 0 to "
-                "search all. Use voting=0."
+                "search all. Use voting=0.",
+                parameter="voting",
             )
         self._voting = voting
         self._estimator, self._client, self._workers = estimator, client, workers
@@ -249,7 +250,7 @@ def _client(given: Any) -> Iterator[Any]:
                 yield client
             return
     if given.asynchronous:
-        raise TypeError(
+        raise InputTypeError(
             "The client is asynchronous, but fit waits for its end. Pass a client of its own: "
             "distributed.Client(address)."
         )

@@ -11,16 +11,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import ParamSpec, Self, TypeVar
+from typing import ClassVar, ParamSpec, Self, TypeVar
 
 __all__ = [
+    "ArboostError",
     "DataWarning",
     "DeviceError",
+    "InputError",
+    "InputTypeError",
     "MissingCompilerError",
     "MissingPackageError",
     "ModelFormatError",
+    "ParameterError",
+    "ParameterTypeError",
     "SchemaError",
     "WorkerError",
+    "error_prefix",
     "needs_packages",
     "warn_caller",
     "warn_first",
@@ -39,19 +45,73 @@ _collected: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar(
 )
 
 
-class SchemaError(ValueError):
+class ArboostError(Exception):
+    """Error of the library; programs read its attributes, never its text.
+
+    Subclasses are ValueError, TypeError and so on as well.
+
+    Parameters
+    ----------
+    problem : str
+        Given value, and allowed values.
+    advice : str
+        Last sentences of the message.
+    parameter : str, optional
+
+    Attributes
+    ----------
+    category : {"data", "parameter", "model", "device", "package", "worker"}
+        Thing at fault.
+    problem, advice : str
+        The message, and its part that says what to do in Python.
+    parameter : str or None
+        Parameter, argument or option that has to change.
+    """
+
+    category: ClassVar[str] = "data"
+
+    def __init__(self, problem: str, advice: str = "", *, parameter: str | None = None) -> None:
+        super().__init__(f"{problem} {advice}" if advice else problem)
+        self.problem, self.advice, self.parameter = problem, advice, parameter
+
+
+class InputError(ArboostError, ValueError):
+    """Data that cannot be used."""
+
+
+class InputTypeError(ArboostError, TypeError):
+    """Data, or an argument, of a type that cannot be used."""
+
+
+class ParameterError(InputError):
+    """A parameter with a value that is not allowed."""
+
+    category = "parameter"
+
+
+class ParameterTypeError(InputTypeError):
+    """A parameter with a value of a type that is not allowed."""
+
+    category = "parameter"
+
+
+class SchemaError(InputError):
     """The columns of a table are not those of the model, or of the other files of a source."""
 
 
-class ModelFormatError(ValueError):
+class ModelFormatError(InputError):
     """A model file is damaged, too new, or no model file at all."""
 
+    category = "model"
 
-class DeviceError(RuntimeError):
+
+class DeviceError(ArboostError, RuntimeError):
     """The requested device cannot be used."""
 
+    category = "device"
 
-class MissingPackageError(ModuleNotFoundError):
+
+class MissingPackageError(ArboostError, ModuleNotFoundError):
     """An optional package is not installed; the message names the extra that installs it.
 
     Attributes
@@ -61,13 +121,15 @@ class MissingPackageError(ModuleNotFoundError):
     package, extra : str
     """
 
+    category = "package"
+
     def __init__(self, use: str, package: str, extra: str) -> None:
         super().__init__(
-            f"{use} needs the package {package}, which is not installed. Install it with "
-            f"pip install 'arboost[{extra}]'.",
-            name=package,
+            f"{use} needs the package {package}, which is not installed.",
+            f"Install it with pip install 'arboost[{extra}]'.",
         )
-        self.use, self.package, self.extra = use, package, extra
+        self.name = self.package = package
+        self.use, self.extra = use, extra
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
         return type(self), (self.use, self.package, self.extra)
@@ -77,8 +139,10 @@ class MissingCompilerError(MissingPackageError, DeviceError):
     """The run-time compiler of CUDA is not installed; raised by the core."""
 
 
-class WorkerError(RuntimeError):
+class WorkerError(ArboostError, RuntimeError):
     """A worker of a cluster is lost, was silent for too long, or cannot hold its rows."""
+
+    category = "worker"
 
 
 class DataWarning(UserWarning):
@@ -95,6 +159,19 @@ def needs_packages(extra: str, use: str) -> Iterator[None]:
         if package in ("", __package__):
             raise
         raise MissingPackageError(use, package, extra) from error
+
+
+@contextmanager
+def error_prefix(text: str) -> Iterator[None]:
+    """Put words before the messages of errors of the block, such as the name of a batch."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raised = type(error)(f"{text}: {error}")
+        vars(raised).update(vars(error))  # parameter, advice
+        if isinstance(raised, ArboostError):
+            raised.problem = f"{text}: {raised.problem}"
+        raise raised from error
 
 
 def warn_caller(message: str, category: type[Warning] = DataWarning) -> None:

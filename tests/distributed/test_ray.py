@@ -201,7 +201,7 @@ def test_program_error(crews):
         DistributedFit(arboost.DecisionTreeRegressor(), n_workers=2, timeout=30).fit(
             blocks(table, 450), "three"
         )
-    assert type(caught.value) is ValueError
+    assert isinstance(caught.value, ValueError)
     assert caught.value.__cause__ is None
     assert len(crews) == 1
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.batch_rows import naming
 from arboost.data.level_columns import (
     ColumnNotes,
     level_column,
@@ -22,7 +21,7 @@ from arboost.data.messages import listing
 from arboost.data.raw_table import RawTable, missing_column
 from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, chosen_parts
 from arboost.data.table import ColumnOptions, read_columns
-from arboost.errors import SchemaError
+from arboost.errors import InputTypeError, SchemaError, error_prefix
 
 _WORDS = {"number": "numbers", "string": "strings", "datetime": "dates", "duration": "durations"}
 
@@ -245,7 +244,7 @@ class ColumnMerge:
         if order is not None:
             raw = raw.select(order)
         if raw.columns.has_sparse:
-            raise TypeError(
+            raise InputTypeError(
                 "X has batches of sparse matrices, but batches must be dense. Fit on the whole "
                 "sparse matrix, or yield arrays: X.toarray()."
             )
@@ -347,7 +346,7 @@ class ColumnMerge:
     def _join(self, kinds: ColumnKinds, part: ColumnPart) -> None:
         """Add the columns of the next worker."""
         for batch in part.kinds:
-            with naming(batch.where):
+            with error_prefix(batch.where):
                 kinds.see(batch)
         for i, strings in part.levels.items():
             known = self._levels.setdefault(i, core.LevelSet())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, cast
 
@@ -22,6 +22,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
 from arboost.data.target import batch_weights, check_any_weight, target, weights
 from arboost.data.target_encoding import TargetEncodedTable
+from arboost.errors import error_prefix
 from arboost.workers import Workers
 
 if TYPE_CHECKING:
@@ -58,15 +59,6 @@ class BatchRows(NamedTuple):
         return batch.n_rows if self.kept is None else len(self.kept)
 
 
-@contextmanager
-def naming(where: str) -> Iterator[None]:
-    """Put the name of a batch before messages."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{where}: {error}") from error
-
-
 def batch_name(batch: Batch) -> str:
     """Return the file and the rows of a batch."""
     last = batch.first_row + batch.n_rows - 1
@@ -75,7 +67,7 @@ def batch_name(batch: Batch) -> str:
 
 def naming_batch(batch: Batch) -> AbstractContextManager[None]:
     """Put the file and the rows of a batch before messages."""
-    return naming(batch_name(batch))
+    return error_prefix(batch_name(batch))
 
 
 @dataclass(frozen=True)

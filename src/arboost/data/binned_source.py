@@ -1,4 +1,4 @@
-"""Source -> binned table, target and weights, in two passes; evaluation sets in batches."""
+"""Source -> binned table with target and weights, by two passes in bounded memory."""
 
 from __future__ import annotations
 

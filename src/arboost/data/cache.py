@@ -35,7 +35,7 @@ from arboost.data.memory import check_room, naming_folder
 from arboost.data.schema import Schema
 from arboost.data.shares import SourceLevels
 from arboost.data.target_encoding import EncodedFeature
-from arboost.errors import warn_caller
+from arboost.errors import InputTypeError, warn_caller
 
 if TYPE_CHECKING:
     from arboost.data.files import DataFile
@@ -243,7 +243,7 @@ def _coded(values: NDArray[Any]) -> tuple[NDArray[Any], list[str] | None]:
     items = values.tolist()
     codes = {label: code for code, label in enumerate(dict.fromkeys(items))}
     if not all(isinstance(label, str) for label in codes):
-        raise TypeError("cache needs y and groups of numbers or strings. Convert them.")
+        raise InputTypeError("cache needs y and groups of numbers or strings. Convert them.")
     return np.array([codes[label] for label in items], np.int32), list(codes)
 
 

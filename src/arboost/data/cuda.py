@@ -1,4 +1,4 @@
-"""CUDA devices by name; arrays and data frames in their memory, in and out."""
+"""CUDA devices by name, and arrays and data frames in their memory, in and out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.errors import DeviceError
+from arboost.errors import DeviceError, InputTypeError
 
 _NAME = re.compile(r"cuda(?::(\d{1,4}))?")
 _COMPILERS = ("libnvrtc.so.*", "nvrtc64_*.dll")
@@ -288,7 +288,7 @@ def refuse_device_array(X: object, name: str, advice: str) -> None:
     `advice` says what to do, apart from a copy.
     """
     if is_device_array(X):
-        raise TypeError(
+        raise InputTypeError(
             f"{name} is a {type(X).__module__}.{type(X).__name__} in the memory of a CUDA device, "
             f"but the processor needs it in its own. {advice}, or pass a copy: {_copy_of(X, name)}."
         )
@@ -322,7 +322,7 @@ def _cudf_values(frame: Any, name: str) -> Any:
     except ValueError:  # missing values
         return frame.astype("float64").to_cupy(na_value=math.nan)
     except TypeError as error:
-        raise TypeError(
+        raise InputTypeError(
             f"{name} has columns that are no numbers: {error}. Pass {name}.to_pandas(), or encode "
             "them."
         ) from error
@@ -391,7 +391,7 @@ def _checked(array: CudaArray, name: str) -> CudaArray:
         )
     is_narrow = dtype.kind == "f" and dtype.itemsize < _NARROWEST_FLOAT
     if dtype.kind not in _KINDS or not dtype.isnative or is_narrow:
-        raise TypeError(
+        raise InputTypeError(
             f"{name} is an array of {dtype} on a CUDA device. Allowed are float32, float64, "
             "integers and bool: convert it first."
         )

@@ -39,6 +39,7 @@ from arboost.data.target_encoding import (
     label_target,
     target_encode,
 )
+from arboost.errors import ParameterError
 from arboost.params.boosting import PARAMS
 from arboost.params.forest import AUTO_BINS
 from arboost.params.suggestions import known_arguments
@@ -49,8 +50,9 @@ if TYPE_CHECKING:
 
 def _checked_encoding(given: str) -> str:
     if given not in ENCODINGS:
-        raise ValueError(
-            f"category_encoding is {given!r}, but it must be one of {', '.join(ENCODINGS)}."
+        raise ParameterError(
+            f"category_encoding is {given!r}, but it must be one of {', '.join(ENCODINGS)}.",
+            parameter="category_encoding",
         )
     return given
 
@@ -160,8 +162,9 @@ class Dataset:
         PARAMS["bundling"].check(bundling)
         PARAMS["max_conflict_rate"].check(max_conflict_rate)
         if tree_method not in TREE_METHODS:
-            raise ValueError(
-                f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}."
+            raise ParameterError(
+                f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}.",
+                parameter="tree_method",
             )
         PARAMS["n_jobs"].check(n_jobs)
         self.column_options: ColumnOptions = ColumnOptions(
@@ -291,9 +294,10 @@ calendar_parts, n_jobs
         PARAMS["bundling"].check(bundling)
         PARAMS["n_jobs"].check(n_jobs)
         if tree_method not in STREAMED_METHODS:
-            raise ValueError(
+            raise ParameterError(
                 f"tree_method is {tree_method!r}, but for files it must be one of "
-                f"{', '.join(STREAMED_METHODS)}."
+                f"{', '.join(STREAMED_METHODS)}.",
+                parameter="tree_method",
             )
         options = ColumnOptions(
             PARAMS["categorical_features"].check(categorical_features),
@@ -337,9 +341,10 @@ calendar_parts, n_jobs
         if names is None:
             return self.offset
         if names:
-            raise ValueError(
+            raise ParameterError(
                 f"offset={offset!r} names a column, but X is a Dataset, which holds bins. Name the "
-                "column in Dataset(X, y, offset=...), or pass an array."
+                "column in Dataset(X, y, offset=...), or pass an array.",
+                parameter="offset",
             )
         if self.offset is not None:
             raise ValueError("offset was passed, but the Dataset has an offset. Leave it out.")

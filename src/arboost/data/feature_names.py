@@ -18,6 +18,7 @@ from arboost.data.messages import listing, no_column_message
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.target import vector
+from arboost.errors import ParameterError
 from arboost.params.suggestions import did_you_mean
 
 _LARGEST_OFFSET = 1e100  # sums with scores and their squares stay finite
@@ -62,10 +63,11 @@ def feature_indices(
         has = f"no column names, only the indices 0 to {n_features - 1}"
         if names is not None:
             has = f"the indices 0 to {n_features - 1} and the names {listing(map(repr, names))}"
-        advice = did_you_mean(str(unknown[0]), by_name) or " Use those."
-        raise ValueError(
-            f"{parameter} names features that {owner} does not have: {shown}; {owner} has {has}."
-            f"{advice}"
+        advice = did_you_mean(str(unknown[0]), by_name).strip() or "Use those."
+        raise ParameterError(
+            f"{parameter} names features that {owner} does not have: {shown}; {owner} has {has}.",
+            advice,
+            parameter=parameter,
         )
     return [index for index in found if index is not None]
 
@@ -107,33 +109,37 @@ def monotone_directions(
         indices = feature_indices(features, schema.names, schema.n_features, parameter=parameter)
         if len(set(indices)) < len(indices):
             twice = next(index for index in indices if indices.count(index) > 1)
-            raise ValueError(
+            raise ParameterError(
                 f"{parameter} names the feature {schema.label(twice)} twice. Give each "
-                "feature once, by name or by index."
+                "feature once, by name or by index.",
+                parameter=parameter,
             )
         for index, (_, direction) in zip(indices, given, strict=True):
             directions[index] = direction
     elif given:
         if len(given) != schema.n_columns:
-            raise ValueError(
+            raise ParameterError(
                 f"{parameter} has {len(given)} entries, but X has {schema.n_columns} features. "
-                "Give one of -1, 0 and 1 for each feature, or a dict with the constrained ones."
+                "Give one of -1, 0 and 1 for each feature, or a dict with the constrained ones.",
+                parameter=parameter,
             )
         directions[: len(given)] = given
     for column, part in schema.parts:
         if directions[column]:
-            raise ValueError(
+            raise ParameterError(
                 f"{parameter} names the dates {schema.label(column)}, of which the {part} is a "
                 "feature, too: predictions would not be monotone. Use calendar_parts=None, or "
-                "leave the dates out."
+                "leave the dates out.",
+                parameter=parameter,
             )
     for index, direction in enumerate(directions):
         levels = schema.levels_of(index)
         if direction and levels is not None and levels.ranks is None:
-            raise ValueError(
+            raise ParameterError(
                 f"{parameter} names the feature {schema.label(index)}, but that is a category, "
                 "whose levels have no order. Leave it out, or pass it as numbers or as an ordered "
-                "category."
+                "category.",
+                parameter=parameter,
             )
     return directions if any(directions) else []
 

@@ -1,4 +1,4 @@
-"""Paths -> files in one order, read as record batches of one schema; Parquet and Arrow files."""
+"""Paths -> files in one order, and their record batches of one schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from arboost.data.source import has_fixed_size
-from arboost.errors import SchemaError, needs_packages
+from arboost.errors import InputError, SchemaError, needs_packages
 from arboost.params.suggestions import did_you_mean
 
 # Suffix -> kind of file; those of text may also be compressed.
@@ -92,10 +92,11 @@ def file_kind(path: str) -> tuple[str, str | None]:
         suffix = os.path.splitext(stem)[1]
     kind = FORMATS.get(suffix)
     if kind is None or (compression is not None and kind not in TEXT_KINDS):
-        raise ValueError(
+        raise InputError(
             f"The file {path!r} is of an unknown kind: its name must end in one of "
-            f"{', '.join(FORMATS)}, or for text also in {' or '.join(COMPRESSED)} after "
-            "that. Rename the file, or pass a pyarrow.dataset.Dataset."
+            f"{', '.join(FORMATS)}, or for text also in {' or '.join(COMPRESSED)} after that.",
+            "Rename the file, or pass a pyarrow.dataset.Dataset.",
+            parameter="format",
         )
     return kind, compression
 
@@ -151,9 +152,10 @@ def _expand(path: str, kind: str | None) -> list[DataPath]:
             file_kind(path)
         return [DataPath(path, os.path.dirname(path))]
     if "://" in path:
-        raise ValueError(
-            f"{path!r} is an address, but only local files are read by path. Pass a "
-            "pyarrow.dataset.Dataset, which reads from file systems of other machines."
+        raise InputError(
+            f"{path!r} is an address, but only local files are read by path.",
+            "Pass a pyarrow.dataset.Dataset, which reads from file systems of other machines.",
+            parameter="path",
         )
     if not glob.has_magic(path):
         raise FileNotFoundError(f"There is no file or folder {path!r}. Check the path.")
@@ -238,26 +240,27 @@ def require_pyarrow(asked: str) -> None:
 
 
 @contextmanager
-def naming_file(path: str, advice: str) -> Iterator[None]:
-    """Raise errors of PyArrow as ValueError with the name of the file and advice.
+def naming_file(path: str, advice: str, *, parameter: str | None = None) -> Iterator[None]:
+    """Raise errors of PyArrow as InputError with the name of the file and advice.
 
     Errors of the operating system keep their type, and memory errors are not of the file.
     """
     import pyarrow
 
+    problem = f"The file {path!r} cannot be read"
     try:
         yield
     except MemoryError:
         raise
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"The file {path!r} cannot be read: invalid UTF8 data. Save it as UTF-8."
-        ) from error
+        raise InputError(f"{problem}: invalid UTF8 data.", "Save it as UTF-8.") from error
     except (pyarrow.ArrowException, OSError, EOFError) as error:
         cause = str(error).partition("\n")[0].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:
-            raise type(error)(f"The file {path!r} cannot be read: {cause}.") from error
-        raise ValueError(f"The file {path!r} cannot be read: {cause}. {advice}") from error
+            raised = type(error)(f"{problem}: {cause}.")
+            vars(raised)["category"] = "data"
+            raise raised from error
+        raise InputError(f"{problem}: {cause}.", advice, parameter=parameter) from error
 
 
 def open_bytes(path: str) -> Any:
@@ -322,8 +325,9 @@ def common_schema(
             if joined is None:
                 raise SchemaError(
                     f"The column {column!r} is of type {given} in the file {name!r}, but of type "
-                    f"{known} in {origin[column]!r}. Write it with one type in all files, or leave "
-                    "it out by `columns`."
+                    f"{known} in {origin[column]!r}.",
+                    "Write it with one type in all files, or leave it out by `columns`.",
+                    parameter="columns",
                 )
             if not joined.equals(known):
                 types[column], origin[column] = joined, name
@@ -372,13 +376,16 @@ def _check_names(
     if missing:
         raise SchemaError(
             f"The file {name!r} has no column {missing[0]!r}, which {first!r} has."
-            f"{did_you_mean(missing[0], given)} All files must have the same columns: write it "
-            "again, or name the columns that all have in `columns`."
+            f"{did_you_mean(missing[0], given)} All files must have the same columns.",
+            "Write it again, or name the columns that all have in `columns`.",
+            parameter="columns",
         )
     if extra:
         raise SchemaError(
             f"The file {name!r} has the column {extra[0]!r}, which {first!r} has not. All files "
-            "must have the same columns: write it again, or name the columns to read in `columns`."
+            "must have the same columns.",
+            "Write it again, or name the columns to read in `columns`.",
+            parameter="columns",
         )
 
 

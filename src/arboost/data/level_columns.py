@@ -1,4 +1,4 @@
-"""Columns of strings and levels -> level codes, ranks or dates; warnings of surprising data."""
+"""Columns of strings and levels -> level codes, ranks or dates, and warnings."""
 
 from __future__ import annotations
 

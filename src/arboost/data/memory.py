@@ -1,4 +1,4 @@
-"""Memory limit of a fit -> storage of the rows: batches or codes in memory, codes in a file."""
+"""Memory limit of a fit -> place of batches and codes: in memory, or in a file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from arboost.backend import core
+from arboost.errors import ParameterError
 
 AUTO = "auto"
 _SHARE = 0.7  # of the memory that the process may use
@@ -55,9 +56,10 @@ def limit_bytes(memory_limit: object) -> int:
             factor = (_BINARY if is_binary else _UNITS)[unit.upper()]
             if float(number) * factor >= 1:
                 return int(float(number) * factor)
-    raise ValueError(
+    raise ParameterError(
         f"memory_limit={memory_limit!r} is not allowed: it must be a size such as "
-        '"2GB" or "500MB", a number of bytes, or "auto".'
+        '"2GB" or "500MB", a number of bytes, or "auto".',
+        parameter="memory_limit",
     )
 
 
@@ -301,10 +303,11 @@ class MemoryPlan:
         while needed < (more := needs(replace(self, limit=needed))):
             needed = more  # blocks and batches grow with the limit, by less
         if needed > self.limit:
-            raise ValueError(
+            raise ParameterError(
                 f"memory_limit={shown_bytes(self.limit)!r} is too low for {what} "
                 f"{shown_bytes(needed)}: {parts}. Raise memory_limit, or train on fewer rows or "
-                "columns; keys and free text are columns to drop."
+                "columns; keys and free text are columns to drop.",
+                parameter="memory_limit",
             )
 
     def _most_in_memory(self, state: int, n_rows: int, row_bytes: int) -> int:

@@ -33,7 +33,7 @@ from arboost.data.files import (
 )
 from arboost.data.source import Part, Source, has_fixed_size, row_count
 from arboost.data.text_files import DELIMITERS, CsvFile, JsonLinesFile
-from arboost.errors import SchemaError
+from arboost.errors import InputTypeError, SchemaError
 from arboost.params.suggestions import did_you_mean
 from arboost.workers import Share
 
@@ -102,7 +102,7 @@ def open_source(
                 "columns in the iterable."
             )
         return IterableSource(X, once=once)
-    raise TypeError(
+    raise InputTypeError(
         f"X is a {type(X).__name__}, which is no source of batches. Pass paths, a dataset or query "
         "of PyArrow, Polars or DuckDB, or an iterable of batches that starts again."
     )
@@ -562,7 +562,7 @@ class IterableSource(Source):
         self, X: Iterable[Any] | Callable[[], Iterable[Any]], *, once: bool = False
     ) -> None:
         if hasattr(X, "__next__") and not once:
-            raise TypeError(
+            raise InputTypeError(
                 f"X is a {type(X).__name__}, whose batches can be read only once, but training "
                 "reads them twice. Pass the function that returns it, without calling it, or an "
                 "object whose __iter__ starts again."

@@ -1,4 +1,4 @@
-"""Any table -> `RawTable`: columns of numbers, times and strings, before a schema."""
+"""Any table -> `RawTable`: columns, before a schema defines their meaning."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from arboost.data import messages
 from arboost.data.cuda import columns_of, table_array
 from arboost.data.levels import Order
 from arboost.data.schema import unique_names
+from arboost.errors import InputTypeError
 
 # Kinds of NumPy dtypes.
 _NUMBERS = "biuf"
@@ -118,7 +119,7 @@ class RawTable:
         elif kind in _STRINGS:
             self.add_objects(values.tolist(), label)
         else:
-            raise TypeError(messages.column_type_message([(label, str(values.dtype))]))
+            raise InputTypeError(messages.column_type_message([(label, str(values.dtype))]))
 
     def add_text(self, text: core.Text, *, is_category: bool = False) -> None:
         """Append a column of strings."""
@@ -139,7 +140,7 @@ class RawTable:
             return
         string = next((one for one in values if isinstance(one, str | bytes)), None)
         if string is not None:
-            raise TypeError(messages.mixed_message(label, string, values[stop]))
+            raise InputTypeError(messages.mixed_message(label, string, values[stop]))
         if _unit_of(values[stop]):
             self._add_time_objects(values, label)
         else:
@@ -149,7 +150,9 @@ class RawTable:
         """Append the only column of an Arrow stream."""
         part, fields, _ = core.columns_of_arrow(stream)
         if part is None:
-            raise TypeError(messages.column_type_message([(label, _arrow_type(fields[0].format))]))
+            raise InputTypeError(
+                messages.column_type_message([(label, _arrow_type(fields[0].format))])
+            )
         index = int(self.columns.n_columns)
         self.columns.extend(part)
         self._add_metadata(index, fields[0])
@@ -173,7 +176,7 @@ class RawTable:
         if unit in ("Y", "M") and kind == "M":
             values, unit, count = values.astype("M8[D]"), "D", 1
         if unit not in TICKS:
-            raise TypeError(messages.column_type_message([(label, str(values.dtype))]))
+            raise InputTypeError(messages.column_type_message([(label, str(values.dtype))]))
         if count != 1 or not values.dtype.isnative:
             values = values.astype(f"{kind}8[{unit}]")
         ticks = np.ascontiguousarray(values).view(np.int64)
@@ -190,7 +193,7 @@ class RawTable:
         units = {_unit_of(value) for value in present}
         if len(units) > 1:
             other = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
-            raise TypeError(messages.mixed_message(label, present[0], other))
+            raise InputTypeError(messages.mixed_message(label, present[0], other))
         if isinstance(present[0], np.datetime64 | np.timedelta64):
             missing = type(present[0])("NaT")
             given = [missing if is_missing(value) else value for value in values]
@@ -290,7 +293,7 @@ def from_arrow(X: Any) -> RawTable:
         raise ValueError(messages.series_message(X))
     if columns is None:
         bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
-        raise TypeError(messages.column_type_message(bad))
+        raise InputTypeError(messages.column_type_message(bad))
     raw = RawTable(columns, unique_names([one.name for one in fields]))
     for index, one in enumerate(fields):
         raw._add_metadata(index, one)
@@ -342,7 +345,7 @@ def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
         first = next((one for one in objects if not isinstance(one, Number)), None)
-        raise TypeError(messages.object_message(label, first, error)) from error
+        raise InputTypeError(messages.object_message(label, first, error)) from error
 
 
 def _unit_of(value: object) -> str:
@@ -415,7 +418,7 @@ def _add(raw: RawTable, series: Any, label: object, pandas: Any) -> None:
     elif isinstance(dtype, pandas.PeriodDtype):
         raw.add(series.dt.to_timestamp().to_numpy(), label)
     else:
-        raise TypeError(messages.column_type_message([(label, str(dtype))]))
+        raise InputTypeError(messages.column_type_message([(label, str(dtype))]))
 
 
 def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
@@ -467,7 +470,7 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
-        raise TypeError(messages.mixed_message(label, alike[0], alike[1]))
+        raise InputTypeError(messages.mixed_message(label, alike[0], alike[1]))
     return texts
 
 
@@ -481,7 +484,7 @@ def _texts(strings: list[Any]) -> Order:
 def _add_sparse(raw: RawTable, array: Any, label: object) -> None:
     values = array.sp_values
     if values.dtype.kind not in "biuf":
-        raise TypeError(messages.column_type_message([(label, str(array.dtype))]))
+        raise InputTypeError(messages.column_type_message([(label, str(array.dtype))]))
     rows = array.sp_index.to_int_index().indices.astype(np.uint32)
     fill = array.fill_value
     raw.columns.add_sparse(rows, native(values), np.nan if is_missing(fill) else float(fill))
@@ -524,7 +527,7 @@ def from_scipy(X: Any) -> RawTable:
     if kind == "c":
         raise ValueError("Complex data not supported: columns of a sparse table must be real.")
     if kind not in "biuf":
-        raise TypeError(
+        raise InputTypeError(
             f"X is a sparse table of {X.dtype}, but it must be of numbers. Convert it, for example "
             "with X.astype(float)."
         )

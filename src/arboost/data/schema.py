@@ -1,4 +1,4 @@
-"""Schema of a fit's columns: names, levels, units of times, calendar parts of dates."""
+"""Schema of a fit's columns: names, levels of categories, units of times, calendar parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arboost.backend import lazy_property
 from arboost.data import messages
 from arboost.data.levels import Levels
-from arboost.errors import SchemaError, warn_caller
+from arboost.errors import InputTypeError, SchemaError, warn_caller
 
 T = TypeVar("T")
 
@@ -213,7 +213,7 @@ def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
     are_strings = [isinstance(name, str) for name in given]
     names = tuple(map(str, given))
     if any(are_strings) and not all(are_strings):
-        raise TypeError(messages.name_types_message(given))
+        raise InputTypeError(messages.name_types_message(given))
     if len(set(names)) < len(names):
         raise ValueError(messages.twice_message(names))
     return None if not any(are_strings) and names == _numbers(len(names)) else names

@@ -50,7 +50,7 @@ from arboost.data.schema import (
     other_places,
     unique_names,
 )
-from arboost.errors import SchemaError
+from arboost.errors import InputTypeError, ParameterError, SchemaError
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,10 @@ class ColumnOptions:
             return set()
         if given and all(isinstance(one, bool) for one in given):
             if len(given) != n_features:
-                raise ValueError(
+                raise ParameterError(
                     f"categorical_features has {len(given)} truth values, but X has {n_features} "
-                    "columns. Pass one for each column, or the names of the categories."
+                    "columns. Pass one for each column, or the names of the categories.",
+                    parameter="categorical_features",
                 )
             return {i for i, one in enumerate(given) if one}
         return set(feature_indices(given, names, n_features, parameter="categorical_features"))
@@ -284,9 +285,9 @@ def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
 def as_array(X: Any) -> NDArray[Any]:
     """Return a list of lists, or another object without columns, as an array."""
     if isinstance(X, str | os.PathLike):
-        raise TypeError(messages.path_message(os.fspath(X)))
+        raise InputTypeError(messages.path_message(os.fspath(X)))
     if type(X).__name__ == "LazyFrame":
-        raise TypeError(messages.lazy_message())
+        raise InputTypeError(messages.lazy_message())
     try:
         array = np.asarray(X)
         # NumPy turns numbers next to strings into strings.

@@ -17,7 +17,7 @@ from arboost.data.cuda import CudaArray, device_array, is_device_array
 from arboost.data.level_columns import warn_target_scale
 from arboost.data.messages import column_name_message, listing
 from arboost.data.raw_table import is_missing, is_sparse
-from arboost.errors import warn_caller
+from arboost.errors import InputTypeError, ParameterError, warn_caller
 
 # Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
@@ -37,7 +37,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
             "fit requires y to be passed, but the target y is None. Pass one value for each row."
         )
     if isinstance(y, str):
-        raise TypeError(column_name_message(y))
+        raise InputTypeError(column_name_message(y))
     array = vector(y)
     if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning
@@ -118,7 +118,7 @@ def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
         not_numbers = y[:1].tolist() if y.dtype.kind not in "biuf" else []
     if not_numbers:
         first = not_numbers[0]
-        raise TypeError(
+        raise InputTypeError(
             f"{name} holds {first!r} ({type(first).__name__}), but a regressor needs "
             f"numbers. Convert {name} to float, or use a classifier for labels."
         )
@@ -206,9 +206,10 @@ def class_factors(
     factors = np.ones(n_classes)
     if scale_pos_weight != 1.0:
         if n_classes != _TWO_CLASSES:
-            raise ValueError(
+            raise ParameterError(
                 f"scale_pos_weight={scale_pos_weight!r} is not allowed: it is for two classes, and "
-                f"y has {n_classes}. Use class_weight."
+                f"y has {n_classes}. Use class_weight.",
+                parameter="scale_pos_weight",
             )
         factors[1] = scale_pos_weight
     elif isinstance(class_weight, str):
@@ -220,10 +221,11 @@ def class_factors(
         class_index = {label: index for index, label in enumerate(classes.tolist())}
         unknown = [label for label in class_weight if label not in class_index]
         if unknown:
-            raise ValueError(
+            raise ParameterError(
                 f"class_weight names labels that y does not have: {listing(map(repr, unknown))}; "
                 f"y has {listing(map(repr, class_index))}. Use those labels, or leave out the "
-                "others."
+                "others.",
+                parameter="class_weight",
             )
         for label, factor in class_weight.items():
             factors[class_index[label]] = factor
@@ -242,7 +244,7 @@ def vector(values: Any) -> NDArray[Any]:
             raise ValueError("y and sample_weight must be complete, but some values are masked.")
         return np.asarray(values.data)
     if is_sparse(values):
-        raise TypeError(
+        raise InputTypeError(
             "Sparse data was passed for y or sample_weight, but dense data is required. Use "
             "'.toarray()' to convert it to a dense numpy array."
         )
@@ -262,7 +264,7 @@ def _check_target_values(y: NDArray[Any]) -> None:
     if kind == "c":
         raise ValueError("Complex data not supported: y must be real numbers or labels.")
     if kind in "mMV":
-        raise TypeError(f"y is an array of {y.dtype}, but it must be numbers or labels.")
+        raise InputTypeError(f"y is an array of {y.dtype}, but it must be numbers or labels.")
     if kind == "f":
         bad = ~np.isfinite(y)
     elif kind == "O":

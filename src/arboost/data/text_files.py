@@ -17,7 +17,7 @@ from arboost.data.files import (
     naming_file,
     open_bytes,
 )
-from arboost.errors import warn_caller
+from arboost.errors import InputError, warn_caller
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # by kind of file
 _USUAL = ",;\t|"
@@ -108,10 +108,12 @@ def check_decimals(table: Any, dialect: CsvDialect, path: str) -> None:
                 warn_caller(text)
                 continue
             raise ValueError(f"{text}. Write them without separators.")
-        raise ValueError(
+        raise InputError(
             f"The column {name!r} of the file {path!r} holds numbers with a decimal comma, such as "
-            f"{values[0].as_py()!r}. Write decimal points, or pass a pyarrow.dataset.Dataset with "
-            "a decimal mark of your own."
+            f"{values[0].as_py()!r}.",
+            "Write decimal points, or pass a pyarrow.dataset.Dataset with a decimal mark of your "
+            "own.",
+            parameter="decimal",
         )
 
 
@@ -194,7 +196,7 @@ class CsvFile(DataFile):
         is_plain = compression_of(self.path) is None
         blocks: list[Any] = []
         n_rows = 0
-        with naming_file(self.path, _CSV_TYPE_ADVICE):
+        with naming_file(self.path, _CSV_TYPE_ADVICE, parameter="types"):
             # A block has few rows; consumers work better on larger batches.
             for block, n_bytes in self._scan(types) if is_plain else self._decompress(types):
                 blocks.append(block)

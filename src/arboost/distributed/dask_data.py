@@ -28,6 +28,7 @@ from arboost.distributed.predict import (
     pack_model,
     result_column_names,
 )
+from arboost.errors import InputTypeError
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
             return TableInput(list(data), target, weight)
         columns = _aligned_columns(data, target=target, weight=weight)
         return TableInput(_joined_parts([list(one) for one in (data, *columns)]), None, None)
-    raise TypeError(
+    raise InputTypeError(
         f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask, a list of its "
         "delayed values or futures, or paths of files. A table in memory becomes a DataFrame of "
         "Dask by dask.dataframe.from_pandas, or is trained on without a cluster by fit of the "
@@ -111,7 +112,7 @@ def _frame_input(data: Any, target: Any, weight: Any) -> TableInput:
         if _is_name(column) and column not in data.columns:
             raise ValueError(no_column_message(column, data.columns, argument))
     if target is None:
-        raise TypeError(
+        raise InputTypeError(
             "target=None, but a DataFrame of Dask needs one. Pass the name of the column to "
             "predict, or a Series or array of Dask with the same partitions."
         )
@@ -148,9 +149,11 @@ def _aligned_columns(data: Any, **columns: Any) -> list[Any]:
     """Return the target and the weights that are there, each with the partitions of the data."""
     if columns["target"] is None:
         if columns["weight"] is not None:
-            raise TypeError("weight is given, but no target. Pass both.")
+            raise InputTypeError("weight is given, but no target. Pass both.")
         if is_array(data):
-            raise TypeError("target=None, but an array of Dask needs one. Pass an array of Dask.")
+            raise InputTypeError(
+                "target=None, but an array of Dask needs one. Pass an array of Dask."
+            )
         return []
     given = {name: column for name, column in columns.items() if column is not None}
     n_parts = _n_parts(data)
@@ -158,7 +161,7 @@ def _aligned_columns(data: Any, **columns: Any) -> list[Any]:
         if not (
             _is_series(column) or is_frame(column) or is_array(column) or _is_list_of_parts(column)
         ):
-            raise TypeError(
+            raise InputTypeError(
                 f"{name} is a {type(column).__name__}, but must be of the same kind as the data: a "
                 "Series or array of Dask, or a list of its delayed values or futures; or the name "
                 "of a column of a table."
@@ -254,7 +257,7 @@ def lazy_results(model: Any, data: Any, method: str) -> Any:
         return _lazy_frame(packed, data, method)
     if is_array(data):
         return _lazy_array(packed, data, method)
-    raise TypeError(
+    raise InputTypeError(
         f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask. Tables in "
         f"memory go to {method} of the model itself."
     )
@@ -316,7 +319,7 @@ def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
         name = _COLUMN_NAMES.get(method, method)
         return pd.Series(results, index=part.index, name=name, dtype=kind)
     if results.ndim > 2:  # noqa: PLR2004 - rows and columns
-        raise TypeError(
+        raise InputTypeError(
             f"{method} of several outputs has {results.ndim} dimensions, which a DataFrame has "
             "not. Pass data.to_dask_array()."
         )

@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from arboost.data.files import DataPath, find_files, is_path
+from arboost.errors import InputTypeError
 
 
 def require_column_names(kind: str, **columns: Any) -> None:
@@ -27,12 +28,12 @@ def require_column_names(kind: str, **columns: Any) -> None:
     """
     for name, column in columns.items():
         if column is not None and not isinstance(column, str):
-            raise TypeError(
+            raise InputTypeError(
                 f"{name} is a {type(column).__name__}, but must be the name of a column where the "
                 f"data are {kind}."
             )
     if columns["target"] is None:
-        raise TypeError(f"target=None, but the data are {kind}. Pass the name of its column.")
+        raise InputTypeError(f"target=None, but the data are {kind}. Pass the name of its column.")
 
 
 def resolve_files(

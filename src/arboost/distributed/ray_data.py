@@ -23,6 +23,7 @@ from arboost.distributed.predict import (
     result_column_names,
 )
 from arboost.distributed.ray_worker import TableBlocks
+from arboost.errors import InputTypeError
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInp
         sizes = [os.path.getsize(path) if os.path.exists(path) else 1 for path in paths]
         return TableInput(TableBlocks(tuple(paths), tuple(sizes), are_paths=True), target, weight)
     if not isinstance(data, Dataset):
-        raise TypeError(
+        raise InputTypeError(
             f"data is a {type(data).__name__}, but must be a Ray Dataset or paths of files. A "
             "table in memory becomes a Ray Dataset by ray.data.from_pandas or from_arrow, or is "
             "trained on without a cluster by fit of the estimator."
@@ -141,7 +142,7 @@ def _fetch_model(sent: ModelReference) -> PackedModel:
 def with_results(model: Any, data: Any, method: str) -> Dataset:
     """Return a dataset with the results of a method as further columns; Ray computes them later."""
     if not isinstance(data, Dataset):
-        raise TypeError(
+        raise InputTypeError(
             f"data is a {type(data).__name__}, but must be a Ray Dataset. Tables in memory go to "
             f"{method} of the model itself."
         )

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 )
 
 from arboost.data.files import is_path
+from arboost.errors import InputTypeError
 from arboost.models.predictor import Predictor, load
 
 
@@ -109,7 +110,7 @@ def predictor_of(model: Any) -> Any:
     """Return the predictor of a fitted estimator, of a file, or the predictor itself."""
     found = load(model) if is_path(model) else getattr(model, "model_", model)
     if not hasattr(found, "schema"):
-        raise TypeError(
+        raise InputTypeError(
             f"model is a {type(model).__name__}, but must be a fitted estimator of arboost, a "
             "Predictor, or the path of a model file."
         )
@@ -131,7 +132,9 @@ def with_predictions(
         Names of the new columns; "" for none.
     """
     if isinstance(model.classes, tuple):
-        raise TypeError("The model has several targets with classes, which Spark has no type for.")
+        raise InputTypeError(
+            "The model has several targets with classes, which Spark has no type for."
+        )
     if model.classes is None:
         probability = ""
     types = {prediction: _prediction_type(model), probability: ArrayType(DoubleType())}
@@ -230,7 +233,9 @@ def _prediction_type(model: Any) -> DataType:
     if model.classes is not None:
         kind = model.classes.dtype.kind
         if kind not in _TYPES:
-            raise TypeError(f"Spark has no type for class labels of type {model.classes.dtype}.")
+            raise InputTypeError(
+                f"Spark has no type for class labels of type {model.classes.dtype}."
+            )
         return _TYPES[kind][0]
     has_several = isinstance(model, Predictor) and model.n_outputs > 1
     return ArrayType(DoubleType()) if has_several else DoubleType()

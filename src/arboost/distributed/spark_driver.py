@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name of all users of 
 from arboost.distributed.dask_transport import loads
 from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program
 from arboost.distributed.spark_worker import OUTCOMES, BarrierTask, pack_batches
-from arboost.errors import WorkerError
+from arboost.errors import InputTypeError, WorkerError
 
 _UNSUPPORTED_CHAIN = "BarrierJobUnsupportedRDDChainException"
 # Losses in the words of Spark; all other failures would come again.
@@ -121,7 +121,7 @@ def check_frame(frame: object, name: str) -> None:
     is_remote = type(frame).__module__.startswith("pyspark.sql.connect")
     if is_remote or not isinstance(frame, DataFrame):
         kind = "DataFrame of Spark Connect" if is_remote else type(frame).__name__
-        raise TypeError(
+        raise InputTypeError(
             f"{name} is a {kind}, but must be a DataFrame of a SparkSession with a SparkContext."
         )
 

@@ -17,7 +17,13 @@ from arboost.data.feature_names import offset_names
 from arboost.data.memory import AUTO
 from arboost.distributed.protocol import Listener, Program, WorkerContext
 from arboost.distributed.recovery import FileRequest, RoundStateStore, WorkerCheckpoint
-from arboost.errors import warn_caller, warnings_collected
+from arboost.errors import (
+    InputTypeError,
+    ParameterError,
+    ParameterTypeError,
+    warn_caller,
+    warnings_collected,
+)
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
 from arboost.training.monitor import (
@@ -113,9 +119,10 @@ def _check_voting(estimator: Any, n_votes: int) -> None:
     from arboost.estimators.gradient_boosting import GradientBoosting
 
     if n_votes and not isinstance(estimator, GradientBoosting):
-        raise ValueError(
+        raise ParameterError(
             f"voting={n_votes} is not allowed with a {type(estimator).__name__}: it is for "
-            "gradient boosting. Use voting=0."
+            "gradient boosting. Use voting=0.",
+            parameter="voting",
         )
 
 
@@ -281,15 +288,16 @@ def check_estimator(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     from arboost.estimators.estimator import EngineEstimator
 
     if not isinstance(estimator, EngineEstimator):
-        raise TypeError(
+        raise ParameterTypeError(
             f"estimator is a {type(estimator).__name__}, which does not train on a cluster. Use a "
-            "booster, forest, extra trees, decision tree or AdaBoost of arboost."
+            "booster, forest, extra trees, decision tree or AdaBoost of arboost.",
+            parameter="estimator",
         )
     accepted = inspect.signature(estimator.fit).parameters
     used = {name: value for name, value in given.items() if value is not None}
     for name in used:
         if name not in accepted:
-            raise TypeError(
+            raise InputTypeError(
                 f"{name} is not allowed: {type(estimator).__name__}.fit has no such argument. "
                 "Leave it out."
             )
@@ -303,7 +311,7 @@ def eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
     sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
     for one in sets:
         if not isinstance(one, tuple) or len(one) not in (2, _WITH_WEIGHT):
-            raise TypeError(
+            raise InputTypeError(
                 f"eval_set has a {type(one).__name__}, but must be a list of tuples (data, target) "
                 "or (data, target, weight)."
             )
@@ -314,7 +322,7 @@ def offset_columns(offset: object) -> tuple[str, ...]:
     """Return the names of the columns of an offset; raise TypeError for anything but names."""
     names = offset_names(offset)
     if names == ():
-        raise TypeError(
+        raise InputTypeError(
             f"offset is a {type(offset).__name__}, but on a cluster it is the name of a column, or "
             "a list of names. Add the offset to the table as a column."
         )

@@ -351,7 +351,7 @@ class Inboxes:
 
     def _stop(self) -> None:
         self.has_raised = True
-        raise WorkerError(self._over)
+        raise WorkerError(str(self._over))
 
 
 class InboxTransport:

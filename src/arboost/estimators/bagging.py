@@ -29,7 +29,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.target import Task, codes_of, encode_labels, numbers_of, target, weights
-from arboost.errors import warn_caller, warns_first
+from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_first
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.estimators.estimator import (
@@ -257,9 +257,10 @@ class Bagging(EnsembleMethods):
     def _checked_params(self) -> dict[str, Any]:
         params = check(self.get_params(deep=False), self._TABLE)
         if params["oob_score"] and params["warm_start"]:
-            raise ValueError(
+            raise ParameterError(
                 "oob_score=True is not allowed with warm_start=True: members that are kept may "
-                "have been trained on other rows than those of this fit. Use warm_start=False."
+                "have been trained on other rows than those of this fit. Use warm_start=False.",
+                parameter="oob_score",
             )
         return params
 
@@ -343,7 +344,7 @@ class Bagging(EnsembleMethods):
 
 def _refuse_dataset(X: object) -> None:
     if isinstance(X, Dataset):
-        raise TypeError(
+        raise InputTypeError(
             "X is a Dataset, which holds bins instead of values, but out-of-bag rows are predicted "
             "by their values. Pass the table it was made from: members of arboost share its bins "
             "in any case."
@@ -714,20 +715,23 @@ def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | 
             f"max_samples={n_rows}.",
         )
     if not repeats and n_draws > n_rows:
-        raise ValueError(
+        raise ParameterError(
             f"max_samples={n_draws} is not allowed with bootstrap=False: each of the {n_rows} rows "
-            "can be drawn once. Use a smaller number, a share, or bootstrap=True."
+            "can be drawn once. Use a smaller number, a share, or bootstrap=True.",
+            parameter="max_samples",
         )
     if params.oob_score and not repeats and n_draws == n_rows:
-        raise ValueError(
+        raise ParameterError(
             "oob_score=True is not allowed with bootstrap=False and all rows in every bag: no row "
-            "is out of bag. Use bootstrap=True, or for example max_samples=0.5."
+            "is out of bag. Use bootstrap=True, or for example max_samples=0.5.",
+            parameter="oob_score",
         )
     n_drawn_features = _draw_count(params.max_features, n_features)
     if n_drawn_features > n_features:
-        raise ValueError(
+        raise ParameterError(
             f"max_features={n_drawn_features} is not allowed: X has {n_features} features. Use a "
-            "smaller number, or a share such as 0.5."
+            "smaller number, or a share such as 0.5.",
+            parameter="max_features",
         )
     rows = RowDraws(
         n_rows=n_rows,

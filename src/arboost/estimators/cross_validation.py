@@ -23,6 +23,7 @@ from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.level_columns import check_pairing
 from arboost.data.target import Task
+from arboost.errors import InputTypeError, ParameterTypeError
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.estimator import (
     EngineEstimator,
@@ -219,10 +220,11 @@ def _read_plan(
     """Check the arguments of `cv` and read the rows."""
     takes_other_learners = getattr(estimator, "estimator", None) is not None
     if not isinstance(estimator, GradientBoosting | AdaBoost) or takes_other_learners:
-        raise TypeError(
+        raise ParameterTypeError(
             f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: cv goes round "
             "by round on bins that folds share, so it needs a booster of arboost on its own trees. "
-            "For others there are arboost.compare and sklearn.model_selection.cross_validate."
+            "For others there are arboost.compare and sklearn.model_selection.cross_validate.",
+            parameter="estimator",
         )
     params = estimator._checked_params()
     if metrics is not None:  # a misspelt name is refused before the table is read
@@ -231,7 +233,7 @@ def _read_plan(
     check_pairing(arrays[0], None, groups=groups)
     if isinstance(estimator, AdaBoost):
         if offset is not None:
-            raise TypeError(
+            raise InputTypeError(
                 f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
                 "starts from an offset. Leave it out."
             )

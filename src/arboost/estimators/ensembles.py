@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.dataset import Dataset
 from arboost.data.messages import listing
 from arboost.data.schema import Schema
+from arboost.errors import InputTypeError, ParameterError
 from arboost.estimators.estimator import set_feature_names
 from arboost.estimators.member_fits import check_weights
 from arboost.estimators.member_predictions import class_indices, member_name
@@ -129,13 +130,13 @@ def engine_model(name: str, estimator: Any, asked: str) -> Model:
     if isinstance(model, Model):
         whole: Model = inner._engine_model(asked) if hasattr(inner, "_engine_model") else model
         if whole.schema.offset is not None:
-            raise TypeError(
+            raise InputTypeError(
                 f"{asked} was asked of an ensemble with the member {name!r}, which was fitted with "
                 "an offset, and an ensemble passes none on. Fit the member without offset; or use "
                 "pickle or joblib for files."
             )
         return whole
-    raise TypeError(
+    raise InputTypeError(
         f"{asked} was asked of an ensemble with the member {name!r} ({member_name(inner)}), which "
         "has no trees of arboost. Use estimators of arboost only, such as "
         "GradientBoostingClassifier or RandomForestRegressor; or pickle or joblib for files."
@@ -189,7 +190,7 @@ def _class_columns(
 ) -> NDArray[Any]:
     """Return the columns of a member's classes: class indices, or labels of the ensemble."""
     if classes is None or isinstance(model.classes, tuple):
-        raise TypeError(
+        raise InputTypeError(
             f"the member {name!r} has several targets, or classes in an ensemble of regressors: "
             "only ensembles of one target have files and SHAP values. Use pickle or joblib."
         )
@@ -286,9 +287,10 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         members = active_members(params["estimators"])
         self._check_names([name for name, _ in params["estimators"]])
         if not members:
-            raise ValueError(
+            raise ParameterError(
                 'estimators has only "drop" entries, but at least one member is needed. Replace '
-                'one "drop" by an estimator.'
+                'one "drop" by an estimator.',
+                parameter="estimators",
             )
         for name, member in members:
             _check_member(name, member, None if self._MEMBERS_OF_ANY_KIND else self._KIND)
@@ -298,21 +300,24 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         """Raise ValueError for names that `set_params` could not address."""
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(
+            raise ParameterError(
                 f"estimators has several members of the name {listing(map(repr, twice))}. Give "
-                "each member a unique name."
+                "each member a unique name.",
+                parameter="estimators",
             )
         taken = sorted(set(names) & set(super().get_params(deep=False)))
         if taken:
-            raise ValueError(
+            raise ParameterError(
                 f"estimators has members of the name {listing(map(repr, taken))}, which is a "
-                f"parameter of {type(self).__name__}. Use other names."
+                f"parameter of {type(self).__name__}. Use other names.",
+                parameter="estimators",
             )
         nested = [name for name in names if "__" in name]
         if nested:
-            raise ValueError(
+            raise ParameterError(
                 f"estimators has members of the name {listing(map(repr, nested))}, but __ stands "
-                "between the name of a member and that of its parameter. Use one _."
+                "between the name of a member and that of its parameter. Use one _.",
+                parameter="estimators",
             )
 
     def _table_like_fit(self, X: object) -> Any:
@@ -447,7 +452,7 @@ def read_member_table(X: object, y: object, **values: Any) -> tuple[Any, Schema 
     `values` are other values of the rows, which are to be in the order of X.
     """
     if isinstance(X, Dataset):
-        raise TypeError(
+        raise InputTypeError(
             "X is a Dataset, which holds bins instead of values, but members need the values. "
             "Pass the table it was made from: members of arboost share its bins anyway."
         )

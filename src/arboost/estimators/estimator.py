@@ -22,6 +22,7 @@ from arboost.data.cuda import check_device, refuse_logarithms
 from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
+from arboost.errors import InputTypeError
 from arboost.losses.links import Probabilities, decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
 from arboost.models.methods import report
@@ -286,7 +287,7 @@ class EngineEstimator(BaseEstimator):
         """Return the model of engine trees; raise TypeError for an ensemble of other learners."""
         model = self._fitted_model()
         if not isinstance(model, Predictor):
-            raise TypeError(
+            raise InputTypeError(
                 f"{asked} was asked of an ensemble of {type(model.members[0]).__name__}: it is for "
                 "trees of arboost. Leave `estimator` at None, or explain the members yourself."
             )

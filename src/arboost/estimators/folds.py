@@ -26,6 +26,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.opening import is_source
 from arboost.data.target import Task, target, weights
+from arboost.errors import InputTypeError
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.bagging import Bagging
 from arboost.estimators.cross_validation import cv
@@ -168,7 +169,7 @@ def read_rows(
         None for the choice by y.
     """
     if is_source(X):
-        raise TypeError(
+        raise InputTypeError(
             f"X is a {type(X).__name__}, a source that is read in batches, but models are compared "
             "on rows in memory. Read it first, for example with pandas.read_parquet."
         )
@@ -430,7 +431,7 @@ def estimator_kind(y: NDArray[Any], task: object = None) -> str:
     """
     if task is not None:
         if not isinstance(task, str):
-            raise TypeError(_task_message(task))
+            raise InputTypeError(_task_message(task))
         if task not in TASK_KINDS:
             raise ValueError(_task_message(task))
         return TASK_KINDS[task]

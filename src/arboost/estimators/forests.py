@@ -17,6 +17,7 @@ from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target import numbers_of
+from arboost.errors import ParameterError
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import (
     ClassifierMethods,
@@ -273,15 +274,17 @@ class ForestEstimator(EngineEstimator):
         if params["bootstrap"]:
             return params
         if params["oob_score"]:
-            raise ValueError(
+            raise ParameterError(
                 f"oob_score={params['oob_score']!r} is not allowed with bootstrap=False: every "
                 "tree sees all rows, and none is out of bag. Use bootstrap=True, or "
-                "oob_score=False."
+                "oob_score=False.",
+                parameter="oob_score",
             )
         if params["max_samples"] is not None:
-            raise ValueError(
+            raise ParameterError(
                 f"max_samples={params['max_samples']!r} is not allowed with bootstrap=False, which "
-                "draws nothing. Use bootstrap=True, or max_samples=None."
+                "draws nothing. Use bootstrap=True, or max_samples=None.",
+                parameter="max_samples",
             )
         return params
 
@@ -318,19 +321,21 @@ def _prediction_score(
 
 def _check_quantiles(rows: EngineRows) -> None:
     if rows.y.ndim > 1:
-        raise ValueError(
+        raise ParameterError(
             f"quantiles=True is not allowed with {rows.y.shape[1]} targets. Fit a model for "
-            "each target, or use quantiles=False."
+            "each target, or use quantiles=False.",
+            parameter="quantiles",
         )
     _table_with_values(rows, "quantiles=True")
 
 
 def _check_same_outputs(old: Model, n_outputs: int, criterion: str) -> None:
     if n_outputs != old.n_outputs:
-        raise ValueError(
+        raise ParameterError(
             f"criterion={criterion!r} is not allowed: warm_start=True keeps trees of "
             f"{old.params['criterion']!r}, and for several targets the two are not alike. Use "
-            "the same, or warm_start=False to start anew."
+            "the same, or warm_start=False to start anew.",
+            parameter="criterion",
         )
 
 

@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from arboost.backend import startable, threads
 from arboost.data.dataset import Dataset
+from arboost.errors import InputTypeError
 from arboost.estimators.estimator import EngineEstimator, category_encoding
 from arboost.estimators.member_predictions import Classes, member_name, predict_member
 from arboost.estimators.member_tables import take_rows
@@ -235,7 +236,7 @@ def check_weights(name: str, estimator: Any) -> str:
     kinds = {one.kind for one in inspect.signature(estimator.fit).parameters.values()}
     if inspect.Parameter.VAR_KEYWORD in kinds and not hasattr(estimator, "steps"):
         return "sample_weight"  # passed on to an inner estimator, as by GridSearchCV
-    raise TypeError(
+    raise InputTypeError(
         f"sample_weight is given, but the fit of {name!r} ({member_name(estimator)}) has no such "
         "argument. Leave out sample_weight, or this estimator."
     )

@@ -22,6 +22,7 @@ from arboost.data.level_columns import check_pairing
 from arboost.data.raw_table import checked_matrix, is_column, is_sparse
 from arboost.data.schema import Schema, other_places, unique_names
 from arboost.data.table import as_array, is_records, row_of_series, with_columns
+from arboost.errors import InputTypeError
 
 _TABLE_DIMENSIONS = 2
 
@@ -56,7 +57,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
         Name of the estimator in messages.
     """
     if isinstance(X, Dataset):
-        raise TypeError(
+        raise InputTypeError(
             "X is a Dataset, which holds bins instead of values, but estimators need the values. "
             "Pass the table it was made from, or train with estimator=None."
         )
@@ -106,7 +107,7 @@ def to_frame(X: Any, schema: Schema | None = None) -> Any:
     if not (isinstance(X, Mapping) or is_records(X)):
         return X
     if pandas is None:
-        raise TypeError(
+        raise InputTypeError(
             f"X is a {type(X).__name__} of named values, and members of an ensemble need a data "
             "frame. Pass one, for example of pandas: pandas.DataFrame(X)."
         )

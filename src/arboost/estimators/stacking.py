@@ -31,7 +31,7 @@ from arboost.data.messages import listing
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import unique_names
 from arboost.data.target import encode_labels, numbers_of, target, weights
-from arboost.errors import warns_first
+from arboost.errors import InputTypeError, ParameterError, warns_first
 from arboost.estimators.ensembles import (
     NamedMember,
     NamedMembers,
@@ -223,7 +223,7 @@ class Stacking(NamedMembers):
 
     def _ensemble(self, asked: str) -> Ensemble:
         if isinstance(self._classes, list):
-            raise TypeError(
+            raise InputTypeError(
                 f"{asked} was asked of a stack of several targets, which has no file and no SHAP "
                 "values. Fit one stack for each target, or use pickle or joblib for files."
             )
@@ -233,7 +233,7 @@ class Stacking(NamedMembers):
         for i, member in enumerate(self._ensemble_members(asked, by_label=by_label)):
             method, is_probability = self.stack_method_[i], member.output == "probabilities"
             if (method == "predict_proba") != is_probability:
-                raise TypeError(
+                raise InputTypeError(
                     f"{asked} was asked of a stack whose member {member.name!r} gives {method!r}. "
                     'Use stack_method="auto", or pickle or joblib for files.'
                 )
@@ -329,9 +329,10 @@ def _check_final(final: Any, kind: str, passed: Any) -> None:
     """Raise ValueError for a final estimator that cannot end the stack; `passed`: its table."""
     final_kind = "classifier" if is_classifier(final) else "regressor"
     if final_kind != kind or not callable(getattr(final, "predict", None)):
-        raise ValueError(
+        raise ParameterError(
             f"final_estimator={final!r} is not allowed: it is no {kind}. Use a {kind}, or "
-            "final_estimator=None for the default."
+            "final_estimator=None for the default.",
+            parameter="final_estimator",
         )
     if passed is not None:
         check_passthrough(final, passed)
@@ -611,10 +612,11 @@ def _check_held_out_once(splits: Sequence[Split], n_rows: int) -> None:
     times = np.bincount(np.concatenate([held_out for _, held_out in splits]), minlength=n_rows)
     often = np.flatnonzero(times > 1)
     if len(often):
-        raise ValueError(
+        raise ParameterError(
             f"cv holds out {len(often)} rows more than once, such as {listing(often.tolist(), 3)}, "
             "but the final estimator learns from each row once. Use a splitter that holds out a "
-            "row at most once, such as KFold or TimeSeriesSplit."
+            "row at most once, such as KFold or TimeSeriesSplit.",
+            parameter="cv",
         )
 
 
@@ -683,10 +685,11 @@ def check_passthrough(final: Any, X: Any) -> None:
     is_known = type(final).__module__.startswith("sklearn.")
     if not is_known or get_tags(final).input_tags.allow_nan or not _has_missing(X):
         return
-    raise ValueError(
+    raise ParameterError(
         f"passthrough=True hands the missing values (NaN) of X to final_estimator={name}, which "
         "takes none. Use passthrough=False, impute them (make_pipeline(SimpleImputer(), ...)), or "
-        "use a final estimator that takes missing values, such as GradientBoosting of arboost."
+        "use a final estimator that takes missing values, such as GradientBoosting of arboost.",
+        parameter="passthrough",
     )
 
 
@@ -720,9 +723,10 @@ def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) 
 
         return sparse.hstack([*columns, X], format=X.format)
     if len(getattr(X, "shape", ())) != _TABLE_DIMENSIONS:
-        raise ValueError(
+        raise ParameterError(
             "passthrough=True appends the columns of X to those of the members, but X is no table "
-            "of rows and columns. Use passthrough=False."
+            "of rows and columns. Use passthrough=False.",
+            parameter="passthrough",
         )
     table = np.asarray(X)
     if table.dtype.kind in "biuf" or not hasattr(X, "columns"):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.data.target import Task, encode_labels, numbers_of, target
 from arboost.data.target import weights as row_weights
-from arboost.errors import warns_first
+from arboost.errors import ParameterError, warns_first
 from arboost.estimators.ensembles import (
     NamedMembers,
     active_members,
@@ -103,14 +103,16 @@ class Voting(NamedMembers):
         if given is None:
             return params
         if len(given) != len(pairs):
-            raise ValueError(
+            raise ParameterError(
                 f"weights has {len(given)} entries, but there are {len(pairs)} members. Pass one "
-                "weight per member, dropped members included."
+                "weight per member, dropped members included.",
+                parameter="weights",
             )
         if not _active_weights(given, [member for _, member in pairs]).sum() > 0.0:
-            raise ValueError(
+            raise ParameterError(
                 f"weights={self.weights!r} are not allowed: the weights of the members that are "
-                "not dropped are all 0. Give at least one of them a weight above 0."
+                "not dropped are all 0. Give at least one of them a weight above 0.",
+                parameter="weights",
             )
         return params
 
@@ -287,9 +289,10 @@ class VotingClassifier(ClassifierMixin, Voting):
         if self.voting == "hard":
             return self._names_out(members, [None] * len(members))
         if not self.flatten_transform:
-            raise ValueError(
+            raise ParameterError(
                 'voting="soft" with flatten_transform=False gives an array of three dimensions, '
-                "which has no named columns. Use flatten_transform=True."
+                "which has no named columns. Use flatten_transform=True.",
+                parameter="voting",
             )
         return self._names_out(members, [len(self.classes_)] * len(members))
 

@@ -32,6 +32,7 @@ from arboost.backend import core
 from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
+from arboost.errors import InputTypeError, ParameterError
 
 Scores: TypeAlias = NDArray[np.float64]
 Link: TypeAlias = Callable[[Scores], Scores]
@@ -93,10 +94,11 @@ def base_scores(link: str, value: float | Sequence[float], n_outputs: int) -> Sc
         return _class_scores(value, n_outputs)
     values = value if isinstance(value, Sequence) else [value] * n_outputs
     if len(values) != n_outputs:
-        raise ValueError(
+        raise ParameterError(
             f"base_score={value!r} is not allowed: it has {len(values)} numbers, and the model "
             f"has {n_outputs} raw {'score' if n_outputs == 1 else 'scores'}. Use one number, or "
-            "base_score=None to take it from the data."
+            "base_score=None to take it from the data.",
+            parameter="base_score",
         )
     return np.array([_base_score(link, number) for number in values])
 
@@ -109,10 +111,11 @@ def _class_scores(value: float | Sequence[float], n_classes: int) -> Scores:
     if probabilities.shape != (n_classes,) or not (
         (probabilities > 0.0).all() and abs(probabilities.sum() - 1.0) <= _SUM_ROUNDING
     ):
-        raise ValueError(
+        raise ParameterError(
             f"base_score={value!r} is not allowed: with {n_classes} classes it is a list of their "
             f"{n_classes} probabilities, each above 0 and together 1, or 0 for raw scores of 0. "
-            "Use base_score=None to take it from the data."
+            "Use base_score=None to take it from the data.",
+            parameter="base_score",
         )
     return core.log(probabilities)
 
@@ -123,15 +126,17 @@ def _base_score(link: str, value: float) -> float:
         return value
     if link == "exp":
         if not 0.0 < value < math.inf:
-            raise ValueError(
+            raise ParameterError(
                 f"base_score={value!r} is not allowed: with this loss it is a mean, above 0. Use "
-                "base_score=None to take it from the data."
+                "base_score=None to take it from the data.",
+                parameter="base_score",
             )
         return core.log(value)
     if not 0.0 < value < 1.0:
-        raise ValueError(
+        raise ParameterError(
             f"base_score={value!r} is not allowed: with two classes it is the probability of the "
-            "second, above 0 and below 1. Use base_score=None to take it from the data."
+            "second, above 0 and below 1. Use base_score=None to take it from the data.",
+            parameter="base_score",
         )
     if link == "share_of_two":
         return 2 * value - 1
@@ -261,7 +266,7 @@ def decision(raw: Scores) -> Scores:
 def check_classifier(model: OutputSpec) -> None:
     """Raise TypeError unless a model has class probabilities."""
     if model.kind != "classifier":
-        raise TypeError(
+        raise InputTypeError(
             f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
             "Use predict."
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arboost.backend import core
+from arboost.errors import InputTypeError, ParameterError
 from arboost.losses.base import Floats, Loss, Target, limited, mean, newton_steps, read_only
 from arboost.losses.links import LINKS
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
@@ -417,7 +418,7 @@ class CustomLoss:
         for field in ("gradients", "start", "value"):
             function = getattr(self, field)
             if not callable(function) and (field == "gradients" or function is not None):
-                raise TypeError(
+                raise InputTypeError(
                     f"{field}={function!r} of the loss {self.name!r} is not a function. "
                     "Pass a function of NumPy arrays."
                 )
@@ -469,7 +470,7 @@ class FromFunctions(Loss):
         y, score, weight = read_only(target.y), read_only(scores[:, 0]), _weights(target)
         pair: object = self.functions.gradients(y, score, weight)
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004
-            raise TypeError(
+            raise InputTypeError(
                 f"gradients of the loss {self.name!r} returned a {type(pair).__name__}, but a "
                 "pair is needed: first and second derivatives."
             )
@@ -502,7 +503,7 @@ class FromFunctions(Loss):
         try:
             values = np.ascontiguousarray(array, np.float64)
         except (TypeError, ValueError) as error:
-            raise TypeError(
+            raise InputTypeError(
                 f"gradients of the loss {self.name!r} returned {which} derivatives that are not "
                 f"numbers ({error}). Return NumPy arrays of numbers."
             ) from error
@@ -567,9 +568,10 @@ def make(
     if isinstance(loss, CustomLoss) or loss == "exponential":
         name = loss if isinstance(loss, str) else loss.name
         if n_outputs > 1:
-            raise ValueError(
+            raise ParameterError(
                 f"loss={name!r} is not allowed with {n_outputs} classes: it has one score for each "
-                "row, which tells two classes apart. Use loss='log_loss'."
+                "row, which tells two classes apart. Use loss='log_loss'.",
+                parameter="loss",
             )
         return FromFunctions(loss) if isinstance(loss, CustomLoss) else Exponential()
     if loss == "log_loss":
@@ -579,7 +581,10 @@ def make(
         return Quantile(alphas)
     if loss == "huber":
         if len(alphas) > 1:
-            raise ValueError(f"alpha={alpha!r} is not allowed: loss='huber' has one. Use a number.")
+            raise ParameterError(
+                f"alpha={alpha!r} is not allowed: loss='huber' has one. Use a number.",
+                parameter="alpha",
+            )
         return Huber(alphas[0])
     return Tweedie(tweedie_power) if loss == "tweedie" else _WITHOUT_PARAMETERS[loss]()
 

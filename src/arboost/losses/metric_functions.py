@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.errors import ParameterError
 from arboost.losses.base import Floats
 from arboost.losses.curves import Mask, rank_steps
 
@@ -143,9 +144,10 @@ def _require_above(
     lowest = float(values.min())
     if lowest < low or (lowest == low and not low_too):
         allowed = f"of at least {low:g}" if low_too else f"above {low:g}"
-        raise ValueError(
+        raise ParameterError(
             f"eval_metric={metric!r} needs {name} {allowed}, but the lowest is {lowest:g}. Use a "
-            'loss of positive predictions such as "poisson", or another metric.'
+            'loss of positive predictions such as "poisson", or another metric.',
+            parameter="eval_metric",
         )
 
 
@@ -280,9 +282,10 @@ def _average_precision(positive: Mask, score: Floats, weight: Floats | None) -> 
 
 def _require_both(name: str, positive: float, other: float) -> None:
     if positive == 0 or other == 0:
-        raise ValueError(
+        raise ParameterError(
             f"eval_metric={name!r} is not defined where all rows are of one class, as in the "
-            "evaluation data. Pass data that holds several classes, or use log_loss."
+            "evaluation data. Pass data that holds several classes, or use log_loss.",
+            parameter="eval_metric",
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arboost.data.messages import listing
+from arboost.errors import InputTypeError, ParameterError, ParameterTypeError
 from arboost.losses.base import Floats, Loss, Target, read_only
 from arboost.losses.links import CLASS_LINKS, LINKS
 from arboost.losses.losses import FromFunctions
@@ -78,7 +79,7 @@ class Metric:
         if isinstance(result, np.ndarray) and result.ndim == 0:
             result = result.item()
         if isinstance(result, bool | np.bool_) or not isinstance(result, numbers.Real):
-            raise TypeError(
+            raise InputTypeError(
                 f"the metric {self.name!r} returned {result!r} ({type(result).__name__}), but a "
                 "metric must return one number. Return a float."
             )
@@ -128,10 +129,11 @@ def find_metric(metric: object, loss: Loss, n_threads: int = 1) -> Metric:
         return _sklearn_metric_of_scores(metric, loss, n_threads)
     if callable(metric):
         return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
-    raise TypeError(
+    raise ParameterTypeError(
         f"eval_metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
         "function of (y, score, weight), an arboost.Metric, or a list of them. Use one of "
-        f"{listing(_allowed(loss), _MOST_NAMES)}."
+        f"{listing(_allowed(loss), _MOST_NAMES)}.",
+        parameter="eval_metric",
     )
 
 
@@ -139,17 +141,19 @@ def find_metrics(metrics: object, loss: Loss, n_threads: int = 1) -> tuple[Metri
     """Metrics of an argument of `find_metric`, or of a list of them; their names differ."""
     several: Sequence[object] = metrics if isinstance(metrics, list | tuple) else [metrics]
     if not several:
-        raise ValueError(
+        raise ParameterError(
             "eval_metric=[] is not allowed: the list must hold a metric. Use eval_metric=None for "
-            "the loss itself."
+            "the loss itself.",
+            parameter="eval_metric",
         )
     checked = tuple(find_metric(metric, loss, n_threads) for metric in several)
     names = [metric.name for metric in checked]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(
+            raise ParameterError(
                 f"eval_metric holds {names.count(name)} metrics called {name!r}, but results go by "
-                "name. Leave one out, or give it another name with arboost.Metric(name, function)."
+                "name. Leave one out, or give it another name with arboost.Metric(name, function).",
+                parameter="eval_metric",
             )
     return checked
 
@@ -167,7 +171,7 @@ def prediction_metric(metric: object, *, of_classes: bool) -> tuple[Function, bo
             return wrapped[1:]
         metric = wrapped
     if not isinstance(metric, str):
-        raise TypeError(
+        raise InputTypeError(
             f"metric={metric!r} ({type(metric).__name__}) is not allowed: it must be a name, a "
             "function of (y, score, weight), an arboost.Metric, or None."
         )
@@ -216,10 +220,11 @@ def _named_metric(metric: str, loss: Loss, n_threads: int) -> Metric:
         if not is_metric(metric):
             reason = metric_suggestion(metric, allowed)
             raise ValueError(f"eval_metric={metric!r} is not allowed: {reason}")
-        raise ValueError(
+        raise ParameterError(
             f"eval_metric={metric!r} is not allowed: it does not fit loss={loss.name!r}. Use one "
             f"of {listing(allowed, _MOST_NAMES)}, a function of (y, score, weight), or an "
-            "arboost.Metric."
+            "arboost.Metric.",
+            parameter="eval_metric",
         )
     built_in = VALUE_METRICS.get(name) or PROBABILITY_METRICS[name]
     return _BuiltIn(name, _function_of_scores(name, loss), built_in.greater_is_better)
@@ -233,9 +238,10 @@ def _sklearn_metric_of_scores(metric: object, loss: Loss, n_threads: int) -> Met
         return _named_metric(wrapped, loss, n_threads)
     name, function, greater_is_better = wrapped
     if not of_classes and loss.n_outputs > 1:
-        raise ValueError(
+        raise ParameterError(
             f"eval_metric={name} is not allowed: it does not fit loss={loss.name!r}, which has "
-            f"{loss.n_outputs} outputs. Use a function of (y, score, weight)."
+            f"{loss.n_outputs} outputs. Use a function of (y, score, weight).",
+            parameter="eval_metric",
         )
     apply = _of_probabilities if of_classes else _of_values
     return _BuiltIn(name, apply(function, loss), greater_is_better)
@@ -300,10 +306,11 @@ def sklearn_metric(metric: Any, *, of_classes: bool) -> str | tuple[str, Functio
     """
     function = metric.func if isinstance(metric, functools.partial) else metric
     if not inspect.isfunction(function):
-        raise TypeError(
+        raise ParameterTypeError(
             f"eval_metric={metric!r} ({type(metric).__name__}) is not allowed: a scorer needs an "
             "estimator and X, but metrics are taken of predictions. Pass the metric function "
-            "itself, such as sklearn.metrics.f1_score."
+            "itself, such as sklearn.metrics.f1_score.",
+            parameter="eval_metric",
         )
     name = function.__name__
     ours = metric_name(name)
@@ -312,9 +319,10 @@ def sklearn_metric(metric: Any, *, of_classes: bool) -> str | tuple[str, Functio
     parameters = list(inspect.signature(function).parameters)
     takes_weights = "sample_weight" in parameters
     if of_classes and parameters[1] == "pred_decision":
-        raise TypeError(
+        raise ParameterTypeError(
             f"eval_metric={name} is not allowed: it needs raw scores. Pass a function of "
-            "(y, score, weight) that calls it."
+            "(y, score, weight) that calls it.",
+            parameter="eval_metric",
         )
     takes_scores = parameters[1] in _SCORES or name in _OF_PROBABILITIES
 

@@ -22,6 +22,7 @@ from arboost.backend import checked_threads, core
 from arboost.data.raw_table import RawTable
 from arboost.data.schema import Schema
 from arboost.data.table import Table, apply_raw, read_raw
+from arboost.errors import InputTypeError
 from arboost.losses.links import (
     LINKS,
     SHARE_LINKS,
@@ -195,7 +196,7 @@ class Ensemble:
         """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
         if self.classes is None or any(one.output == "votes" for one in self.members):
             what = "a regressor" if self.classes is None else "a hard vote"
-            raise TypeError(f"predict_proba was asked of {what}, which has none. Use predict.")
+            raise InputTypeError(f"predict_proba was asked of {what}, which has none. Use predict.")
         raw = read_raw(X, self.schema, "the ensemble")
         values = self._final_scores(raw, n_threads)
         if self.final is None:
@@ -211,7 +212,7 @@ class Ensemble:
         final = self.final
         has_shares = isinstance(final, Model) and final.link in SHARE_LINKS
         if self.classes is None or final is None or has_shares:
-            raise TypeError(
+            raise InputTypeError(
                 "decision_function is there for stacks of classifiers whose final estimator has "
                 "scores. Use predict, or predict_proba of a classifier."
             )
@@ -434,7 +435,7 @@ def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floa
     has_votes = member.output in ("votes", "vote_shares")
     if not is_linear or has_votes or member.model.combine == "median":
         kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
-        raise TypeError(
+        raise InputTypeError(
             f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are no "
             "sums of trees, so there are no exact SHAP values of the ensemble. Explain the member "
             "itself, or use shap.PermutationExplainer of predict_proba."
@@ -442,7 +443,7 @@ def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floa
     if ensemble.passthrough or not (
         ensemble.final is None or isinstance(ensemble.final, LinearModel)
     ):
-        raise TypeError(
+        raise InputTypeError(
             f"{method} was asked of a stack whose final estimator is no linear function of its "
             "members alone. Explain the members and the final estimator themselves, or use "
             "shap.PermutationExplainer of predict."

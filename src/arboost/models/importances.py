@@ -24,6 +24,7 @@ from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.table import Table, as_array, ingest, is_records
 from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.errors import InputTypeError
 from arboost.losses.links import predictions, probabilities, read_offset
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
 from arboost.models.model import Model
@@ -539,13 +540,13 @@ def _loss_of_table(
 ) -> tuple[Callable[[Any], float], int]:
     """Return the metric of the predictions of a table, lower is better, and the number of rows."""
     if not callable(getattr(model, "predict", None)):
-        raise TypeError(
+        raise InputTypeError(
             f"model is a {type(model).__name__} without a method predict: pass a fitted estimator, "
             "or the result of arboost.load."
         )
     classes = getattr(model, "classes_", getattr(model, "classes", None))
     if isinstance(classes, list | tuple):
-        raise TypeError(
+        raise InputTypeError(
             "Permutation importances of several targets with classes are there for models of trees "
             "alone. Pass the members."
         )

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.errors import InputTypeError
 from arboost.losses.links import require
 
 Floats = NDArray[np.float64]
@@ -260,7 +261,9 @@ def check_metadata(metadata: object) -> None:
     stays readable. The message has the key of a refused value.
     """
     if not isinstance(metadata, dict):
-        raise TypeError(f"metadata={reprlib.repr(metadata)} is not allowed: it must be a dict.")
+        raise InputTypeError(
+            f"metadata={reprlib.repr(metadata)} is not allowed: it must be a dict."
+        )
     size, pending = 0, list[tuple[str, Any, int]]([("metadata", metadata, 0)])
     while pending:
         where, value, level = pending.pop()
@@ -275,7 +278,7 @@ def check_metadata(metadata: object) -> None:
                     "and dicts. Use fewer, or a text."
                 )
         elif not _is_scalar(value):
-            raise TypeError(
+            raise InputTypeError(
                 f"{where}={_shown(value)} is not allowed: metadata is saved as JSON. Use "
                 "None, True, False, a finite number (integers of 64 bits), a string, a list or a "
                 "dict."
@@ -288,7 +291,7 @@ def check_metadata(metadata: object) -> None:
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
-                    raise TypeError(
+                    raise InputTypeError(
                         f"the key {reprlib.repr(key)} in {where} is not allowed: keys of metadata "
                         "are strings."
                     )

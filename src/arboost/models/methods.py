@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import checked_threads
 from arboost.data.feature_names import split_target
 from arboost.data.target import weights
+from arboost.errors import InputTypeError
 from arboost.losses.links import SHARE_LINKS, decision
 from arboost.models.model import Model
 from arboost.params.suggestions import missing_attribute
@@ -173,7 +174,7 @@ class EstimatorMethods:
         `predict_raw`. Forests and trees have probabilities alone.
         """
         if self.kind != "classifier" or self.link in SHARE_LINKS:
-            raise TypeError(
+            raise InputTypeError(
                 "decision_function is there for boosted classifiers only. Use predict, or "
                 "predict_proba of a classifier."
             )

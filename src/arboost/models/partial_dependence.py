@@ -24,6 +24,7 @@ from arboost.data.messages import listing
 from arboost.data.schema import Schema, part_number
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
+from arboost.errors import InputTypeError
 from arboost.losses.links import ALL_CLASS_LINKS, LINKS, read_offset, target_link
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
@@ -80,7 +81,7 @@ class Grid:
                 "first."
             )
         if self.values is not None and not isinstance(self.values, Mapping):
-            raise TypeError(
+            raise InputTypeError(
                 f"values={self.values!r} is not allowed: use a dict such as {{'age': [20, 40]}}."
             )
 

@@ -22,7 +22,7 @@ from arboost.data.cuda import CudaArray, as_kind_of, device_number
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import split_offset
 from arboost.data.table import Table, ingest
-from arboost.errors import DeviceError
+from arboost.errors import DeviceError, InputTypeError
 from arboost.losses.links import (
     ALL_CLASS_LINKS,
     Probabilities,
@@ -49,7 +49,7 @@ _NUMBERS = set("biuf")  # kinds of labels that a device holds
 def read_table(model: Model, X: object, name: str = "X") -> Table:
     """Return X as a table by the model's schema; error messages call it `name`."""
     if isinstance(X, Dataset):
-        raise TypeError(
+        raise InputTypeError(
             f"{name} is a Dataset, which holds bins instead of values. Pass the table it was made "
             "from."
         )

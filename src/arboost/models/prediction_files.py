@@ -23,7 +23,7 @@ from arboost.data.feature_names import offset_names
 from arboost.data.files import as_schema, file_kind, require_pyarrow, selected
 from arboost.data.opening import has_columns, open_source
 from arboost.data.source import Source
-from arboost.errors import SchemaError
+from arboost.errors import InputTypeError, SchemaError
 from arboost.losses.links import read_offset
 from arboost.write import remove_orphans, replaced_file, write_errors
 
@@ -89,7 +89,7 @@ def _check_method(model: Any, method: str) -> None:
 
 def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
     if isinstance(columns_to_keep, str):
-        raise TypeError(
+        raise InputTypeError(
             f"columns_to_keep is the string {columns_to_keep!r}, but it must be a list of names. "
             f"Pass [{columns_to_keep!r}]."
         )
@@ -102,7 +102,7 @@ def _offset_option(model: Any, offset: object) -> dict[str, Any]:
     if offset is None and fitted != ():
         return {}
     if names == () and np.ndim(cast(Any, offset)):
-        raise TypeError(
+        raise InputTypeError(
             "offset of predict_files names columns, or is one number for all rows, but an array "
             "was passed. Write it into a column of the files."
         )
@@ -154,7 +154,7 @@ def _divided(
     import pyarrow
 
     if not hasattr(X, "__arrow_c_stream__"):
-        raise TypeError(
+        raise InputTypeError(
             f"columns_to_keep={kept!r} needs columns with names, but {file} is a "
             f"{type(X).__name__}. Pass data frames, or leave columns_to_keep out."
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.cuda import is_device_array
+from arboost.errors import InputTypeError
 from arboost.losses.links import Probabilities, predictions, probabilities
 from arboost.models.files.container import read_file
 from arboost.models.files.model_file import (
@@ -336,14 +337,14 @@ def load(
     Predictor(regressor, 1 feature, 2 trees)
     """
     if not isinstance(mmap, bool):
-        raise TypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
+        raise InputTypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
     return _loaded(path, mmap=mmap).to(device)
 
 
 def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
     if not isinstance(path, str | os.PathLike):
         if mmap:
-            raise TypeError(
+            raise InputTypeError(
                 f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can "
                 "be mapped. Pass its path."
             )
@@ -360,7 +361,7 @@ def _content(source: object) -> bytes:
     if isinstance(data, str):  # JSON, from a file in text mode
         return data.encode()
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(
+        raise InputTypeError(
             f"load takes a path, bytes or an open file, but got a {type(source).__name__}. Pass "
             "the path of a file that `save` wrote."
         )

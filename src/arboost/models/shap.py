@@ -19,7 +19,7 @@ from arboost.data.levels import Levels
 from arboost.data.raw_table import RawTable
 from arboost.data.schema import Schema
 from arboost.data.table import Table, read_raw
-from arboost.errors import DeviceError, needs_packages
+from arboost.errors import DeviceError, InputTypeError, needs_packages
 from arboost.losses.links import is_probability_difference
 from arboost.models.model import Model
 from arboost.models.prediction import (
@@ -161,7 +161,7 @@ def _values_of_array(model: Model, X: object, background: object, n_threads: int
 def _check_sum(model: Model, method: str) -> None:
     """Raise TypeError unless the scores of a model are sums or means of its trees."""
     if model.combine == "median":
-        raise TypeError(
+        raise InputTypeError(
             f"{method} was asked of a model whose trees are combined by a weighted median, as "
             "AdaBoostRegressor does: exact tree SHAP needs a sum or a mean of trees. Use "
             "a forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."

@@ -122,7 +122,7 @@ class Members(SeveralValues):
         """The pairs; the ensemble checks the estimators."""
         is_list = isinstance(value, list | tuple) and len(value) > 0
         if not is_list or not all(map(_is_named, value)):  # type: ignore[call-overload]
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return [tuple(pair) for pair in value]  # type: ignore[attr-defined]
 
 
@@ -143,7 +143,7 @@ class FinalEstimator(Param):
         """The estimator unchanged."""
         is_estimator = callable(getattr(value, "fit", None)) and not isinstance(value, type)
         if value is not None and not is_estimator:
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         return value
 
 
@@ -164,12 +164,12 @@ class Folds(Param):
             return value
         if is_number(value, numbers.Integral):
             if int(value) < _PAIR:  # type: ignore[call-overload]
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             return int(value)  # type: ignore[call-overload]
         if isinstance(value, str):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         if not callable(getattr(value, "split", None)) and not isinstance(value, Iterable):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         return value
 
 
@@ -188,13 +188,13 @@ class VoteWeights(Param):
         if value is None:
             return None
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         several = list(value)
         if not all(is_number(one, numbers.Real) for one in several):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         weights = [to_float(one) for one in several]
         if not all(math.isfinite(one) and one >= 0.0 for one in weights):
-            raise ValueError(self.message(value))
+            raise self.value_error(value)
         return np.array(weights)
 
 

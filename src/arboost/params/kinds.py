@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from arboost.errors import ParameterError, ParameterTypeError
+
 _LARGEST_INT = 2**31 - 1  # the core counts depths, leaves and rounds in 32 bits
 _LARGEST_SEED = 2**32 - 1  # as scikit-learn
 _LONGEST_VALUE = 80  # characters of a value in messages
@@ -146,23 +148,25 @@ class Param:
         """Value of a constructor, from its form in a model file."""
         return recorded
 
-    def type_error(self, value: object) -> TypeError:
-        """Refusal of a value of the wrong type."""
-        return TypeError(self.message(value))
+    def value_error(self, value: object, suggestion: str = "") -> ParameterError:
+        """Refusal of a value; a suggestion, a sentence, comes before the allowed values."""
+        return ParameterError(*self._refusal(value, suggestion), parameter=self.name)
 
-    def value_error(self, value: object, suggestion: str = "") -> ValueError:
-        """Refusal of a value out of range; the suggestion is a sentence, or empty."""
-        return ValueError(self.message(value, suggestion))
+    def type_error(self, value: object) -> ParameterTypeError:
+        """Refusal of a value by its type."""
+        return ParameterTypeError(*self._refusal(value), parameter=self.name)
 
-    def message(self, value: object, suggestion: str = "") -> str:
-        """Message of a refusal: given value, allowed values, advice."""
-        advice = self.advice or f"Use such a value, for example the default {self.default!r}."
+    def _refusal(self, value: object, suggestion: str = "") -> tuple[str, str]:
+        """Given and allowed values; and advice."""
         shown = repr(value)
         if len(shown) > _LONGEST_VALUE:
             shown = f"{shown[:_LONGEST_VALUE]}..."
         given = f"{self.name}={shown} ({type(value).__name__})"
         suggestion = f"{suggestion} " if suggestion else ""
-        return f"{given} is not allowed: {suggestion}{self.name} must be {self.allowed}. {advice}"
+        return (
+            f"{given} is not allowed: {suggestion}{self.name} must be {self.allowed}.",
+            self.advice or f"Use such a value, for example the default {self.default!r}.",
+        )
 
 
 class SeveralValues(Param):
@@ -238,7 +242,7 @@ class Integer(Number):
             raise self.type_error(value)
         number = int(value)  # type: ignore[call-overload]
         if number > self.high == _LARGEST_INT:
-            raise ValueError(f"{self.message(value)} The largest integer is {_LARGEST_INT}.")
+            raise self.value_error(value, f"the largest integer is {_LARGEST_INT}.")
         if not self.low <= number <= self.high and number not in self.also:
             raise self.value_error(value)
         return int(number)

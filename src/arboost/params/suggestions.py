@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
+from arboost.errors import InputTypeError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Self = TypeVar("Self")
@@ -257,7 +259,9 @@ def new_estimator(cls: type[Self], *arguments: object, **params: object) -> Self
     """
     known = _constructor_names(cls.__init__)
     if known is not None and not params.keys() <= known:
-        raise TypeError(_constructor_message(cls, [name for name in params if name not in known]))
+        raise InputTypeError(
+            _constructor_message(cls, [name for name in params if name not in known])
+        )
     return object.__new__(cls)
 
 
@@ -291,7 +295,7 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **arguments: P.kwargs) -> R:
         if arguments and not arguments.keys() <= known.keys():
             unknown = [name for name in arguments if name not in known]
-            raise TypeError(_call_message(args, function, unknown))
+            raise InputTypeError(_call_message(args, function, unknown))
         return function(*args, **arguments)
 
     return checked
@@ -324,7 +328,9 @@ def public_name(method: Callable[P, R]) -> Callable[P, R]:
 def refuse_arguments(method: Callable[..., object], names: Iterable[str]) -> NoReturn:
     """Raise TypeError for unknown arguments of a method of prediction."""
     known = list(inspect.signature(method).parameters)
-    raise TypeError(" ".join(prediction_suggestion(name, method.__name__, known) for name in names))
+    raise InputTypeError(
+        " ".join(prediction_suggestion(name, method.__name__, known) for name in names)
+    )
 
 
 def _constructor_message(cls: type[Any], unknown: Iterable[str]) -> str:

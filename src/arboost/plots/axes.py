@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.target import codes_of, target
-from arboost.errors import needs_packages
+from arboost.errors import InputTypeError, needs_packages
 from arboost.plots.palette import GREY
 from arboost.text import number_text, printable
 
@@ -110,7 +110,7 @@ def engine_model(model: Any, plot: str) -> Any:
             return getattr(model, method)(plot)
     if hasattr(model, "schema"):
         return model
-    raise TypeError(
+    raise InputTypeError(
         f"{plot} draws a model of arboost, but model is of type {type(model).__name__}. Pass a "
         "fitted estimator of arboost, or the result of arboost.load."
     )

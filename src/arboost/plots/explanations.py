@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from arboost import PartialDependence, Predictor, permutation_importances
 from arboost.data.feature_names import split_target
+from arboost.errors import InputTypeError
 from arboost.models.importances import SPLIT_KINDS, feature_labels
 from arboost.models.shap import score_name, shown_columns
 from arboost.plots.axes import (
@@ -140,7 +141,7 @@ def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], 
         names: Sequence[str] = fitted.feature_names
         return names, engine_model(model, "plot_importances").importances(kind, X, y)
     if kind != "permutation" or X is None or y is None:
-        raise TypeError(
+        raise InputTypeError(
             f"plot_importances(kind={kind!r}) was asked of a {type(model).__name__}, which is no "
             'single model of trees. Use plot_importances(model, kind="permutation", X=X, y=y).'
         )
@@ -182,7 +183,7 @@ def plot_partial_dependence(
     'x0'
     """
     if not isinstance(found, PartialDependence):
-        raise TypeError(
+        raise InputTypeError(
             "plot_partial_dependence draws a PartialDependence, but found is of type "
             f"{type(found).__name__}. Pass the result of model.partial_dependence(X, features)."
         )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from arboost.data.feature_names import split_target
 from arboost.data.target import numbers_of, target, weights
+from arboost.errors import InputTypeError
 from arboost.losses.curves import CalibrationBins, calibration_bins
 from arboost.plots.axes import (
     Floats,
@@ -110,13 +111,13 @@ def _classes(model: Any) -> NDArray[Any]:
     check_fitted(model)
     classes = getattr(model, "classes_", getattr(model, "classes", None))
     if classes is None or not hasattr(model, "predict_proba"):
-        raise TypeError(
+        raise InputTypeError(
             "plot_calibration draws probabilities of a classifier, but model is of type "
             f"{type(model).__name__}, which has none. Pass a classifier with predict_proba, or use "
             "plot_residuals for a regressor."
         )
     if isinstance(classes, list | tuple):
-        raise TypeError(
+        raise InputTypeError(
             f"plot_calibration draws one target, but the model has {len(classes)}. Fit a "
             "classifier for each target."
         )
@@ -217,7 +218,7 @@ def plot_residuals(
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r} is not allowed: use a number between 0 and 1.")
     if hasattr(model, "classes_") or getattr(model, "kind", "") == "classifier":
-        raise TypeError(
+        raise InputTypeError(
             "plot_residuals draws a regressor, but model is of type "
             f"{type(model).__name__}, a classifier. Use plot_calibration."
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.errors import InputTypeError
 from arboost.losses.curves import margin_distribution, margins
 from arboost.plots.axes import (
     Floats,
@@ -86,7 +87,7 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
     if not hasattr(model, "evals_result_"):
         check_fitted(model)
     if not hasattr(model, "evals_result_"):
-        raise TypeError(
+        raise InputTypeError(
             "plot_learning_curves draws the metrics of a fit, but model is of type "
             f"{type(model).__name__}, which has none. Pass a fitted booster (a loaded model has no "
             "curves), or the result of arboost.cv."
@@ -341,7 +342,7 @@ def _stages(model: Any, X: object, y: object, chosen: list[int]) -> Iterator[tup
 def _check_model(model: Any, name: str) -> None:
     if not hasattr(model, "training_error_bound_"):
         check_fitted(model)
-        raise TypeError(
+        raise InputTypeError(
             f"{name} draws a fitted AdaBoostClassifier, but model is of type "
             f"{type(model).__name__}, which has neither bounds nor votes. Pass the classifier."
         )

@@ -14,6 +14,7 @@ from arboost.backend import checked_threads
 from arboost.data.feature_names import feature_indices, split_offset, split_target
 from arboost.data.raw_table import is_missing
 from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.errors import InputTypeError
 from arboost.losses.intervals import Replicates, sample_rows
 from arboost.losses.links import read_offset
 from arboost.report.models import Predictions, ReportModel
@@ -134,7 +135,7 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     models = [first]
     if options.compare is not None:
         if not hasattr(options.compare, "predict"):
-            raise TypeError(
+            raise InputTypeError(
                 f"compare={options.compare!r} is not allowed: it must be a fitted model, such as "
                 "an estimator or the result of arboost.load."
             )
@@ -333,5 +334,5 @@ def _title(title: str | None, model: ReportModel) -> str:
         target = model.schema.target
         return f"Report: {target}" if target else "Model report"
     if not isinstance(title, str):
-        raise TypeError(f"title={title!r} is not allowed: it must be a string.")
+        raise InputTypeError(f"title={title!r} is not allowed: it must be a string.")
     return title

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import lazy_property, threads
 from arboost.data.schema import Schema
+from arboost.errors import InputTypeError
 from arboost.losses.links import predictions, probabilities
 from arboost.models.importances import split_importances
 from arboost.models.model import Model
@@ -461,7 +462,7 @@ def _schema(model: Any, inner: Any) -> Schema:
     names = getattr(model, "feature_names_in_", None)
     n_features = getattr(model, "n_features_in_", None)
     if n_features is None:
-        raise TypeError(
+        raise InputTypeError(
             f"report needs a model of a table, but {type(model).__name__} was fitted on something "
             "else, such as a list of texts. Pass a model that was fitted on a table."
         )

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 import arboost
-from arboost.errors import warn_caller, warnings_collected
+from arboost.errors import InputTypeError, warn_caller, warnings_collected
 from arboost.estimators.folds import (
     FoldFits,
     Scorer,
@@ -180,14 +180,14 @@ def _failure_text(error: Exception) -> str:
 def _checked_time_order(time_order: object, folds: object, groups: object) -> bool:
     """Whether rows are ordered by time; raise where folds or groups contradict it."""
     if not isinstance(time_order, bool | np.bool_):
-        raise TypeError(
+        raise InputTypeError(
             f"time_order={time_order!r} ({type(time_order).__name__}) is not allowed: time_order "
             "must be True or False. Use time_order=False for folds at random."
         )
     if not time_order:
         return False
     if isinstance(folds, bool) or not isinstance(folds, int | np.integer):
-        raise TypeError(
+        raise InputTypeError(
             f"folds={folds!r} ({type(folds).__name__}) is not allowed with time_order=True, which "
             "makes the folds itself. Use a number, or time_order=False."
         )

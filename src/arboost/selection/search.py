@@ -27,7 +27,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from arboost.backend import startable, threads
-from arboost.errors import warnings_collected
+from arboost.errors import InputTypeError, warnings_collected
 from arboost.estimators.folds import in_caller_context
 from arboost.progress import Bar
 from arboost.selection.space import Space
@@ -298,7 +298,7 @@ def new_study(study: Any, run: SearchRun, seed: int) -> Study:
                 pruner=InOrderMedianPruner(_WINDOW, _STARTUP_TRIALS, _WARMUP_STEPS),
             )
     if not isinstance(study, optuna.Study):
-        raise TypeError(
+        raise InputTypeError(
             f"study={study!r} ({type(study).__name__}) is not allowed: it must be an optuna.Study, "
             f'or None. Use optuna.create_study(direction="{direction}").'
         )

@@ -19,6 +19,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from arboost.errors import InputTypeError
 from arboost.estimators.folds import arboost_estimators
 from arboost.params.kinds import Param, Search
 from arboost.params.suggestions import check_params, closest_name
@@ -59,7 +60,7 @@ def user_space(space: object, estimator: Any) -> Space:
         Declared parameters check the values, and say whether a range is logarithmic.
     """
     if not isinstance(space, Mapping) or not space:
-        raise TypeError(
+        raise InputTypeError(
             f"space={space!r} ({type(space).__name__}) is not allowed: it must be a dict of "
             "parameter names, with a pair (low, high), a list of values or an Optuna distribution "
             "for each. Use space=None for the declared ranges."

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 import arboost
-from arboost.errors import needs_packages
+from arboost.errors import InputTypeError, ParameterTypeError, needs_packages
 from arboost.estimators.folds import SelectionRows, Split, read_rows, set_threads
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
@@ -181,12 +181,13 @@ def require_optuna() -> None:
 def _check_estimator(estimator: Any, offset: object) -> None:
     has_methods = all(callable(getattr(estimator, name, None)) for name in ("fit", "get_params"))
     if not has_methods or isinstance(estimator, type):
-        raise TypeError(
+        raise ParameterTypeError(
             f"estimator={estimator!r} ({type(estimator).__name__}) is not allowed: it must be an "
-            "estimator, such as arboost.GradientBoostingClassifier()."
+            "estimator, such as arboost.GradientBoostingClassifier().",
+            parameter="estimator",
         )
     if offset is not None and not isinstance(estimator, _BOOSTERS):
-        raise TypeError(
+        raise InputTypeError(
             f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
             "from an offset. Leave it out."
         )

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.messages import listing
-from arboost.errors import warn_caller
+from arboost.errors import InputTypeError, warn_caller
 from arboost.losses.base import Floats
 from arboost.models.files.container import Format, naming_errors, pack, read_file, unpack
 from arboost.training.monitor import Monitor
@@ -75,12 +75,12 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike):
-            raise TypeError(
+            raise InputTypeError(
                 f"checkpoint={self.path!r} ({type(self.path).__name__}) is not allowed: it must be "
                 "a path, an arboost.Checkpoint, or None. Pass the path of a file."
             )
         if isinstance(self.every, bool) or not isinstance(self.every, int | None):
-            raise TypeError(
+            raise InputTypeError(
                 f"every={self.every!r} ({type(self.every).__name__}) is not allowed: it must be an "
                 "integer of at least 1, or None. Leave it out."
             )

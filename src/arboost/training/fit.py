@@ -12,7 +12,7 @@ from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
-from arboost.errors import warn_caller, warn_first
+from arboost.errors import InputTypeError, ParameterError, warn_caller, warn_first
 from arboost.losses.base import Loss
 from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.model import Model
@@ -356,7 +356,7 @@ def previous_model(init_model: object) -> Model:
         loaded = load(init_model)
         if isinstance(loaded, Model):
             return loaded
-        raise TypeError(
+        raise InputTypeError(
             f"init_model={os.fsdecode(init_model)!r} is not allowed: the file holds an ensemble of "
             "several members, and only a booster can be continued. Pass the file of one."
         )
@@ -368,7 +368,7 @@ def previous_model(init_model: object) -> Model:
         if isinstance(model, Model):
             whole = getattr(init_model, "_engine_model", None)
             return model if whole is None else whole("init_model")
-    raise TypeError(
+    raise InputTypeError(
         f"init_model={init_model!r} ({type(init_model).__name__}) is not allowed: it must be a "
         "fitted estimator of arboost, an arboost.Predictor, or the path of a model file. Pass for "
         "example the estimator whose training is to go on."
@@ -382,9 +382,10 @@ def check_continues(
     if model is None:
         return
     if params["base_score"] is not None:
-        raise ValueError(
+        raise ParameterError(
             f"base_score={params['base_score']!r} is not allowed with init_model, whose scores the "
-            "training starts from. Use base_score=None."
+            "training starts from. Use base_score=None.",
+            parameter="base_score",
         )
     if model.kind != kind:
         raise ValueError(f"init_model is a {model.kind}, but this is a {kind}. Use a {model.kind}.")
@@ -436,9 +437,10 @@ def number_to_add(n_estimators: int, n_kept: int, what: str) -> int:
         Their name in messages.
     """
     if n_estimators < n_kept:
-        raise ValueError(
+        raise ParameterError(
             f"n_estimators={n_estimators} is not allowed: warm_start=True keeps the {n_kept} "
-            f"{what} there are. Use a larger number, or warm_start=False to start anew."
+            f"{what} there are. Use a larger number, or warm_start=False to start anew.",
+            parameter="n_estimators",
         )
     if n_estimators == n_kept:
         warn_caller(

@@ -9,8 +9,8 @@ Files, queries and iterables become a `Dataset` first, read in batches.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
@@ -36,7 +36,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, class_factors, encode_labels, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
-from arboost.errors import warn_first
+from arboost.errors import ParameterError, error_prefix, warn_first
 from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.links import check_offset
 from arboost.params.auto import AUTO
@@ -355,9 +355,10 @@ def _check_schema(options: ColumnOptions, schema: Schema) -> None:
     named = options.categories(schema.columns, schema.n_columns)
     numeric = [schema.label(i) for i in sorted(named) if schema.levels_of(i) is None]
     if numeric:
-        raise ValueError(
+        raise ParameterError(
             f"categorical_features names {', '.join(numeric)}, but init_model was fitted on "
-            "numbers there. Leave them out, or train a new model."
+            "numbers there. Leave them out, or train a new model.",
+            parameter="categorical_features",
         )
 
 
@@ -393,15 +394,6 @@ def warn_one_class(X: object, tasks: Sequence[Task]) -> None:
         )
 
 
-@contextmanager
-def named_arguments(names: str) -> Iterator[None]:
-    """Put the names of arguments before messages, in which any table is X and any target y."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{names}: {error}") from error
-
-
 def table_rows(
     table: TableT,
     y: object,
@@ -415,7 +407,7 @@ def table_rows(
 
     Messages begin with the names of the arguments of `fit`, where there are any.
     """
-    with named_arguments(names) if names else nullcontext():
+    with error_prefix(names) if names else nullcontext():
         labels = target(y, table.n_rows, several=several)
         weight = check_weight_sum(weights(sample_weight, table.n_rows))
     rows = Rows(table, None, labels, weight, offset=offset)
@@ -642,20 +634,23 @@ def _check_source_fit(bins: BinParams, needs_values: str) -> None:
     """Raise ValueError for fits that need the whole table."""
     advice = "Read the table first, for example by pandas.read_parquet, and fit on it"
     if bins.tree_method not in STREAMED_METHODS:
-        raise ValueError(
+        raise ParameterError(
             f"tree_method={bins.tree_method!r} is not allowed where X is read in batches: it sorts "
             'all values. Use tree_method="hist" or tree_method="approx". Or: '
-            f"{advice[0].lower()}{advice[1:]}."
+            f"{advice[0].lower()}{advice[1:]}.",
+            parameter="tree_method",
         )
     if bins.device != "cpu":
-        raise ValueError(
+        raise ParameterError(
             f"device={bins.device!r} is not allowed where X is read in batches. Use "
-            f'device="cpu". Or: {advice[0].lower()}{advice[1:]}.'
+            f'device="cpu". Or: {advice[0].lower()}{advice[1:]}.',
+            parameter="device",
         )
     if bins.max_conflict_rate > 0:
-        raise ValueError(
+        raise ParameterError(
             f"max_conflict_rate={bins.max_conflict_rate} is not allowed where X is read in "
-            "batches: bundles would depend on them. Use max_conflict_rate=0.0."
+            "batches: bundles would depend on them. Use max_conflict_rate=0.0.",
+            parameter="max_conflict_rate",
         )
     if needs_values:
         raise ValueError(

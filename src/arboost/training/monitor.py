@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from arboost.errors import InputTypeError
 from arboost.losses.metrics import Metric
 
 Results = Mapping[str, Mapping[str, float]]
@@ -52,14 +53,14 @@ Callback = Callable[[Round], object]
 def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
     """The callbacks as a tuple; raise TypeError unless they are functions."""
     if not isinstance(callbacks, Iterable):
-        raise TypeError(
+        raise InputTypeError(
             f"callbacks={callbacks!r} ({type(callbacks).__name__}) is not allowed: callbacks must "
             "be a list of functions of an arboost.Round. Use callbacks=[...] for one function, too."
         )
     found = tuple(callbacks)
     for callback in found:
         if not callable(callback):
-            raise TypeError(
+            raise InputTypeError(
                 f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
                 "function of an arboost.Round. Pass a list of functions."
             )
@@ -288,7 +289,7 @@ def _asks_to_stop(callback: Callback, done: Round) -> bool:
     if answer is None:
         return False
     if not isinstance(answer, bool | np.bool_):
-        raise TypeError(
+        raise InputTypeError(
             f"the callback {callback_name(callback)} answered {answer!r} "
             f"({type(answer).__name__}), but an answer must be None or False to go on, or True to "
             "stop."

@@ -27,6 +27,7 @@ from arboost.data.opening import is_source
 from arboost.data.shares import SourceLevels
 from arboost.data.table import Table
 from arboost.data.target_encoding import TargetEncodedTable
+from arboost.errors import InputTypeError, ParameterError, error_prefix
 from arboost.losses.base import Floats, Target
 from arboost.params.auto import AUTO, SEARCH_FOLDS
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
@@ -37,7 +38,6 @@ from arboost.training.inputs import (
     Rows,
     TableReader,
     TableT,
-    named_arguments,
     table_rows,
 )
 from arboost.training.splits import Index, Split, check_divisible, folds, split
@@ -72,20 +72,20 @@ class EvaluationArguments:
     def rows(self, read: Callable[[object], TableT]) -> Rows[TableT]:
         """The rows, checked, of the table that `read` makes of X."""
         if isinstance(self.X, Dataset):
-            raise TypeError(
+            raise InputTypeError(
                 f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
                 "the table it was made from."
             )
         if isinstance(read, TableReader) and is_source(self.X):
-            with named_arguments(self.all_names):
+            with error_prefix(self.all_names):
                 streamed = read.rows(self.X, self.y, self.weight, self.offset)
             return cast(Rows[TableT], replace(streamed, name=self.name))
-        with named_arguments(self.all_names):
+        with error_prefix(self.all_names):
             check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
             X, y, _ = split_target(self.X, self.y)
             X, offset = split_offset(X, self.offset)
             X, weight, _ = split_row_columns(X, self.weight)
-        with named_arguments(self.X_name):
+        with error_prefix(self.X_name):
             table = read(X)
         if table.n_rows == 0:
             raise ValueError(
@@ -93,7 +93,7 @@ class EvaluationArguments:
             )
         names, of_rows = offset_names(self.offset), None
         if names is not None:
-            with named_arguments(self.all_names):
+            with error_prefix(self.all_names):
                 of_rows = offset_values(offset, table.n_rows, names)
         rows = table_rows(table, y, weight, self.all_names, offset=of_rows)
         return replace(rows, name=self.name)
@@ -224,7 +224,7 @@ def _pairs(eval_set: object, most: int) -> list[tuple[Any, Any, Any, Any]]:
         several = [eval_set]  # one pair, not in a list
     is_list = isinstance(several, list | tuple) and several
     if not is_list or not all(isinstance(one, tuple | list) for one in cast(Any, several)):
-        raise TypeError(
+        raise InputTypeError(
             f"eval_set={reprlib.repr(eval_set)} ({type(eval_set).__name__}) is not allowed: it "
             "must be a list of pairs (X, y) or triples (X, y, weight). Use for example "
             "eval_set=[(X_train, y_train), (X_val, y_val)]."
@@ -253,7 +253,7 @@ def _names(eval_names: object, n_sets: int) -> list[str]:
     is_list = isinstance(eval_names, list | tuple)
     names = list(eval_names) if isinstance(eval_names, list | tuple) else []
     if not is_list or not all(isinstance(name, str) for name in names):
-        raise TypeError(
+        raise InputTypeError(
             f"eval_names={eval_names!r} ({type(eval_names).__name__}) is not allowed: it must be a "
             "list of strings. Pass a name for each set of eval_set."
         )
@@ -285,9 +285,10 @@ def check_validation(
             "Use another name for the training rows."
         )
     if params.eval_metric is not None and not given and not splits:
-        raise ValueError(
+        raise ParameterError(
             f"eval_metric={params.eval_metric!r} has no rows to be measured on. Pass X_val and "
-            "y_val, or set n_iter_no_change for an automatic split."
+            "y_val, or set n_iter_no_change for an automatic split.",
+            parameter="eval_metric",
         )
 
 

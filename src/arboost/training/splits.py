@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.messages import listing
 from arboost.data.target import encode_labels
+from arboost.errors import InputTypeError, ParameterError
 
 Index = NDArray[np.uint32]
 Mask = NDArray[np.bool_]
@@ -67,9 +68,10 @@ def split(
             'validation_split="group", or leave out groups.'
         )
     if groups is None and how == "group":
-        raise ValueError(
+        raise ParameterError(
             'validation_split="group" needs groups, but there are none. Pass groups=..., one for '
-            "each row, to fit."
+            "each row, to fit.",
+            parameter="validation_split",
         )
     check_divisible(n_rows)
     # Products such as 0.07 * 100 = 7.000000000000001 are whole numbers to their users.
@@ -137,7 +139,7 @@ def folds(
             )
         pairs = how
     else:
-        raise TypeError(
+        raise InputTypeError(
             f"{name}={how!r} ({type(how).__name__}) is not allowed: it must be a number of at "
             "least 2, a scikit-learn splitter, or a list of pairs (rows to train on, rows to "
             f"validate on). Use {name}=5."
@@ -232,7 +234,7 @@ def _group_index(groups: object, n_rows: int) -> NDArray[np.intp]:
     try:
         labels, index = np.unique(array, return_inverse=True)
     except TypeError as error:
-        raise TypeError(
+        raise InputTypeError(
             f"groups are of several types: {error}. Pass strings or integers."
         ) from None
     if len(labels) < _FEWEST:
@@ -317,7 +319,7 @@ def _fold_of_group(index: NDArray[np.intp], n_folds: int, seed: int, name: str) 
 
 def _checked_pair(pair: Any, name: str, n_rows: int) -> Split:
     if not isinstance(pair, list | tuple) or len(pair) != 2:  # noqa: PLR2004
-        raise TypeError(
+        raise InputTypeError(
             f"{name} is {type(pair).__name__}, but it must be a pair (rows to train on, "
             "rows to validate on)."
         )
@@ -346,7 +348,7 @@ def _mask(rows: Any, name: str, n_rows: int) -> Mask:
         if np.count_nonzero(mask) < len(array):
             raise ValueError(f"{name} holds a row twice. Use sample_weight to count a row twice.")
     else:
-        raise TypeError(
+        raise InputTypeError(
             f"{name} is an array of {array.dtype} and shape {array.shape}, but it must be a list "
             f"of row numbers, or a mask of {n_rows} truth values."
         )

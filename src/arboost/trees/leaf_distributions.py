@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.table import Table
+from arboost.errors import ParameterError
 from arboost.losses.links import require
 from arboost.trees.forest import Forest, forest_leaves, frozen_array
 
@@ -268,9 +269,10 @@ def _checked_quantiles(quantiles: float | Sequence[float]) -> Floats:
     except (TypeError, ValueError):
         checked = np.array([np.nan])
     if checked.ndim != 1 or not ((checked >= 0) & (checked <= 1)).all():
-        raise ValueError(
+        raise ParameterError(
             f"quantiles={quantiles!r} is not allowed: quantiles are numbers from 0 to 1. Pass one "
-            "of them, or a list."
+            "of them, or a list.",
+            parameter="quantiles",
         )
     return checked
 

@@ -29,7 +29,7 @@ from arboost.compat.sklearn.parameters import (
     constructor,
 )
 from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
-from arboost.errors import warn_caller
+from arboost.errors import ParameterError, warn_caller
 from arboost.estimators.translation import (
     BoostedClassifierMethods,
     BoostingRecipe,
@@ -277,9 +277,10 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         is_warm = params["warm_start"] and hasattr(self, "model_")
         n_kept = self.model_.n_rounds if is_warm else 0
         if params["n_estimators"] < n_kept:
-            raise ValueError(
+            raise ParameterError(
                 f"n_estimators={params['n_estimators']} is not allowed: warm_start=True keeps the "
-                f"{n_kept} stages there are. Use a larger number, or warm_start=False."
+                f"{n_kept} stages there are. Use a larger number, or warm_start=False.",
+                parameter="n_estimators",
             )
         if params["n_estimators"] == n_kept:
             return self

@@ -27,6 +27,7 @@ from arboost.compat.sklearn.parameters import (
     NotLoadable,
     constructor,
 )
+from arboost.errors import ParameterError
 from arboost.estimators.translation import (
     BoostedClassifierMethods,
     BoostingRecipe,
@@ -351,9 +352,10 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         if params.get("quantile") is not None:
             given["alpha"] = params["quantile"]
         elif params["loss"] == "quantile":
-            raise ValueError(
+            raise ParameterError(
                 'loss="quantile" needs a quantile, but quantile is None. Use for example '
-                "quantile=0.5."
+                "quantile=0.5.",
+                parameter="loss",
             )
         engine = self._engine_params(
             **given,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec
 
 import numpy as np
 
-from arboost.errors import warn_caller
+from arboost.errors import InputTypeError, warn_caller
 from arboost.params.boosting import RUN
 from arboost.params.compound_kinds import (
     CategoricalFeatures,
@@ -78,7 +78,7 @@ class NotLoadable:
     @classmethod
     def load(cls, path: object, *, mmap: bool = False) -> NoReturn:
         """Raise TypeError: files keep neither the parameters nor the attributes of this class."""
-        raise TypeError(
+        raise InputTypeError(
             f"{cls.__name__}.load is not there: model files keep neither the parameters nor the "
             "attributes of this class. Use arboost.load(path) for the model, or pickle for the "
             "estimator."
@@ -106,7 +106,7 @@ class MonotonicCst(MonotoneConstraints):
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             whole = value.astype(np.int8)
             if not np.array_equal(whole, value):
-                raise ValueError(self.message(value))
+                raise self.value_error(value)
             value = whole
         return super().check(value)
 
@@ -165,7 +165,7 @@ class Scoring(Param):
     def check(self, value: object) -> Any:
         """Return the name or scorer unchanged; the fit looks the name up."""
         if value is not None and not isinstance(value, str) and not callable(value):
-            raise TypeError(self.message(value))
+            raise self.type_error(value)
         return value
 
 

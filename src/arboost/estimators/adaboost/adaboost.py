@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
 from arboost.data.target import Task, class_factors, codes_of, target
-from arboost.errors import warns_first
+from arboost.errors import InputTypeError, ParameterError, warns_first
 from arboost.estimators.adaboost.learners import LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe
 from arboost.estimators.adaboost.schemes import class_scheme, make_scheme
@@ -226,7 +226,7 @@ class AdaBoost(EngineEstimator):
                 return None
             init_model = self
         if type(init_model) is not type(self):
-            raise TypeError(
+            raise InputTypeError(
                 f"init_model={init_model!r} is not allowed: the errors and weights of its learners "
                 f"are needed, which only a fitted {type(self).__name__} has. Pass one."
             )
@@ -244,9 +244,10 @@ class AdaBoost(EngineEstimator):
             return n_estimators
         n_kept = self.model_.n_rounds
         if n_estimators < n_kept:
-            raise ValueError(
+            raise ParameterError(
                 f"n_estimators={n_estimators} is not allowed: warm_start=True keeps the {n_kept} "
-                "learners there are. Use a larger number, or warm_start=False to start anew."
+                "learners there are. Use a larger number, or warm_start=False to start anew.",
+                parameter="n_estimators",
             )
         return n_estimators - n_kept
 
@@ -295,9 +296,10 @@ class AdaBoost(EngineEstimator):
                 f"with {name}={was!r}. Make the two equal."
             )
         if params["oob_score"]:
-            raise ValueError(
+            raise ParameterError(
                 "oob_score=True is not allowed where training is continued: the rows that the "
-                "first learners have drawn are not kept. Train anew, or use validation data."
+                "first learners have drawn are not kept. Train anew, or use validation data.",
+                parameter="oob_score",
             )
 
     def _resolve(
@@ -372,14 +374,16 @@ class AdaBoost(EngineEstimator):
 def _check_combinations(params: dict[str, Any]) -> None:
     """Raise ValueError where two parameters contradict each other."""
     if params["oob_score"] and not params["resample"]:
-        raise ValueError(
+        raise ParameterError(
             "oob_score=True is not allowed with resample=False: every learner sees all rows, "
-            "and none is out of its bag. Use resample=True, or validation data."
+            "and none is out of its bag. Use resample=True, or validation data.",
+            parameter="oob_score",
         )
     if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
-        raise ValueError(
+        raise ParameterError(
             f"tol={params['tol']!r} is not allowed: it is for early stopping, which "
-            "n_iter_no_change=None leaves out. Set n_iter_no_change too, or use tol=0."
+            "n_iter_no_change=None leaves out. Set n_iter_no_change too, or use tol=0.",
+            parameter="tol",
         )
 
 

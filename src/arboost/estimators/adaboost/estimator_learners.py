@@ -24,6 +24,7 @@ from arboost.data.feature_names import split_row_columns
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.data.target_encoding import features_to_encode
+from arboost.errors import InputTypeError, ParameterError
 from arboost.estimators.adaboost.estimator_model import EstimatorModel, MemberVotes
 from arboost.estimators.adaboost.learners import LearnerStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
@@ -191,7 +192,7 @@ def _checked_estimator_model(model: object) -> EstimatorModel:
 
 def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
     if checkpoint is not None:
-        raise TypeError(
+        raise InputTypeError(
             f"checkpoint={checkpoint!r} is not allowed with estimator={member_name(estimator)}: a "
             "checkpoint holds trees of the engine, and these learners are Python objects. Leave "
             "out checkpoint; init_model or warm_start continue a fitted estimator."
@@ -205,7 +206,7 @@ class _NoCheckpoint:
 
     def state(self) -> NoReturn:
         """Raise TypeError: a state holds arrays."""
-        raise TypeError(
+        raise InputTypeError(
             f"a fit of {member_name(self._estimator)} has no checkpoint: its learners are Python "
             "objects. Leave out checkpoint."
         )
@@ -325,9 +326,10 @@ def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) 
     scheme = member_votes.scheme
     if member_votes.needs_probabilities and not hasattr(estimator, "predict_proba"):
         assert isinstance(scheme, ClassScheme)
-        raise ValueError(
+        raise ParameterError(
             f'algorithm="{scheme.algorithm}" needs class probabilities, but {name} has no '
-            'predict_proba. Use algorithm="discrete", or a learner with predict_proba.'
+            'predict_proba. Use algorithm="discrete", or a learner with predict_proba.',
+            parameter="algorithm",
         )
     if not resample and weight_name(estimator) is None:
         raise ValueError(

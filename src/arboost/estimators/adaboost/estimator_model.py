@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from arboost.backend import checked_threads
 from arboost.data import messages
 from arboost.data.schema import Schema
+from arboost.errors import InputTypeError
 from arboost.estimators.adaboost.schemes import ClassScheme, Scheme, combine_columns
 from arboost.estimators.member_predictions import (
     member_name,
@@ -228,7 +229,7 @@ class EstimatorModel:
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Raise TypeError: a model file holds trees, and the members are Python objects."""
-        raise TypeError(
+        raise InputTypeError(
             f"{os.fspath(path)!r} was not written: model files hold trees of the engine, but the "
             f"learners of this model are Python objects ({self._member_names()}). Use joblib.dump, "
             "or train with estimator=None."
@@ -236,7 +237,7 @@ class EstimatorModel:
 
     def verify_monotone(self, features: object = None, *, n_jobs: int | None = None) -> NoReturn:
         """Raise TypeError: proofs need the splits of engine trees."""
-        raise TypeError(
+        raise InputTypeError(
             "verify_monotone reads trees of the engine, but the learners of this model are Python "
             f"objects ({self._member_names()}). Train with estimator=None."
         )

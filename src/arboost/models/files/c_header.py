@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from arboost import __version__
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
+from arboost.errors import InputTypeError
 from arboost.losses.links import ALL_CLASS_LINKS, target_parts
 from arboost.models.metadata import metadata_text
 from arboost.models.model import Model
@@ -404,7 +405,7 @@ class _Header:
 
 def _identifier(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeError(
+        raise InputTypeError(
             f"name={name!r} is not allowed: functions in C begin with it. Pass a string, such as "
             '"model".'
         )
