@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 # Columns of times, always in seconds: since 1970 in UTC, of a duration, or since midnight.
 UNITS = ("datetime", "duration", "time")
+TIME_DTYPES = {"datetime": "M8[us]", "duration": "m8[us]", "time": "m8[us]"}
+MICROSECONDS = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +198,15 @@ class Schema:
 
     def _rest(self) -> tuple[object, ...]:
         return self.names, self.n_features, self.levels, self.units, self.formats, self.parts
+
+
+def as_times(seconds: NDArray[np.float64], unit: str) -> NDArray[Any]:
+    """Return a column of times as datetime64 or timedelta64; NaN becomes NaT."""
+    is_missing = np.isnan(seconds)
+    ticks = np.where(is_missing, 0.0, np.round(seconds * MICROSECONDS)).astype(np.int64)
+    times = ticks.astype(TIME_DTYPES[unit])
+    times[is_missing] = "NaT"
+    return times
 
 
 def by_feature(parts: Mapping[int, T], n_features: int, default: T) -> tuple[T, ...]:

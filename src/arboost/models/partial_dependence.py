@@ -8,6 +8,7 @@ splits on the features of the grid, and never once for each point of the grid
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from collections.abc import Iterator, Mapping
@@ -21,18 +22,23 @@ from arboost.backend import core
 from arboost.data.feature_names import feature_indices, split_offset
 from arboost.data.levels import Levels
 from arboost.data.messages import listing
-from arboost.data.schema import Schema, part_number
+from arboost.data.schema import MICROSECONDS, TIME_DTYPES, Schema, as_times, part_number
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
 from arboost.errors import InputTypeError
-from arboost.losses.links import ALL_CLASS_LINKS, LINKS, read_offset, target_link
+from arboost.losses.links import (
+    ALL_CLASS_LINKS,
+    LINKS,
+    SHARE_LINKS,
+    read_offset,
+    target_parts,
+)
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 
 Floats = NDArray[np.float64]
 
-_DTYPES = {"datetime": "datetime64[us]", "duration": "timedelta64[us]"}
-_MICROSECONDS = 1e6
+_TIMES = ("datetime", "duration")  # units that points show as times; times of day are seconds
 
 
 @dataclass(frozen=True)
@@ -70,15 +76,14 @@ class Grid:
             raise ValueError(
                 f"resolution={size!r} is not allowed: use a whole number of points from 2 on."
             )
-        given = self.percentiles
         try:
-            low, high = (float(one) for one in given)
+            low, high = map(float, self.percentiles)
         except (TypeError, ValueError):
             low, high = math.nan, math.nan
         if not 0 <= low < high <= 1:
             raise ValueError(
-                f"percentiles={given!r} is not allowed: use two numbers from 0 to 1, the lower one "
-                "first."
+                f"percentiles={self.percentiles!r} is not allowed: use two numbers from 0 to 1, "
+                "the lower one first."
             )
         if self.values is not None and not isinstance(self.values, Mapping):
             raise InputTypeError(
@@ -118,10 +123,10 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
     indices = feature_indices(
         values, schema.names, schema.n_features, parameter="Grid.values", owner="the model"
     )
-    given = dict(zip(indices, values.values(), strict=True))
+    user_values = dict(zip(indices, values.values(), strict=True))
     levels = schema.levels_of(feature)
-    if feature in given:
-        stored, shown = _given_points(schema, feature, given[feature])
+    if feature in user_values:
+        stored, shown = _user_points(schema, feature, user_values[feature])
     elif levels is not None:
         stored, shown = _level_points(levels, _spread(levels, grid.resolution))
     else:
@@ -197,32 +202,28 @@ def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDAr
 
 
 def _shown_numbers(stored: Floats, unit: str) -> NDArray[Any]:
-    if unit not in _DTYPES:
-        return stored
-    ticks = np.where(np.isnan(stored), 0.0, stored) * _MICROSECONDS
-    shown = ticks.round().astype(np.int64).view(_DTYPES[unit])
-    shown[np.isnan(stored)] = "NaT"
-    return shown
+    return as_times(stored, unit) if unit in _TIMES else stored
 
 
-def _given_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDArray[Any]]:
-    given = np.atleast_1d(np.asarray(values, dtype=object if _has_strings(values) else None))
+def _user_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDArray[Any]]:
+    """Return the stored and shown points of values that a user chose."""
+    points = np.atleast_1d(np.asarray(values, dtype=object if _has_strings(values) else None))
     label, levels = schema.label(feature), schema.levels_of(feature)
-    if given.ndim != 1 or not len(given):
+    if points.ndim != 1 or not len(points):
         raise ValueError(
-            f"values of the feature {label} have the shape {given.shape}, but they must be a list "
+            f"values of the feature {label} have the shape {points.shape}, but they must be a list "
             "of points. Pass one or more."
         )
     if levels is not None:
-        return _level_points(levels, _codes_of(levels, given, label))
+        return _level_points(levels, _codes_of(levels, points, label))
     unit = schema.unit_of(feature)
     try:
-        if unit in _DTYPES and given.dtype.kind not in "iuf":
-            times = given.astype(_DTYPES[unit])
-            seconds = times.astype(np.int64) / _MICROSECONDS
+        if unit in _TIMES and points.dtype.kind not in "iuf":
+            times = points.astype(TIME_DTYPES[unit])
+            seconds = times.astype(np.int64) / MICROSECONDS
             stored = np.where(np.isnat(times), np.nan, seconds)
         else:
-            stored = given.astype(np.float64)
+            stored = points.astype(np.float64)
     except (TypeError, ValueError) as error:
         kind = unit or "number"
         raise ValueError(
@@ -240,10 +241,10 @@ def _has_strings(values: Any) -> bool:
     )
 
 
-def _codes_of(levels: Levels, given: NDArray[Any], label: str) -> NDArray[np.intp]:
+def _codes_of(levels: Levels, points: NDArray[Any], label: str) -> NDArray[np.intp]:
     code_of: dict[object, int] = {levels.label(code): code for code in range(len(levels))}
     codes = []
-    for value in given.tolist():
+    for value in points.tolist():
         is_missing = value is None or (isinstance(value, float) and math.isnan(value))
         code = -1 if is_missing else code_of.get(value)
         if code is None:
@@ -259,8 +260,6 @@ KINDS = ("average", "individual", "both")
 METHODS = ("brute", "recursion")
 RESPONSES = ("answer", "raw")
 
-# Linear links: the mean of the links is the link of the mean.
-_LINEAR_LINKS = ("identity", "share_of_two", "shares")
 _TWO = 2
 _MOST_SCORES = 1 << 21  # raw scores in memory at a time
 
@@ -276,10 +275,10 @@ class DependenceOptions:
     def check(self, model: Model) -> None:
         """Raise ValueError where the options contradict each other or the model."""
         for name, allowed in (("kind", KINDS), ("method", METHODS), ("response", RESPONSES)):
-            given = getattr(self, name)
-            if given not in allowed:
+            value = getattr(self, name)
+            if value not in allowed:
                 options = ", ".join(allowed)
-                raise ValueError(f"{name}={given!r} is not allowed: use one of {options}.")
+                raise ValueError(f"{name}={value!r} is not allowed: use one of {options}.")
         if self.method == "brute":
             return
         if self.kind != "average":
@@ -292,7 +291,7 @@ class DependenceOptions:
                 'method="recursion" is not allowed: the model takes a median over its trees, and '
                 'the median of means is no mean. Use method="brute".'
             )
-        if self.response == "answer" and model.link not in _LINEAR_LINKS:
+        if self.response == "answer" and model.link not in ("identity", *SHARE_LINKS):
             raise ValueError(
                 'method="recursion" gives the mean of raw scores, and the predictions of this '
                 f'model are not linear in them (link {model.link!r}). Use response="raw", or '
@@ -383,12 +382,12 @@ def partial_dependence(
                 'offset is not allowed with method="recursion", which uses no rows: its raw scores '
                 'are those without an offset. Use method="brute".'
             )
-        raw: Iterator[Floats] = iter([_of_trees(model, axes)])
+        raw: Iterator[Floats] = iter([_tree_means(model, axes)])
     else:
-        if dates:
+        if dates or model.combine == "median":
             raw = iter([_point_by_point(model, table, axes, n_threads)])
         else:
-            raw = _of_rows(model, table, axes, n_threads)
+            raw = _row_scores(model, table, axes, n_threads)
         raw = _with_offset(raw, read_offset(model, X, table.n_rows, offset))
     responses = (_responses(model, part, options.response) for part in raw)
     average, individual = _gathered(responses, options.kind, weight)
@@ -417,26 +416,21 @@ def _chosen(model: Model, features: Any) -> tuple[int, ...]:
     return chosen
 
 
-def _of_trees(model: Model, axes: tuple[Axis, ...]) -> Floats:
-    grid_forest = _grid_forest(model, axes)
+def _tree_means(model: Model, axes: tuple[Axis, ...]) -> Floats:
+    """Return the mean raw scores of the points by the covers of the trees."""
     out = np.empty((1, _n_points(axes), model.n_outputs))
-    grid_forest.of_trees(out)
+    _grid_forest(model, axes).of_trees(out)
     return _scores(model, out)
 
 
-def _of_rows(
+def _row_scores(
     model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int
 ) -> Iterator[Floats]:
     """Yield the raw scores of blocks of rows, shape (rows, points, outputs)."""
-    n_points = _n_points(axes)
-    if model.combine == "median":
-        yield _point_by_point(model, table, axes, n_threads)
-        return
-    grid_forest = _grid_forest(model, axes)
+    n_points, grid_forest = _n_points(axes), _grid_forest(model, axes)
     step = max(1, _MOST_SCORES // (n_points * model.n_outputs))
     for begin in range(0, table.n_rows, step):
-        rows = min(step, table.n_rows - begin)
-        out = np.empty((rows, n_points, model.n_outputs))
+        out = np.empty((min(step, table.n_rows - begin), n_points, model.n_outputs))
         grid_forest.of_rows(columns=table.columns, begin=begin, out=out, n_threads=n_threads)
         yield _scores(model, out)
 
@@ -475,14 +469,13 @@ def _scores(model: Model, sums: Floats) -> Floats:
 def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int) -> Floats:
     """Return the raw scores of a model that is no sum of trees: one prediction for each point."""
     out = np.empty((table.n_rows, _n_points(axes), model.n_outputs))
-    places = np.indices([len(axis.stored) for axis in axes]).reshape(len(axes), -1)
-    for point, place in enumerate(places.T):
+    for point, values_at_point in enumerate(itertools.product(*(axis.stored for axis in axes))):
         columns = table.columns.select(range(model.schema.n_features))
         values: dict[int, float] = {}
-        for axis, i in zip(axes, place.tolist(), strict=True):
+        for axis, number in zip(axes, values_at_point, strict=True):
             parts = model.schema.parts_of(axis.feature).items()
-            values |= {one: part_number(part, axis.stored[i]) for one, part in parts}
-        values |= {axis.feature: axis.stored[i] for axis, i in zip(axes, place, strict=True)}
+            values |= {feature: part_number(part, number) for feature, part in parts}
+        values |= {axis.feature: number for axis, number in zip(axes, values_at_point, strict=True)}
         for feature, value in values.items():
             column = core.Columns(table.n_rows)
             column.add(np.full(table.n_rows, value))
@@ -498,20 +491,11 @@ def _responses(model: Model, raw: Floats, response: str) -> Floats:
     flat = raw.reshape(-1, model.n_outputs)
     if model.classes is None:
         return LINKS[model.link](flat).reshape(raw.shape)
-    parts, first = [], 0
-    for link, outputs, classes in _targets(model):
-        proba = LINKS[link](flat[:, first : first + outputs])
-        parts.append(proba[:, 1:] if len(classes) == _TWO else proba)
-        first += outputs
-    return np.concatenate(parts, axis=1).reshape(*raw.shape[:2], -1)
-
-
-def _targets(model: Model) -> list[tuple[str, int, NDArray[Any]]]:
-    """Return link, number of outputs and classes of each target of a classifier."""
-    if not model.targets:
-        return [(model.link, model.n_outputs, model.classes)]
-    pairs = zip(model.targets, model.classes, strict=True)
-    return [(target_link(n, len(classes)), n, classes) for n, classes in pairs]
+    columns = []
+    for part in target_parts(model):
+        probabilities = LINKS[part.link](part.columns(flat))
+        columns.append(probabilities[:, 1:] if len(part.labels) == _TWO else probabilities)
+    return np.concatenate(columns, axis=1).reshape(*raw.shape[:2], -1)
 
 
 def _output_names(model: Model, response: str) -> tuple[str, ...]:
@@ -521,12 +505,12 @@ def _output_names(model: Model, response: str) -> tuple[str, ...]:
         word = "target" if model.targets else "output"
         return tuple(f"{word} {i}" for i in range(model.n_outputs))
     names: list[str] = []
-    for i, (link, _, classes) in enumerate(_targets(model)):
+    for i, part in enumerate(target_parts(model)):
         title = f"target {i}: " if model.targets else ""
         is_raw = response == "raw"
-        of_second = link not in ALL_CLASS_LINKS if is_raw else len(classes) == _TWO
-        shown = classes[1:] if of_second else classes
-        names += [f"{title}{label}" for label in shown.tolist()]
+        is_second = part.link not in ALL_CLASS_LINKS if is_raw else len(part.labels) == _TWO
+        labels = part.labels[1:] if is_second else part.labels
+        names += [f"{title}{label}" for label in labels.tolist()]
     return tuple(names)
 
 
@@ -534,12 +518,12 @@ def _gathered(
     responses: Iterator[Floats], kind: str, weight: Floats | None
 ) -> tuple[Floats | None, Floats | None]:
     """Return the mean over the rows and the values of all rows, each if `kind` includes it."""
-    kept: list[Floats] = []
+    individual: list[Floats] = []
     total: Floats | float = 0.0
     first = 0
     for part in responses:
         if kind != "average":
-            kept.append(part)
+            individual.append(part)
         if kind != "individual":
             rows = slice(first, first + len(part))
             if weight is None:
@@ -549,7 +533,9 @@ def _gathered(
         first += len(part)
     total_weight = float(first) if weight is None else float(weight.sum())
     average = np.asarray(total / total_weight) if kind != "individual" else None
-    return average, (np.concatenate(kept) if len(kept) > 1 else kept[0]) if kept else None
+    if len(individual) <= 1:  # without a copy
+        return average, individual[0] if individual else None
+    return average, np.concatenate(individual)
 
 
 def _shaped(responses: Floats, shape: tuple[int, ...]) -> Floats:

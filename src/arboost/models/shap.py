@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.cuda import CudaArray, as_kind_of, device_number, is_device_array
+from arboost.data.cuda import CudaArray, as_kind_of, is_device_array
 from arboost.data.levels import Levels
 from arboost.data.raw_table import RawTable
-from arboost.data.schema import Schema
+from arboost.data.schema import Schema, as_times
 from arboost.data.table import Table, read_raw
 from arboost.errors import DeviceError, InputTypeError, needs_packages
-from arboost.losses.links import is_probability_difference
+from arboost.losses.links import SHARE_LINKS, is_probability_difference
 from arboost.models.model import Model
 from arboost.models.prediction import (
     cuda_forest,
@@ -51,9 +51,7 @@ def table_expected(model: Model, background: Table | None, n_threads: int) -> Fl
 
 def score_name(model: Model) -> str:
     """Return the name of the score that SHAP values sum to."""
-    return (
-        "probability" if getattr(model, "link", "") in ("share_of_two", "shares") else "raw score"
-    )
+    return "probability" if getattr(model, "link", "") in SHARE_LINKS else "raw score"
 
 
 def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:
@@ -62,7 +60,7 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
     The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
     """
     if is_device_array(X):
-        return _values_of_array(model, X, background, n_threads)
+        return _device_values(model, X, background, n_threads)
     return _values(model, read_table(model, X), background, n_threads)
 
 
@@ -99,8 +97,8 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
 
 
 def _values(model: Model, table: Table, background: object, n_threads: int) -> Floats:
-    behind = _read_background(model, background)
-    return _squeezed(table_shap_values(model, table, behind, n_threads))
+    background_table = _read_background(model, background)
+    return _squeezed(table_shap_values(model, table, background_table, n_threads))
 
 
 def table_shap_values(
@@ -112,7 +110,7 @@ def table_shap_values(
         if background is not None:
             refuse_device(model, "shap_values with a background")
         _check_sum(model, "shap_values")
-        cuda_forest(model, device_number(model.device)).shap_values(
+        cuda_forest(model).shap_values(
             forest=model.forest,
             columns=table.columns,
             divisors=_divisors(model),
@@ -134,7 +132,7 @@ def table_shap_values(
     return values
 
 
-def _values_of_array(model: Model, X: object, background: object, n_threads: int) -> Floats:
+def _device_values(model: Model, X: object, background: object, n_threads: int) -> Floats:
     """Return the SHAP values of the rows of a table in device memory, in an array of its kind."""
     if background is not None:
         raise DeviceError(
@@ -154,8 +152,8 @@ def _values_of_array(model: Model, X: object, background: object, n_threads: int
         out=values.address,
         n_threads=n_threads,
     )
-    found: Floats = as_kind_of(values, X)
-    return found
+    result: Floats = as_kind_of(values, X)
+    return result
 
 
 def _check_sum(model: Model, method: str) -> None:
@@ -227,12 +225,9 @@ def _shown_column(raw: RawTable, i: int) -> NDArray[Any]:
     unit = raw.units.get(i)
     if not unit:
         return values
-    ticks = np.where(np.isnan(values), 0.0, np.round(values * 1e6)).astype(np.int64)
-    kind = "M8[us]" if unit == "datetime" else "m8[us]"
-    times = ticks.astype(kind).astype(object)
+    times = as_times(values, unit).astype(object)  # NaT becomes None
     if unit == "time":
-        times = np.array([(_MIDNIGHT + one).time() for one in times], object)
-    times[np.isnan(values)] = None
+        times = np.array([None if t is None else (_MIDNIGHT + t).time() for t in times], object)
     return times
 
 
