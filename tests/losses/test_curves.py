@@ -1,4 +1,4 @@
-"""Margins of votes, counted by hand."""
+"""Curves of ranks and calibration against scikit-learn; margins of votes, counted by hand."""
 
 from __future__ import annotations
 
@@ -6,8 +6,63 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
 
-from arboost.losses.curves import margin_distribution, margins
+from arboost.losses.curves import (
+    calibration_bins,
+    margin_distribution,
+    margins,
+    precision_recall_curve,
+    roc_curve,
+)
+from arboost.losses.intervals import wilson
+
+
+@pytest.fixture(params=["equal", "weighted"])
+def scored(request, rng):
+    """Rows with tied scores: hits, scores and weights."""
+    score = np.round(rng.random(300), 1)
+    hits = rng.random(300) < score
+    return hits, score, None if request.param == "equal" else rng.uniform(0.1, 3.0, 300)
+
+
+def test_roc_curve(scored):
+    hits, score, weight = scored
+    fpr, tpr, _ = metrics.roc_curve(hits, score, sample_weight=weight, drop_intermediate=False)
+    np.testing.assert_allclose(roc_curve(hits, score, weight), (fpr, tpr), rtol=1e-12)
+
+
+def test_precision_recall_curve(scored):
+    hits, score, weight = scored
+    precision, recall = precision_recall_curve(hits, score, weight)
+    expected = metrics.precision_recall_curve(hits, score, sample_weight=weight)
+    np.testing.assert_allclose(precision, expected[0][-2::-1], rtol=1e-12)
+    np.testing.assert_allclose(recall, expected[1][-2::-1], rtol=1e-12)
+    assert precision[-1] == pytest.approx(np.average(hits, weights=weight))
+
+
+def test_calibration_bins(scored):
+    hits, score, weight = scored
+    edges = np.linspace(0.0, 1.0, 6)[1:-1]
+    bins = calibration_bins(hits, score, weight, edges)
+    if weight is None:
+        share, probability = calibration_curve(hits, score, n_bins=5)
+        np.testing.assert_allclose(bins.share, share, rtol=1e-12)
+        np.testing.assert_allclose(bins.probability, probability, rtol=1e-12)
+        low, high = wilson(bins.share, bins.n_rows)
+        np.testing.assert_allclose((bins.low, bins.high), (low, high), rtol=1e-12)
+    in_first = score <= edges[0]
+    assert bins.n_rows[0] == np.count_nonzero(in_first)
+    mean = np.average(score[in_first], weights=None if weight is None else weight[in_first])
+    assert bins.probability[0] == pytest.approx(mean)
+
+
+def test_an_empty_bin_has_no_share():
+    bins = calibration_bins(np.array([True]), np.array([0.2]), None, np.array([0.5]))
+    assert bins.share[0] == 1.0
+    assert np.isnan([bins.share[1], bins.probability[1], bins.low[1], bins.high[1]]).all()
+    assert bins.n_rows.tolist() == [1, 0]
 
 
 def test_two_classes_by_hand():

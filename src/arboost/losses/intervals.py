@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.losses.base import Floats
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 N_REPLICATES = 300
