@@ -27,13 +27,11 @@ from arboost.training.loop import FitResult, Fitted, Rounds, fit_result, run_tra
 from arboost.training.monitor import Monitor, Results, Round
 from arboost.training.sets import (
     EvaluationSet,
+    RowSplitter,
     TrainingSet,
     bin_rows,
     build_sets,
     fold_sets,
-    other_splits,
-    search_splits,
-    split_rows,
 )
 from arboost.training.splits import Split
 
@@ -129,6 +127,11 @@ class FitJob(Generic[TableT]):
     checkpoint: object = None
 
     @property
+    def splitter(self) -> RowSplitter[TableT]:
+        """Splits of the training rows."""
+        return RowSplitter(self.train, self.settings.splits, self.groups, self.stratify)
+
+    @property
     def n_before(self) -> int:
         """Number of rounds of the model whose training is continued; 0 without one."""
         return 0 if self.old is None else self.old.n_rounds
@@ -145,7 +148,7 @@ def run_fit(job: EngineJob) -> FitResult:
         return _search_and_fit(job, job.search, checkpoint, started)
     settings, train, validation = job.settings, job.train, job.validation
     if job.splits:
-        train, held_out = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+        train, held_out = job.splitter.divide()
         validation = (*validation, held_out)
     binned = bin_rows(train, settings.bins, settings.n_threads)
     sets = [build_sets(train, validation, binned, settings.n_threads)]
@@ -158,13 +161,7 @@ def _search_and_fit(
     job: EngineJob, search: Search, checkpoint: Checkpoint | None, started: float
 ) -> FitResult:
     """Find the number of rounds on held-out rows, then train on all rows."""
-    splits = search_splits(
-        job.train,
-        job.settings.splits,
-        job.groups,
-        n_folds=search.plan.n_folds,
-        stratify=job.stratify,
-    )
+    splits = job.splitter.search_splits(search.plan.n_folds)
     binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
     monitor = _search_rounds(job, search, binned, splits, started)
     if search.plan.is_early(monitor.best_index) and len(splits) == 1:
@@ -188,9 +185,7 @@ def _second_search(
     One split of few or unequally weighted rows can end in the first rounds by chance. Where the
     means over other splits do so, too, the first answer stands.
     """
-    splits = other_splits(
-        job.train, job.settings.splits, job.groups, n_folds=SEARCH_FOLDS, stratify=job.stratify
-    )
+    splits = job.splitter.other_splits(SEARCH_FOLDS)
     second = _search_rounds(job, search, binned, splits, started)
     agrees = search.plan.is_early(second.best_index)
     rounds = [search.plan.fit_rounds(monitor.best_index) for monitor in (first, second)]

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,11 +91,11 @@ class EvaluationArguments:
             raise ValueError(
                 f"{self.X_name} has no rows. Pass rows to validate on, or leave out {self.X_name}."
             )
-        names, of_rows = offset_names(self.offset), None
+        names, row_offset = offset_names(self.offset), None
         if names is not None:
             with error_prefix(self.all_names):
-                of_rows = offset_values(offset, table.n_rows, names)
-        rows = table_rows(table, y, weight, self.all_names, offset=of_rows)
+                row_offset = offset_values(offset, table.n_rows, names)
+        rows = table_rows(table, y, weight, self.all_names, offset=row_offset)
         return replace(rows, name=self.name)
 
     def with_offset(self, offset: object) -> EvaluationArguments:
@@ -145,65 +145,76 @@ def evaluation_arguments(
         X, start = training[0], offset
         if offset is None and isinstance(X, Dataset) and X.offset is not None:
             start = list(X.schema.offset or ()) or X.offset
-        sets = tuple(one.with_offset(start) for one in sets)
+        sets = tuple(arguments.with_offset(start) for arguments in sets)
     return sets
 
 
 def _sets(
     training: tuple[object, ...], validation: tuple[object, ...], eval_set: Any, eval_names: Any
 ) -> tuple[EvaluationArguments, ...]:
-    """The evaluation sets as they were given."""
+    """The evaluation sets, without the offset of the training rows."""
     if eval_set is None:
         if eval_names is not None:
             raise ValueError(f"eval_names={eval_names!r} came without eval_set. Pass both.")
         return _validation_set(*validation)
-    if any(one is not None for one in validation):
+    if any(argument is not None for argument in validation):
         raise ValueError(
             "eval_set came together with X_val, y_val or sample_weight_val, its short form. Pass "
             "eval_set alone: it holds pairs (X, y) or triples (X, y, weight)."
         )
-    sets = _pairs(eval_set, len(validation))
-    X, y = training
-    are_training = [one[0] is X or (_is_equal(one[0], X) and _is_equal(one[1], y)) for one in sets]
-    names = _default_names(are_training) if eval_names is None else _names(eval_names, len(sets))
-    given = [
-        EvaluationArguments(
-            names[i], *one[:3], f"X of eval_set[{i}]", f"eval_set[{i}]", is_own, one[3]
-        )
-        for i, (one, is_own) in enumerate(zip(sets, are_training, strict=True))
+    entries = _entries(eval_set, len(validation))
+    are_training = [
+        entry[0] is training[0] or all(map(_are_equal, entry[:2], training)) for entry in entries
     ]
-    return tuple(sorted(given, key=lambda one: not one.is_training))
+    if eval_names is None:
+        names = _default_names(are_training)
+    else:
+        names = _checked_names(eval_names, len(entries))
+    sets = [
+        EvaluationArguments(
+            name=names[i],
+            X=X,
+            y=y,
+            weight=weight,
+            offset=offset,
+            X_name=f"X of eval_set[{i}]",
+            all_names=f"eval_set[{i}]",
+            is_training=are_training[i],
+        )
+        for i, (X, y, weight, offset) in enumerate(entries)
+    ]
+    return tuple(sorted(sets, key=lambda arguments: not arguments.is_training))
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def _are_equal(first: Any, second: Any) -> bool:
     """Whether two tables or targets are of one type and have the same values."""
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other):
+    if type(first) is not type(second):
         return False
-    if isinstance(one, str | list):
+    if isinstance(first, str | list):
         try:
-            return bool(one == other)
+            return bool(first == second)
         except ValueError:  # lists of arrays
             return False
-    if isinstance(one, np.ndarray):
-        can_be_nan = one.dtype.kind in "fc"
+    if isinstance(first, np.ndarray):
+        can_be_nan = first.dtype.kind in "fc"
         # The first rows of other tables of this shape are different, most often.
-        return one.shape == other.shape and all(
-            np.array_equal(one[rows], other[rows], equal_nan=can_be_nan)
+        return first.shape == second.shape and all(
+            np.array_equal(first[rows], second[rows], equal_nan=can_be_nan)
             for rows in (slice(1), slice(None))
         )
-    equals = getattr(one, "equals", None)  # of pandas, Polars and PyArrow
-    return equals is not None and bool(equals(other))
+    equals = getattr(first, "equals", None)  # of pandas, Polars and PyArrow
+    return equals is not None and bool(equals(second))
 
 
 def _validation_set(
     X_val: object, y_val: object, sample_weight_val: object, offset_val: object = None
 ) -> tuple[EvaluationArguments, ...]:
     """The set of the short form; raise ValueError where X_val or y_val is missing."""
-    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    given["offset_val"] = offset_val
-    names = [name for name, value in given.items() if value is not None]
+    arguments = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    arguments["offset_val"] = offset_val
+    names = [name for name, value in arguments.items() if value is not None]
     if names and (X_val is None or y_val is None):
         missing = "X_val" if X_val is None else "y_val"
         raise ValueError(
@@ -212,47 +223,53 @@ def _validation_set(
         )
     if not names:
         return ()
-    names_of_all = "X_val, y_val, sample_weight_val"
-    arguments = (X_val, y_val, sample_weight_val, "X_val", names_of_all)
-    return (EvaluationArguments(VALIDATION, *arguments, offset=offset_val),)
+    return (
+        EvaluationArguments(
+            name=VALIDATION,
+            X=X_val,
+            y=y_val,
+            weight=sample_weight_val,
+            offset=offset_val,
+            X_name="X_val",
+            all_names="X_val, y_val, sample_weight_val",
+        ),
+    )
 
 
-def _pairs(eval_set: object, most: int) -> list[tuple[Any, Any, Any, Any]]:
+def _entries(eval_set: Any, most: int) -> list[tuple[Any, Any, Any, Any]]:
     """X, y, weight and offset of each set, which has at most `most` of them."""
-    several = eval_set
-    if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
-        several = [eval_set]  # one pair, not in a list
-    is_list = isinstance(several, list | tuple) and several
-    if not is_list or not all(isinstance(one, tuple | list) for one in cast(Any, several)):
+    sets = eval_set
+    if isinstance(sets, tuple) and sets and not isinstance(sets[0], tuple | list):
+        sets = [sets]  # one pair, not in a list
+    is_list = isinstance(sets, list | tuple) and sets
+    if not is_list or not all(isinstance(entry, tuple | list) for entry in sets):
         raise InputTypeError(
             f"eval_set={reprlib.repr(eval_set)} ({type(eval_set).__name__}) is not allowed: it "
             "must be a list of pairs (X, y) or triples (X, y, weight). Use for example "
             "eval_set=[(X_train, y_train), (X_val, y_val)]."
         )
-    sizes = [len(one) for one in cast(Any, several)]
-    for i, size in enumerate(sizes):
-        if not 2 <= size <= most:  # noqa: PLR2004 - X and y
+    for i, entry in enumerate(sets):
+        if not 2 <= len(entry) <= most:  # noqa: PLR2004 - X and y
             allowed = ("(X, y)", "(X, y, weight)", "(X, y, weight, offset)")[: most - 1]
             raise ValueError(
-                f"eval_set[{i}] has {size} entries, but a set is {' or '.join(allowed)}. Pass "
-                "each set as a tuple."
+                f"eval_set[{i}] has {len(entry)} entries, but a set is {' or '.join(allowed)}. "
+                "Pass each set as a tuple."
             )
-    return [(*one, None, None)[:4] for one in cast(Any, several)]
+    return [(*entry, None, None)[:4] for entry in sets]
 
 
 def _default_names(are_training: Sequence[bool]) -> list[str]:
     number = iter(range(len(are_training)))
-    is_one = are_training.count(False) == 1
+    is_single = are_training.count(False) == 1
     return [
-        TRAINING if is_own else VALIDATION if is_one else f"{VALIDATION}_{next(number)}"
-        for is_own in are_training
+        TRAINING if is_training else VALIDATION if is_single else f"{VALIDATION}_{next(number)}"
+        for is_training in are_training
     ]
 
 
-def _names(eval_names: object, n_sets: int) -> list[str]:
-    is_list = isinstance(eval_names, list | tuple)
-    names = list(eval_names) if isinstance(eval_names, list | tuple) else []
-    if not is_list or not all(isinstance(name, str) for name in names):
+def _checked_names(eval_names: object, n_sets: int) -> list[str]:
+    names: list[Any] = list(eval_names) if isinstance(eval_names, list | tuple) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise InputTypeError(
             f"eval_names={eval_names!r} ({type(eval_names).__name__}) is not allowed: it must be a "
             "list of strings. Pass a name for each set of eval_set."
@@ -266,112 +283,119 @@ def _names(eval_names: object, n_sets: int) -> list[str]:
 
 
 def check_validation(
-    params: StoppingParams, given: Sequence[EvaluationArguments], *, splits: bool, groups: object
+    params: StoppingParams, sets: Sequence[EvaluationArguments], *, splits: bool, groups: object
 ) -> None:
     """Raise ValueError where arguments of fit contradict the parameters of validation.
 
     `splits` says whether held-out rows are taken of the training rows.
     """
     if groups is not None and not splits:
-        others = [one.X_name for one in given if not one.is_training]
+        others = [arguments.X_name for arguments in sets if not arguments.is_training]
         reason = f"{others[-1]} is given" if others else "n_iter_no_change=None asks for none"
         raise ValueError(
             f"groups are for the automatic split of validation rows, but {reason}. Leave out "
             "groups."
         )
-    if splits and any(one.name == VALIDATION for one in given):
+    if splits and any(arguments.name == VALIDATION for arguments in sets):
         raise ValueError(
             f"eval_names holds {VALIDATION!r}, the name of the held-out rows of early stopping. "
             "Use another name for the training rows."
         )
-    if params.eval_metric is not None and not given and not splits:
-        raise ParameterError(
+    if params.eval_metric is not None and not sets and not splits:
+        raise ValueError(
             f"eval_metric={params.eval_metric!r} has no rows to be measured on. Pass X_val and "
             "y_val, or set n_iter_no_change for an automatic split.",
             parameter="eval_metric",
         )
 
 
-def split_rows(
-    rows: Rows[TableT], params: ValidationParams, groups: object, *, stratify: bool
-) -> tuple[Rows[TableT], Rows[TableT]]:
-    """Training and validation rows; `groups` has an entry for each row given to fit."""
-    train, held_out = _split(rows, params, groups, stratify=stratify)
-    return rows.take(train), rows.take(held_out)
+@dataclass(frozen=True)
+class RowSplitter(Generic[TableT]):
+    """Splits of the training rows into rows to train on and held-out rows.
 
-
-def search_splits(
-    rows: Rows[TableT],
-    params: ValidationParams,
-    groups: object,
-    *,
-    n_folds: int | None,
-    stratify: bool,
-) -> tuple[Split, ...]:
-    """The splits of the training rows that the number of rounds is searched on.
-
-    `n_folds` is the number of folds of a cross-validation that are trained; None: one split.
+    Attributes
+    ----------
+    rows : Rows
+    params : ValidationParams
+    groups : array or None
+        Group of each row given to fit.
+    stratify : bool
+        Whether held-out rows keep the shares of the classes.
     """
-    y = rows.y
-    check_divisible(len(y))
-    # A class of one row cannot be on both sides: then the split ignores the classes.
-    stratify = stratify and np.bincount(y.astype(np.intp)).min() > 1
-    if n_folds is not None:
-        every = folds(y, min(SEARCH_FOLDS, len(y)), seed=params.random_state, stratify=stratify)
+
+    rows: Rows[TableT]
+    params: ValidationParams
+    groups: object = None
+    stratify: bool = False
+
+    def divide(self) -> tuple[Rows[TableT], Rows[TableT]]:
+        """Training and validation rows."""
+        train, held_out = self._split(stratify=self.stratify)
+        return self.rows.take(train), self.rows.take(held_out)
+
+    def search_splits(self, n_folds: int | None) -> tuple[Split, ...]:
+        """Splits on which the number of rounds is searched.
+
+        `n_folds` is the number of folds of a cross-validation that are trained; None: one split.
+        """
+        y = self.rows.y
+        check_divisible(len(y))
+        if n_folds is None:
+            return (self._split(stratify=self._can_stratify),)
+        n_all = min(SEARCH_FOLDS, len(y))
+        every = folds(y, n_all, seed=self.params.random_state, stratify=self._can_stratify)
         return tuple(every[:n_folds])
-    return (_split(rows, params, groups, stratify=stratify),)
 
+    def other_splits(self, n_folds: int) -> tuple[Split, ...]:
+        """Splits other than the one of `search_splits`: folds, or the rows before the last.
 
-def other_splits(
-    rows: Rows[TableT], params: ValidationParams, groups: object, *, n_folds: int, stratify: bool
-) -> tuple[Split, ...]:
-    """Splits other than the one of `search_splits`: folds, or the rows before the last.
+        Rows in the order of time have two: that split, and the same share of rows before it.
+        """
+        if self.params.validation_split == "time":
+            train, held_out = self._split(stratify=False)
+            start = len(train) - len(held_out)
+            last = train, held_out
+            return (last, (train[:start], train[start:])) if start > 0 else (last,)
+        groups = self._row_groups()
+        if groups is not None:
+            n_folds = min(n_folds, len(np.unique(groups)))
+        stratify = groups is None and self._can_stratify
+        seed = self.params.random_state
+        return tuple(folds(self.rows.y, n_folds, seed=seed, stratify=stratify, groups=groups))
 
-    Rows in the order of time have two: that split, and the same share of rows before it.
-    """
-    if params.validation_split == "time":
-        last = _split(rows, params, groups, stratify=stratify)
-        before = last[0][: len(last[0]) - len(last[1])], last[0][len(last[0]) - len(last[1]) :]
-        return (last, before) if len(before[0]) else (last,)
-    y, of_rows = rows.y, None
-    if groups is not None:
-        of_rows = _groups_of(rows, groups)
-        n_folds = min(n_folds, len(np.unique(of_rows)))
-    counts = np.bincount(y.astype(np.intp)) if stratify else np.zeros(1)
-    stratify = stratify and of_rows is None and counts.min() > 1
-    return tuple(folds(y, n_folds, seed=params.random_state, stratify=stratify, groups=of_rows))
+    def _split(self, *, stratify: bool) -> Split:
+        return split(
+            self.rows.y,
+            how=self.params.validation_split,
+            fraction=self.params.validation_fraction,
+            seed=self.params.random_state,
+            stratify=stratify and self.params.validation_split == "random",
+            groups=self._row_groups(),
+        )
 
+    @property
+    def _can_stratify(self) -> bool:
+        # A class of one row cannot be on both sides: then splits ignore the classes.
+        return self.stratify and bool(np.bincount(self.rows.y.astype(np.intp)).min() > 1)
 
-def _split(
-    rows: Rows[TableT], params: ValidationParams, groups: object, *, stratify: bool
-) -> Split:
-    if groups is not None:
-        groups = _groups_of(rows, groups)
-    return split(
-        rows.y,
-        how=params.validation_split,
-        fraction=params.validation_fraction,
-        seed=params.random_state,
-        stratify=stratify and params.validation_split == "random",
-        groups=groups,
-    )
-
-
-def _groups_of(rows: Rows[TableT], groups: object) -> NDArray[Any]:
-    if isinstance(rows.source, Dataset) and rows.source.groups is not None:
-        groups = rows.source.groups  # of the rows of nonzero weight
-    return groups_of(groups, rows.source.n_rows, rows.index)
+    def _row_groups(self) -> NDArray[Any] | None:
+        if self.groups is None:
+            return None
+        source, groups = self.rows.source, self.groups
+        if isinstance(source, Dataset) and source.groups is not None:
+            groups = source.groups  # of the rows of nonzero weight
+        return groups_of(groups, source.n_rows, self.rows.index)
 
 
 def groups_of(groups: object, n_rows: int, index: Index | None) -> NDArray[Any]:
     """The groups of some rows, given the groups of all rows."""
-    given = np.asarray(groups)
-    if given.shape != (n_rows,):
+    array = np.asarray(groups)
+    if array.shape != (n_rows,):
         raise ValueError(
-            f"groups have the shape {given.shape}, but X has {n_rows} rows. Pass one group for "
+            f"groups have the shape {array.shape}, but X has {n_rows} rows. Pass one group for "
             "each row."
         )
-    return given if index is None else given[index]
+    return array if index is None else array[index]
 
 
 @dataclass(frozen=True)

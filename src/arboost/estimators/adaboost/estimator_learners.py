@@ -49,7 +49,7 @@ from arboost.params.records import BinParams
 from arboost.training.fit import FitJob, LoopOptions, train_with_monitor
 from arboost.training.inputs import EngineRows, Rows, table_rows
 from arboost.training.loop import FitResult, Rounds, fit_result
-from arboost.training.sets import EvaluationArguments, bin_rows, split_rows
+from arboost.training.sets import EvaluationArguments, bin_rows
 from arboost.trees.grower import grown_forest, make_grower
 
 EstimatorRows = Rows[MemberTable]
@@ -103,7 +103,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         settings, train = job.settings, self._scored(job.train)
         evaluations = tuple(map(self._scored, job.validation))
         if job.splits:
-            train, held_out = split_rows(train, settings.splits, job.groups, stratify=job.stratify)
+            train, held_out = job.splitter.divide()
             evaluations = (*evaluations, held_out)
         metrics: tuple[Metric, ...] = ()
         if evaluations:
