@@ -187,14 +187,16 @@ class LogLink(Loss):
         """Raise ValueError unless y is 0 or more, and not 0 in all rows."""
         lowest = float(y.min())
         if lowest < 0:
-            raise ValueError(
+            raise ParameterError(
                 f"y has the value {lowest!r}, but loss={self.name!r} is for values of 0 or more. "
-                "Use another loss, or shift y."
+                "Use another loss, or shift y.",
+                parameter="loss",
             )
         if not y.any():
-            raise ValueError(
+            raise ParameterError(
                 f"y is 0 in all rows, but loss={self.name!r} needs values above 0: the logarithm "
-                "of their mean is where training starts. Use another loss, or look at y."
+                "of their mean is where training starts. Use another loss, or look at y.",
+                parameter="loss",
             )
 
 
@@ -221,9 +223,10 @@ class Gamma(LogLink):
         """Raise ValueError unless y is above 0."""
         lowest = float(y.min())
         if lowest <= 0:
-            raise ValueError(
+            raise ParameterError(
                 f"y has the value {lowest!r}, but loss='gamma' is for values above 0. Use "
-                "loss='tweedie' for values some of which are 0."
+                "loss='tweedie' for values some of which are 0.",
+                parameter="loss",
             )
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:

@@ -116,9 +116,10 @@ def find_metric(metric: object, loss: Loss, n_threads: int = 1) -> Metric:
     """
     if metric is None:
         if isinstance(loss, FromFunctions) and loss.functions.value is None:
-            raise ValueError(
+            raise ParameterError(
                 f"the loss {loss.name!r} has no function `value`, so there is nothing to measure "
-                "on the validation rows. Give it one, or name an eval_metric."
+                "on the validation rows. Give it one, or name an eval_metric.",
+                parameter="eval_metric",
             )
         return _loss_metric(loss, n_threads)
     if isinstance(metric, Metric):
@@ -179,13 +180,14 @@ def prediction_metric(metric: object, *, of_classes: bool) -> tuple[Function, bo
     name = metric_name(metric)
     if name is None:
         reason = metric_suggestion(metric, list(metrics))
-        raise ValueError(f"metric={metric!r} is not allowed: {reason}")
+        raise ParameterError(f"metric={metric!r} is not allowed: {reason}", parameter="metric")
     if name not in metrics:
         kind = "classifier" if of_classes else "regressor"
-        raise ValueError(
+        raise ParameterError(
             f"metric={metric!r} is not allowed for a {kind}: use one of "
             f"{listing(metrics, _MOST_NAMES)}, a function of (y, score, weight), or an "
-            "arboost.Metric."
+            "arboost.Metric.",
+            parameter="metric",
         )
     rank_metric, built_in = RANK_METRICS.get(name), metrics[name]
 
@@ -219,7 +221,9 @@ def _named_metric(metric: str, loss: Loss, n_threads: int) -> Metric:
     if name not in allowed:
         if not is_metric(metric):
             reason = metric_suggestion(metric, allowed)
-            raise ValueError(f"eval_metric={metric!r} is not allowed: {reason}")
+            raise ParameterError(
+                f"eval_metric={metric!r} is not allowed: {reason}", parameter="eval_metric"
+            )
         raise ParameterError(
             f"eval_metric={metric!r} is not allowed: it does not fit loss={loss.name!r}. Use one "
             f"of {listing(allowed, _MOST_NAMES)}, a function of (y, score, weight), or an "

@@ -8,6 +8,7 @@ from importlib import import_module
 from numbers import Integral
 from typing import Any, Self
 
+from arboost.errors import ParameterError
 from arboost.params.auto import AUTO
 from arboost.params.boosting import PARAMS
 from arboost.params.kinds import Param, is_number
@@ -75,7 +76,10 @@ def _check_metric(metric: str, loss: object) -> None:
     from arboost.params.suggestions import is_metric, metric_suggestion
 
     if not is_metric(metric) and metric != getattr(loss, "name", loss):
-        raise ValueError(f"eval_metric={metric!r} is not allowed: {metric_suggestion(metric)}")
+        raise ParameterError(
+            f"eval_metric={metric!r} is not allowed: {metric_suggestion(metric)}",
+            parameter="eval_metric",
+        )
 
 
 def record(values: Mapping[str, Any], table: Mapping[str, Param] = PARAMS) -> dict[str, Any]:

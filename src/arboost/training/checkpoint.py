@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.messages import listing
-from arboost.errors import InputTypeError, warn_caller
+from arboost.errors import InputTypeError, ParameterError, warn_caller
 from arboost.losses.base import Floats
 from arboost.models.files.container import Format, naming_errors, pack, read_file, unpack
 from arboost.training.monitor import Monitor
@@ -85,9 +85,10 @@ class Checkpoint:
                 "integer of at least 1, or None. Leave it out."
             )
         if self.every is not None and self.every < 1:
-            raise ValueError(
+            raise ParameterError(
                 f"every={self.every} is not allowed: it must be an integer of at least 1, or None. "
-                "Leave it out."
+                "Leave it out.",
+                parameter="every",
             )
         folder = os.path.dirname(os.path.realpath(os.fsdecode(self.path)))
         if not os.path.isdir(folder):
@@ -327,10 +328,11 @@ def refuse_other(stored: Mapping[str, Any], current: Mapping[str, Any], path: st
         for name in sorted({*stored, *current})
         if (name in stored) != (name in current) or stored.get(name) != current.get(name)
     ]
-    raise ValueError(
+    raise ParameterError(
         f"the checkpoint {path!r} is of another fit. They differ in "
         f"{listing(differences)}. Make them equal to go on, delete the file to start anew, or give "
-        "another path."
+        "another path.",
+        parameter="checkpoint",
     )
 
 
@@ -463,9 +465,10 @@ class CheckpointWriter:
         with naming_errors(FORMAT, name):
             rounds = _check(state, training.state())
         if rounds > monitor.total:
-            raise ValueError(
+            raise ParameterError(
                 f"{name} has {rounds} rounds, but n_estimators={monitor.total}. Raise "
-                "n_estimators, or delete the file to start anew."
+                "n_estimators, or delete the file to start anew.",
+                parameter="n_estimators",
             )
         with naming_errors(FORMAT, name):
             known = {key: state.arrays[key] for key in training.state() if key in state.arrays}

@@ -383,21 +383,26 @@ def check_continues(
             parameter="base_score",
         )
     if model.kind != kind:
-        raise ValueError(f"init_model is a {model.kind}, but this is a {kind}. Use a {model.kind}.")
+        raise ParameterError(
+            f"init_model is a {model.kind}, but this is a {kind}. Use a {model.kind}.",
+            parameter="init_model",
+        )
     _check_loss(model, params["loss"])
     if (model.link, model.n_outputs) != (link, n_outputs):
-        raise ValueError(
+        raise ParameterError(
             f"init_model gives {_scores_text(model.n_outputs)} with the link {model.link!r}, but "
             f"this fit would add {_scores_text(n_outputs)} with the link {link!r}. Use the loss of "
-            f"init_model, which was {_loss_name(model)}."
+            f"init_model, which was {_loss_name(model)}.",
+            parameter="init_model",
         )
     same = ("num_parallel_tree", "multi_strategy" if kind == "classifier" else "alpha")
     for name in same if n_outputs > 1 else same[:1]:
         was = model.params.get(name, 1)  # files of version 0.1.0 knew no parallel trees
         if was != params[name]:
-            raise ValueError(
+            raise ParameterError(
                 f"{name}={params[name]!r} is not allowed: init_model was fitted with "
-                f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal."
+                f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal.",
+                parameter=name,
             )
 
 
@@ -451,14 +456,16 @@ def _check_loss(model: Model, loss: Any) -> None:
         return
     custom = recorded["custom"]
     if isinstance(loss, str):
-        raise ValueError(
+        raise ParameterError(
             f"init_model was trained with the custom loss {custom!r}, and a model file keeps its "
-            f"name only; loss={loss!r} is another. Pass that arboost.CustomLoss as loss."
+            f"name only; loss={loss!r} is another. Pass that arboost.CustomLoss as loss.",
+            parameter="loss",
         )
     if loss.name != custom:
-        raise ValueError(
+        raise ParameterError(
             f"init_model was trained with the custom loss {custom!r}, but loss is {loss.name!r}. "
-            "Pass the same loss, or give it the same name."
+            "Pass the same loss, or give it the same name.",
+            parameter="loss",
         )
 
 

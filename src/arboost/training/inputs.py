@@ -455,9 +455,10 @@ class SourceOptions:
         for name, unused in (("memory_limit", "auto"), ("cache", None)):
             value = getattr(self, name)
             if value != unused:
-                raise ValueError(
+                raise ParameterError(
                     f"{name}={value!r} is for files and other sources of batches, but X is a table "
-                    "in memory. Leave it out, or pass the path of the files."
+                    "in memory. Leave it out, or pass the path of the files.",
+                    parameter=name,
                 )
 
 

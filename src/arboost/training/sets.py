@@ -155,7 +155,10 @@ def _sets(
     """The evaluation sets, without the offset of the training rows."""
     if eval_set is None:
         if eval_names is not None:
-            raise ValueError(f"eval_names={eval_names!r} came without eval_set. Pass both.")
+            raise ParameterError(
+                f"eval_names={eval_names!r} came without eval_set. Pass both.",
+                parameter="eval_names",
+            )
         return _validation_set(*validation)
     if any(argument is not None for argument in validation):
         raise ValueError(
@@ -275,9 +278,10 @@ def _checked_names(eval_names: object, n_sets: int) -> list[str]:
             "list of strings. Pass a name for each set of eval_set."
         )
     if len(set(names)) < len(names) or len(names) != n_sets:
-        raise ValueError(
+        raise ParameterError(
             f"eval_names={names!r} is not allowed: eval_set has {n_sets} sets. Pass as many names, "
-            "all different."
+            "all different.",
+            parameter="eval_names",
         )
     return names
 
@@ -292,9 +296,10 @@ def check_validation(
     if groups is not None and not splits:
         others = [arguments.X_name for arguments in sets if not arguments.is_training]
         reason = f"{others[-1]} is given" if others else "n_iter_no_change=None asks for none"
-        raise ValueError(
+        raise ParameterError(
             f"groups are for the automatic split of validation rows, but {reason}. Leave out "
-            "groups."
+            "groups.",
+            parameter="groups",
         )
     if splits and any(arguments.name == VALIDATION for arguments in sets):
         raise ValueError(
@@ -302,7 +307,7 @@ def check_validation(
             "Use another name for the training rows."
         )
     if params.eval_metric is not None and not sets and not splits:
-        raise ValueError(
+        raise ParameterError(
             f"eval_metric={params.eval_metric!r} has no rows to be measured on. Pass X_val and "
             "y_val, or set n_iter_no_change for an automatic split.",
             parameter="eval_metric",
@@ -612,7 +617,8 @@ def _check_dataset(data: Dataset, params: BinParams) -> None:
     for name in ("max_bins", "max_conflict_rate"):
         given, own = getattr(params, name), getattr(data, name)
         if given not in (own, AUTO):
-            raise ValueError(
+            raise ParameterError(
                 f"{name}={given} is not allowed: the Dataset was binned with {name}={own}. Make "
-                "the two equal."
+                "the two equal.",
+                parameter=name,
             )

@@ -63,9 +63,10 @@ def split(
     """
     n_rows = len(y)
     if groups is not None and how != "group":
-        raise ValueError(
+        raise ParameterError(
             f"groups are given, but validation_split={how!r} does not look at them. Use "
-            'validation_split="group", or leave out groups.'
+            'validation_split="group", or leave out groups.',
+            parameter="validation_split",
         )
     if groups is None and how == "group":
         raise ParameterError(
@@ -133,9 +134,10 @@ def folds(
         pairs = how.split(np.zeros((n_rows, 1)), y, None if groups is None else np.asarray(groups))
     elif isinstance(how, Iterable) and not is_text:
         if groups is not None:
-            raise ValueError(
+            raise ParameterError(
                 f"groups are given, but {name} lists its rows already. Leave out groups, or pass a "
-                "number of folds."
+                "number of folds.",
+                parameter=name,
             )
         pairs = how
     else:
@@ -146,7 +148,9 @@ def folds(
         )
     splits = [_checked_pair(pair, f"{name}[{index}]", n_rows) for index, pair in enumerate(pairs)]
     if not splits:
-        raise ValueError(f"{name} holds no fold. Pass at least one pair of row numbers.")
+        raise ParameterError(
+            f"{name} holds no fold. Pass at least one pair of row numbers.", parameter=name
+        )
     return splits
 
 
@@ -278,14 +282,16 @@ def _numbered_folds(
 ) -> list[Split]:
     n_rows = len(y)
     if n_rows < _FEWEST:
-        raise ValueError(
+        raise ParameterError(
             f"{name}={n_folds} is not allowed: the data have {n_rows} row(s), and folds need at "
-            f"least {_FEWEST}. Pass more rows."
+            f"least {_FEWEST}. Pass more rows.",
+            parameter=name,
         )
     if not _FEWEST <= n_folds <= n_rows:
-        raise ValueError(
+        raise ParameterError(
             f"{name}={n_folds} is not allowed: with {n_rows} rows it must be from {_FEWEST} to "
-            f"{n_rows}. Use {name}={min(5, n_rows)}."
+            f"{n_rows}. Use {name}={min(5, n_rows)}.",
+            parameter=name,
         )
     if groups is not None:
         fold = _fold_of_group(_group_index(groups, n_rows), n_folds, seed, name)
@@ -303,9 +309,10 @@ def _fold_of_group(index: NDArray[np.intp], n_folds: int, seed: int, name: str) 
     """Put groups, the largest first, into the fold that has the fewest rows."""
     sizes = np.bincount(index)
     if len(sizes) < n_folds:
-        raise ValueError(
+        raise ParameterError(
             f"{name}={n_folds} is not allowed: groups stay whole, and there are {len(sizes)}. Use "
-            f"{name}={len(sizes)} or fewer."
+            f"{name}={len(sizes)} or fewer.",
+            parameter=name,
         )
     order = _hash_order(len(sizes), seed, _FOLDS)
     order = order[np.argsort(-sizes[order], kind="stable")]
