@@ -22,19 +22,10 @@ __all__ = ["Bar", "BarStep", "steps_reported"]
 
 _DELAY = 1.0  # seconds of work before the bar appears
 _INTERVAL = 0.1  # seconds between two drawings
-_SIZE = os.terminal_size((80, 24))  # of a terminal that does not know its size
-_LEAST = 5  # columns of the bar proper; a terminal without room for them gets a shorter line
-_WIDGET = os.terminal_size((100, 24))  # characters that a cell of a notebook has room for
-# Lines from long to short: the bar shrinks first; then scores of other sets, label, bar and times
-# are left out, and then the other metrics. The last score of the first metric stays.
-_LONG = "{{desc}} |{{bar}}| {count} [{times}{comma}{scores}]"
-_SHORTER = (
-    _LONG,
-    "|{{bar}}| {count} [{times}{comma}{scores}]",
-    "{count} [{times}{comma}{scores}]{{bar:0}}",  # old versions of tqdm cut no line without a bar
-    "{count} [{scores}]{{bar:0}}",
-)
-_LAYOUTS = ((_LONG, "all"), *((form, which) for which in ("last", "first") for form in _SHORTER))
+_FORMAT = "{{desc}} |{{bar}}| {{n_fmt}}/{} [{{elapsed}}{}{{postfix}}]"
+_OTHER_COLUMNS = 38  # of a line without label and scores: a short bar, counts and times
+_USUAL_COLUMNS = 80  # of a terminal that does not know its size
+_CELL_COLUMNS = 110  # of a notebook
 
 
 @dataclass(frozen=True)
@@ -96,9 +87,7 @@ class Bar:
         self._start = time()
         self._next = self._start + _DELAY
         self._initial: int | None = None
-        self._done = 0
-        self._results: Mapping[str, Mapping[str, float]] = {}
-        self._line: Any = None  # an instance of tqdm, once the bar has appeared
+        self._bar: Any = None  # an instance of tqdm, once the bar has appeared
 
     def __enter__(self) -> Self:
         return self
@@ -109,16 +98,16 @@ class Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._line is None:
+        if self._bar is None:
             return
-        with self._drawing() as line:
-            line.leave = error is None
-            self._update("{elapsed}")
-            if hasattr(line, "container"):
-                line.total = line.n  # tqdm takes fewer steps for a failure: early stopping is none
-            if line.pos > 0:
-                line.clear(nolock=True)  # tqdm leaves a copy where it drew below another bar
-            line.close()
+        with self._drawing() as bar:
+            bar.leave = error is None
+            bar.bar_format = _FORMAT.format(self.total, "")
+            if hasattr(bar, "container"):
+                bar.total = bar.n  # fewer steps than the total would be shown as a failure
+            if bar.pos > 0:
+                bar.clear(nolock=True)  # tqdm leaves a copy where it drew below another bar
+            bar.close()
 
     @property
     def is_visible(self) -> bool:
@@ -128,7 +117,7 @@ class Bar:
     def relabel(self, label: str) -> None:
         """Change the label; the next step is drawn at once, once the bar has appeared."""
         self.label = label
-        if self._report is not None or self._line is not None:
+        if self._report is not None or self._bar is not None:
             self._next = 0.0
 
     def show(self, done: int, results: Mapping[str, Mapping[str, float]] | None = None) -> None:
@@ -148,103 +137,63 @@ class Bar:
             return
         if self._initial is None:
             self._initial = max(done - 1, 0)  # steps of an earlier, resumed run took no time
-        self._done, self._results = done, results or {}
+        if self._bar is not None:
+            self._bar.n = done  # also of steps that are not drawn, for the last drawing
         now = time()
         if now >= self._next:
             self._next = now + _INTERVAL
-            with self._drawing() as line:
-                self._update("{elapsed}<{remaining}")
-                line.refresh(nolock=True)
+            with self._drawing() as bar:
+                bar.n, bar.ncols = done, _columns(self._stream)
+                bar.set_description_str(self.label, refresh=False)
+                room = bar.ncols - _OTHER_COLUMNS - len(self.label)
+                bar.set_postfix_str(_scores(results or {}, room), refresh=False)
+                bar.refresh(nolock=True)
 
     @contextlib.contextmanager
     def _drawing(self) -> Iterator[Any]:
-        """Give the line of tqdm, with tqdm's lock held: tqdm alone keeps the lock after Ctrl-C."""
-        if self._line is None:
-            self._line = _new_line(
+        """Give the bar of tqdm, with tqdm's lock held: tqdm alone keeps the lock after Ctrl-C."""
+        if self._bar is None:
+            self._bar = _new_bar(
                 desc=self.label,
                 total=self.total,
                 initial=self._initial,
                 file=self._stream,
                 delay=_DELAY,
+                bar_format=_FORMAT.format(self.total, "<{remaining}"),
+                dynamic_ncols=_is_notebook(),  # a widget as wide as its cell
             )
-            self._line.start_t = self._start
+            self._bar.start_t = self._start
         try:
-            with self._line.get_lock():
-                yield self._line
+            with self._bar.get_lock():
+                yield self._bar
         except (OSError, ValueError):  # a terminal that has gone away is no reason to lose a fit
-            self._line.disable = True
-            self._line = self._stream = None
-
-    def _update(self, times: str) -> None:
-        """Set count, times and scores, in the longest layout that there is room for."""
-        line, is_widget = self._line, hasattr(self._line, "container")
-        line.set_description_str(self.label, refresh=False)
-        line.n, line.ncols, line.nrows = self._done, None, None
-        size = _WIDGET if is_widget else _find_size(self._stream)
-        for layout, which in _LAYOUTS:
-            scores = _scores(self._results, which)
-            form = self._form(layout, times, scores)
-            line.bar_format = form.replace("{bar}", " " * _LEAST)
-            excess = len(str(line)) + 1 - size.columns  # some terminals wrap a line that is full
-            if excess <= 0:
-                break
-        else:
-            form = self._form(layout, times, _cut_name(scores, excess))
-        line.bar_format = form
-        if not is_widget:  # a widget has a width of its own
-            line.ncols, line.nrows = size.columns - 1, size.lines - 1
-
-    def _form(self, layout: str, times: str, scores: str) -> str:
-        """Return a layout with count, times and scores, as tqdm reads it."""
-        return layout.format(
-            count=f"{{n_fmt}}/{self.total}",
-            times=times,
-            comma=", " if scores else "",
-            scores=scores.replace("{", "{{").replace("}", "}}"),
-        ).replace(" []", "")  # without scores and times
+            self._bar.disable = True
+            self._bar = self._stream = None
 
 
-def _scores(results: Mapping[str, Mapping[str, float]], which: str) -> str:
-    """Return scores as text.
-
-    Parameters
-    ----------
-    results : mapping of str to mapping of str to float
-        Metrics by the name of their evaluation set.
-    which : {"all", "last", "first"}
-        All evaluation sets by name; the last one; or the first metric of the last one.
+def _scores(results: Mapping[str, Mapping[str, float]], room: int) -> str:
+    """Scores as text: of all evaluation sets, or of the last one, or its first metric.
 
     Examples
     --------
-    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, "all")
+    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, 80)
     'validation: log_loss 0.25000, auc 0.91236'
+    >>> _scores({"validation": {"log_loss": 0.25, "auc": 0.91236}}, 20)
+    'log_loss 0.25000'
     """
     # With trailing zeros: a text that changes its width would change that of the bar.
     texts = {
         name: [f"{metric} {value:#.5g}".rstrip(".") for metric, value in values.items()]
         for name, values in results.items()
     }
-    if which == "all":
-        return ", ".join(f"{name}: {', '.join(of)}" for name, of in texts.items())
-    last = list(texts.values())[-1] if texts else []
-    return ", ".join(last[:1] if which == "first" else last)
-
-
-def _cut_name(score: str, excess: int) -> str:
-    """Return a metric and its value, with so many characters fewer in the name of the metric.
-
-    Examples
-    --------
-    >>> _cut_name("balanced_accuracy 0.91236", 8)
-    'balanced… 0.91236'
-    """
-    name, _, value = score.rpartition(" ")
-    kept = len(name) - excess - 1
-    return f"{name[:kept].rstrip()}\N{HORIZONTAL ELLIPSIS} {value}" if kept > 0 else value
+    last = next(reversed(texts.values()), [])
+    all_sets = ", ".join(f"{name}: {', '.join(scores)}" for name, scores in texts.items())
+    choices = (all_sets, ", ".join(last), "".join(last[:1]))
+    return next((text for text in choices if len(text) <= room), choices[-1])
 
 
 def _find_stream() -> Any:
-    """Return the stream that somebody may be looking at, or None."""
+    """Stream that somebody may be looking at, or None."""
     if _is_notebook():
         return sys.stdout  # notebooks show the other stream in red
     # Under pythonw and some services there is no stream at all.
@@ -256,16 +205,18 @@ def _is_notebook() -> bool:
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
-def _find_size(stream: Any) -> os.terminal_size:
-    """Return the size of a terminal; some pseudo-terminals say 0."""
+def _columns(stream: Any) -> int:
+    """Columns of a line; the last one stays free, because some terminals wrap a full line."""
+    if _is_notebook():
+        return _CELL_COLUMNS
+    columns = 0  # which some pseudo-terminals say
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        size = os.get_terminal_size(stream.fileno())
-        return size if all(size) else _SIZE
-    return _SIZE
+        columns = os.get_terminal_size(stream.fileno()).columns
+    return (columns or _USUAL_COLUMNS) - 1
 
 
-def _new_line(**options: Any) -> Any:
-    """Return a bar of tqdm, a widget in notebooks that know widgets."""
+def _new_bar(**options: Any) -> Any:
+    """Make a bar of tqdm, a widget in notebooks that know widgets."""
     from tqdm.std import TqdmDefaultWriteLock, tqdm
 
     if _is_notebook():
@@ -274,10 +225,5 @@ def _new_line(**options: Any) -> Any:
             from tqdm.autonotebook import tqdm
     # Neither a thread that watches the bars, nor a lock between processes, which would settle how
     # multiprocessing starts them. This lock is a part of the one that other bars of tqdm hold.
-    own = {"monitor_interval": 0, "_lock": TqdmDefaultWriteLock.th_lock}
-    line = type("tqdm", (tqdm,), own)(**options)
-    if hasattr(line, "container"):  # the bar takes the room next to the text, or above it
-        line.container.children[1].layout.flex = "2"
-        layout = line.container.layout
-        layout.width, layout.display, layout.flex_flow = "100%", "inline-flex", "row wrap"
-    return line
+    members = {"monitor_interval": 0, "_lock": TqdmDefaultWriteLock.th_lock}
+    return type("tqdm", (tqdm,), members)(**options)

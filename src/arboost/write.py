@@ -7,8 +7,8 @@ The bytes go to a scratch file in the same folder, reach the disk, and only then
 A file that is replaced keeps its permissions, and its owner where the system allows; a new one has
 those of the process's umask.
 
-A writer holds a lock on its scratch file. The system releases it when the process ends, so that a
-scratch file without a lock is an orphan of a killed writer.
+A writer holds a lock, model.arb.3f9c01b2d4e5.tmp.lock, from before to after. The system releases it
+when the process ends: a scratch file whose lock is free is an orphan of a killed writer.
 """
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ import re
 import secrets
 import stat
 import sys
-import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
-if sys.platform != "win32":
-    import fcntl
-
+__all__ = ["file_lock", "remove_orphans", "replaced_file", "write_errors", "write_file"]
 
 _TOKEN_BYTES = 6
-_RENAME_SECONDS = 3600.0  # on Windows, where a file is closed before it is renamed
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -69,25 +65,45 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             f"cannot write {name!r}: it is a device or a pipe, and the file would take its place. "
             "Give the path of a file."
         )
-    with write_errors(path):
-        scratch, file = _open_scratch(target)
-    try:
-        _copy_permissions(target, file)
-        yield file
+    scratch = f"{target}.{secrets.token_hex(_TOKEN_BYTES)}.tmp"
+    with file_lock(f"{scratch}.lock", removes=True):
         with write_errors(path):
-            file.flush()
-            os.fsync(file.fileno())
-            if sys.platform == "win32":
-                file.close()  # an open file cannot be renamed there
-            os.replace(scratch, target)  # under the lock
-    except BaseException:
-        with contextlib.suppress(OSError):  # of a buffer that cannot be written, too
-            file.close()
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        raise
-    file.close()
+            file = open(scratch, "xb")  # noqa: SIM115  # closed before the rename
+        try:
+            _copy_permissions(target, file)
+            yield file
+            with write_errors(path):
+                file.flush()
+                os.fsync(file.fileno())
+                file.close()  # Windows renames no open file
+                os.replace(scratch, target)
+        except BaseException:
+            with contextlib.suppress(OSError):  # of a buffer that cannot be written, too
+                file.close()
+            with contextlib.suppress(OSError):
+                os.unlink(scratch)
+            raise
     _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def file_lock(path: str, *, removes: bool = False) -> Iterator[None]:
+    """Hold the lock of a path, and wait for it; a file system without locks grants it to all.
+
+    `removes` deletes the file of the lock at the end: nobody else is to wait for it.
+    """
+    from filelock import FileLock
+
+    lock = FileLock(path)
+    with contextlib.suppress(OSError, NotImplementedError):
+        lock.acquire()
+    try:
+        yield
+    finally:
+        if removes:
+            with contextlib.suppress(OSError):  # Windows deletes it on release
+                os.unlink(path)
+        lock.release()
 
 
 @contextlib.contextmanager
@@ -107,22 +123,23 @@ def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 def remove_orphans(path: str | os.PathLike[str]) -> None:
     """Delete the scratch files of killed writers of a path; those of live writers stay."""
     folder, name = os.path.split(os.path.realpath(os.fsdecode(path)))
-    pattern = re.compile(rf"{re.escape(name)}\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}\.tmp")
+    pattern = re.compile(rf"({re.escape(name)}\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}\.tmp)(\.lock)?")
     with contextlib.suppress(OSError):  # a tidy folder is not worth an error
-        for found in filter(pattern.fullmatch, os.listdir(folder)):
+        scratch_names = {match[1] for match in map(pattern.fullmatch, os.listdir(folder)) if match}
+        for scratch in scratch_names:
+            _remove_orphan(os.path.join(folder, scratch))
+
+
+def _remove_orphan(scratch: str) -> None:
+    from filelock import FileLock
+
+    with (
+        contextlib.suppress(OSError, NotImplementedError),  # none, or a writer has it
+        FileLock(f"{scratch}.lock", timeout=0),
+    ):
+        for path in (scratch, f"{scratch}.lock"):
             with contextlib.suppress(OSError):
-                _remove_orphan(os.path.join(folder, found))
-
-
-def _open_scratch(target: str) -> tuple[str, BinaryIO]:
-    """Return the path of a new scratch file, and the file, locked."""
-    while True:
-        scratch = f"{target}.{secrets.token_hex(_TOKEN_BYTES)}.tmp"
-        file = open(scratch, "xb")  # noqa: SIM115  # the caller closes it
-        # Before the lock, another process may have taken the file for an orphan.
-        if _lock(file) and os.path.exists(scratch):
-            return scratch, file
-        file.close()
+                os.unlink(path)
 
 
 def _copy_permissions(target: str, file: BinaryIO) -> None:
@@ -134,28 +151,6 @@ def _copy_permissions(target: str, file: BinaryIO) -> None:
         os.fchown(file.fileno(), status.st_uid, status.st_gid)
     with contextlib.suppress(OSError):  # a file system without permissions
         os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
-
-
-def _lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed; return False where another process has locked it."""
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # no locks on this file system: no scratch file is ever an orphan
-            return True
-    return True
-
-
-def _remove_orphan(scratch: str) -> None:
-    if sys.platform == "win32":  # where an open file cannot be deleted
-        if time.time() - os.stat(scratch).st_mtime > _RENAME_SECONDS:
-            os.unlink(scratch)
-        return
-    with open(scratch, "r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while a writer has the lock
-        os.unlink(scratch)
 
 
 def _sync_folder(folder: str) -> None:

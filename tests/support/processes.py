@@ -6,7 +6,18 @@ import subprocess
 import sys
 import textwrap
 
-HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "narwhals", "tqdm", "dask")
+HEAVY = (
+    "sklearn",
+    "scipy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "narwhals",
+    "tqdm",
+    "dask",
+    "filelock",
+    "platformdirs",
+)
 
 
 def run(code, *arguments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import types
@@ -15,6 +16,9 @@ SCORES = {"validation": {"log_loss": 0.312345, "auc": 0.9}}
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+    def fileno(self):
+        return 2
 
     def shown(self):
         """Return the visible lines of a terminal of unlimited width."""
@@ -44,8 +48,9 @@ def look_at(monkeypatch, stream, columns=80):
     # Not a patch of sys.stderr itself, which pytest replaces between fixtures and tests.
     seen = types.SimpleNamespace(stderr=stream, stdout=stream, modules=sys.modules)
     monkeypatch.setattr("arboost.progress.sys", seen)
-    size = types.SimpleNamespace(columns=columns, lines=24)
-    monkeypatch.setattr("arboost.progress._find_size", lambda of: size)
+    size = os.terminal_size((columns, 24))
+    system = types.SimpleNamespace(get_terminal_size=lambda handle: size)
+    monkeypatch.setattr("arboost.progress.os", system)
 
 
 def work(clock, steps, seconds, total=None, *, visible=True, first=0, results=None):

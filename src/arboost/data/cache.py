@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -36,13 +35,11 @@ from arboost.data.schema import Schema
 from arboost.data.shares import SourceLevels
 from arboost.data.target_encoding import EncodedFeature
 from arboost.errors import InputTypeError, warn_caller
+from arboost.write import file_lock
 
 if TYPE_CHECKING:
     from arboost.data.files import DataFile
     from arboost.data.source import Source
-
-if sys.platform != "win32":
-    import fcntl
 
 
 _VERSION = 4  # of the description
@@ -101,10 +98,7 @@ class SourceCache:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock of the entry; another process waits until it is read or written."""
-        with open(self.folder / f"{self.key}.lock", "a", encoding="ascii") as file:
-            if sys.platform != "win32":
-                with contextlib.suppress(OSError):  # no locks on this file system
-                    fcntl.flock(file, fcntl.LOCK_EX)
+        with file_lock(str(self._path("lock"))):
             yield
 
     def read(self, n_threads: int) -> tuple[SketchedTable, Binned] | None:

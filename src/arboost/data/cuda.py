@@ -80,13 +80,11 @@ def _compilers() -> list[Path]:
 
 
 def _cache_folder() -> Path:
-    """Return the folder of compiled kernels; ARBOOST_CACHE names another one."""
-    given = os.environ.get("ARBOOST_CACHE")
-    if given:
-        return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "arboost" / "cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arboost"
+    """Folder of compiled kernels; ARBOOST_CACHE names another one."""
+    from platformdirs import user_cache_path
+
+    chosen = os.environ.get("ARBOOST_CACHE")
+    return Path(chosen) if chosen else user_cache_path("arboost", appauthor=False)
 
 
 # Types of memory that a device reads, by their numbers in DLPack: its own, and managed memory.
