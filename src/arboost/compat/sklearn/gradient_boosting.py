@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from sklearn import ensemble
 from sklearn.base import RegressorMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 import arboost
 from arboost.compat.sklearn.parameters import (
@@ -61,24 +63,20 @@ def constant_init(kind: str, loss: str, alpha: float) -> Any:
 
 
 def fitted_init(init: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
-    """Return a fitted clone; raise ValueError where weights are given that it does not take."""
+    """A fitted clone; raise ValueError where weights are given that it does not take."""
     model = clone(init)
     if sample_weight is None:
         return model.fit(X, y)
-    refusal = (
-        f"The initial estimator {type(model).__name__} does not support sample weights. Fit without"
-        " sample_weight, or use another init."
-    )
-    try:
-        return model.fit(X, y, sample_weight=sample_weight)
-    except TypeError as error:
-        if "unexpected keyword argument 'sample_weight'" in str(error):
-            raise ValueError(refusal) from error
-        raise
-    except ValueError as error:
-        if "stepname__parameter" in str(error):  # how a pipeline refuses them
-            raise ValueError(refusal) from error
-        raise
+    parameters = inspect.signature(model.fit).parameters.values()
+    passes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    if not has_fit_parameter(model, "sample_weight") and (
+        not passes_all or isinstance(model, Pipeline)
+    ):
+        raise ValueError(
+            f"The initial estimator {type(model).__name__} does not support sample weights. Fit "
+            "without sample_weight, or use another init."
+        )
+    return model.fit(X, y, sample_weight=sample_weight)
 
 
 def init_scores(model: Any, X: object, kind: str, link: str) -> Floats:
