@@ -41,7 +41,7 @@ class Collective {
   void sum_everywhere(Arrays arrays);
 
   // Adds up part r of each array, the numbers [bounds[r], bounds[r + 1]), in worker r. Others are
-  // left as they are. `encode_numbers` are few, and summed in all workers.
+  // left as they are. `numbers` are few, and summed in all workers.
   void sum_parts(Arrays arrays, std::span<const std::size_t> bounds, Numbers numbers);
 
   // Replaces the numbers by the largest ones over the workers.

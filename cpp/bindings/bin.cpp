@@ -308,7 +308,7 @@ void bind_bin(nb::module_& m) {
             codes.add_missing({others.data(), others.data() + others.size()});
           },
           "others"_a.noconvert(),
-          "Have room for missing values of other rows of the table, where `undrawn_rows` has 1.")
+          "Have room for missing values of other rows of the table, where `others` has 1.")
       .def("take", &bound_take, "rows"_a.noconvert().none(), "n_threads"_a,
            "Copy of some or all rows as a table in memory; not for ranks.")
       .def("row_keys", &bound_keys, own, "A hash of all codes of each row; not of ranks.")

@@ -165,7 +165,7 @@ struct Codes {
   // its codes. Those of sparse columns follow. Throws where they are more than 2^31 - 1.
   std::vector<std::uint32_t> first_slot;
   void number_slots();
-  // Has room for missing values of other rows of the table, where `undrawn_rows` has 1.
+  // Has room for missing values of other rows of the table, where `others` has 1.
   void add_missing(const std::vector<std::uint8_t>& others);
 
   // Room for so many rows with the columns of these codes, none of them sparse.

@@ -1,33 +1,26 @@
-"""The pages for users: all blocks of code run from top to bottom and print the text on the page."""
+"""Examples on pages and in docstrings run and print the text there; scripts draw the pictures."""
 
-import inspect
+import doctest
+import importlib
+import importlib.util
+import pkgutil
 import re
 import shutil
 
+import matplotlib as mpl
 import pytest
+from matplotlib import pyplot
 
 import arboost
 from support import pages
 from support.paths import ROOT
 
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
-LINKED = [*PAGES, *sorted(ROOT.glob("*.md")), ROOT / "bench" / "README.md"]
-EXAMPLES = [*PAGES, ROOT / "README.md", *sorted((ROOT / "examples").glob("*.py"))]
-PUBLIC_MODULES = {
-    "arboost",
-    "arboost.compat.sklearn",
-    "arboost.dask",
-    "arboost.plots",
-    "arboost.ray",
-    "arboost.spark",
-}
-
-# Folders with pages of tables and lists, without code.
-WITHOUT_CODE = {"benchmarks", "developers", "gallery", "reference"}
-
-
-def page_name(page):
-    return page.relative_to(ROOT).with_suffix("").as_posix()
+README = ROOT / "README.md"
+IMAGES = ROOT / "docs" / "images"
+LARGEST_PICTURE = 60_000  # bytes
+ROOMS = sorted(module.name for module in pkgutil.iter_modules(arboost.__path__))
+CLUSTERS = {"ray": "ray", "spark": "pyspark"}
+WITHOUT_CODE = {"benchmarks", "developers", "gallery", "reference"}  # pages of tables and lists
 
 
 def has_code(page):
@@ -35,12 +28,14 @@ def has_code(page):
 
 
 def test_pages_are_found():
-    without = {page.parent.name for page in PAGES if not has_code(page) and page.stem != "index"}
-    assert len(PAGES) > 40
+    without = {
+        page.parent.name for page in pages.PAGES if not has_code(page) and page.stem != "index"
+    }
+    assert len(pages.PAGES) > 40
     assert without <= WITHOUT_CODE
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@pytest.mark.parametrize("page", filter(has_code, pages.PAGES), ids=lambda page: page.stem)
 def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -48,79 +43,56 @@ def test_examples(page, tmp_path, monkeypatch):
     pages.run_page(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_blocks_have_a_language(page):
-    """A block that is only shown is text, py or c, so that no block is left out in silence."""
-    fences = re.findall(r"^```(.*)$", page.read_text("utf-8"), re.MULTILINE)
-    assert all(fences[::2])
-    assert not any(fences[1::2])
+def test_readme(capsys):
+    code = re.search(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL).group(1)
+    expected = re.search(r"^# prints: (.*)$", code, re.MULTILINE).group(1)
+    exec(compile(code, str(README), "exec"), {})
+    assert capsys.readouterr().out.strip() == expected
 
 
-@pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
-def test_imports_are_public(page):
-    """Users import names of the package, never its inner modules."""
-    text = page.read_text("utf-8")
-    inner = set(re.findall(r"^\s*(?:from|import) (arboost[\w.]*)", text, re.MULTILINE))
-    assert inner <= PUBLIC_MODULES
+@pytest.mark.parametrize("room", ROOMS)
+def test_docstrings(room, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    package = importlib.import_module(f"arboost.{room}") if is_importable(room) else None
+    inner = pkgutil.walk_packages(getattr(package, "__path__", ()), f"arboost.{room}.")
+    for name in [f"arboost.{room}", *(module.name for module in inner)]:
+        if is_importable(name):
+            assert doctest.testmod(importlib.import_module(name)).failed == 0, name
 
 
-@pytest.mark.parametrize("name", arboost.__all__)
-def test_help_names_no_inner_module(name):
-    """Help of public classes, their methods, and functions refers to public names."""
-    public = getattr(arboost, name)
-    members = [getattr(public, one) for one in dir(public) if not one.startswith("_")]
-    inner = "|".join(path.stem for path in (ROOT / "src/arboost").iterdir() if path.stem != "plots")
-    for documented in (public, *members):
-        assert not re.search(rf"`arboost\.({inner})\b", inspect.getdoc(documented) or "")
+def is_importable(name):
+    """Whether the packages of a module are installed: Ray and Spark may be absent."""
+    packages = [package for word, package in CLUSTERS.items() if word in name]
+    return all(importlib.util.find_spec(package) for package in packages)
 
 
-def prose(page):
-    """Return the text of a page without its blocks of code."""
-    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+def script(name):
+    """A script of docs/images as a module."""
+    spec = importlib.util.spec_from_file_location(name, IMAGES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def anchors(page):
-    """Return the names of the headings of a page, as in links: lower case, hyphens for spaces."""
-    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
-    return {
-        re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
-    }
+def test_pictures_of_the_tutorial(tmp_path, monkeypatch):
+    mpl.use("Agg")
+    tutorial = script("make_tutorial")
+    monkeypatch.setattr(tutorial, "photograph", lambda path: path.write_bytes(b""))
+    tutorial.main(tmp_path)
+    pyplot.close("all")
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {path.name for path in IMAGES.glob("tutorial_*")}
+    page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    assert all(f"(images/{name})" in page for name in written)
 
 
-def broken_links(page):
-    """Return the links of a page to files and headings that do not exist."""
-    broken = []
-    for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
-        name, _, heading = link.partition("#")
-        target = page.parent / name if name else page
-        if link.startswith("https://"):
-            continue
-        if not target.exists() or (heading and heading not in anchors(target)):
-            broken.append(link)
-    return broken
-
-
-@pytest.mark.parametrize("page", LINKED, ids=page_name)
-def test_links(page):
-    assert broken_links(page) == []
-
-
-def test_broken_links(tmp_path):
-    page, other = tmp_path / "page.md", tmp_path / "other.md"
-    page.write_text("# R2: `AdaBoost.R2`\n[a](#r2-adaboostr2) [b](#r2) [c](other.md#there)\n")
-    other.write_text("```\n# there\n```\n[d](page.md) [e](gone.md) [f](https://example.org)\n")
-    assert broken_links(page) == ["#r2", "other.md#there"]
-    assert broken_links(other) == ["gone.md"]
-
-
-def test_glossary_names_exist():
-    """A class or parameter that is renamed in the code is renamed in the glossary, too."""
-    files = [path for folder in ("src", "cpp") for path in (ROOT / folder).rglob("*.*")]
-    suffixes = {".py", ".h", ".cpp"}
-    text = "\n".join(path.read_text("utf-8") for path in files if path.suffix in suffixes)
-    known = set(re.findall(r"\w+", text)) | {path.stem for path in files}
-    glossary = (ROOT / "docs/developers/glossary.md").read_text("utf-8")
-    rows = re.findall(r"^\|[^|]+\|([^|]+)\|", glossary, re.M)
-    named = {name for cell in rows for name in re.findall(r"`(\w+)`", cell)}
-    assert len(named) > 100
-    assert named - known == set()
+def test_pictures_of_the_theory(tmp_path, capsys):
+    script("make_theory").main(tmp_path)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert len(capsys.readouterr().out.splitlines()) == len(written)
+    shown = "".join(page.read_text("utf-8") for page in (ROOT / "docs" / "theory").glob("*.md"))
+    for name in written:
+        assert f"(../images/{name})" in shown
+        assert (IMAGES / name).stat().st_size < LARGEST_PICTURE
+        # Bytes differ between versions of matplotlib, so only the amount of detail is checked.
+        assert (tmp_path / name).read_text("utf-8").count("<path") > 10

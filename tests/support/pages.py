@@ -8,10 +8,18 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.paths import ROOT
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 EXIT = re.compile(r"\s+# exits with (\d+)$")
 FILE = re.compile(r"# ([\w.-]+\.\w+)\n")
 FILES = ("toml", "csv", "json")  # written where their first line is a comment with a name
+
+
+def prose(text):
+    """Return the text of a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class ShapPatterns {
   double table_cost() const { return table_cost_; }
   double row_cost() const { return static_cast<double>(2 * nodes_.size() + n_adds_); }
 
-  // Builds the tables from blocks of the background, in any order, then `finish_fit`.
+  // Builds the tables from blocks of the background, in any order, then `finish`.
   void start();
   void count(const ShapBlock& background, std::size_t n_rows);
   void finish(std::size_t n_rows);

@@ -35,8 +35,8 @@ int bits_of(std::uint64_t x) {
   return static_cast<int>(std::bit_width(x));
 }
 
-// Random places on a line of `length`, sorted by part but not inside a part. `Membership` is an
-// unsigned type of all places.
+// Random places on a line of `length`, sorted by part but not inside a part. `Place` is an unsigned
+// type of all places.
 template <class Place>
 struct Draws {
   std::size_t n_parts;

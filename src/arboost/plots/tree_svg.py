@@ -1,4 +1,18 @@
-"""Tree as SVG: boxes of the nodes, edges between them, and widths of text."""
+"""Tree as SVG: boxes of the nodes, edges between them, and widths of text.
+
+Tidy layout of Reingold and Tilford (1981): subtrees are as close to each other as their outlines
+allow, and a parent is centred over its children. A box is at least as wide as the label of the edge
+into it, so nothing can overlap:
+
+        +----------------+
+        | question       |      lines of a box, from top to bottom: condition of a split or value
+        | ====bar======  |      of a leaf; a bar for each target; value and cover
+        | value, cover   |
+        +----------------+
+         /              \
+     yes |              | no or missing
+        box            box
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 
 namespace arboost::cuda {
 
-// Whether a row with this code goes right; `encode_number` is that of the split or its set.
+// Whether a row with this code goes right; `number` is that of the split or its set.
 inline bool goes_right(std::uint32_t code, std::uint32_t shift, std::uint32_t number) {
   return code - shift > number;
 }
