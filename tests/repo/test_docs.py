@@ -35,12 +35,13 @@ def test_pages_are_found():
     assert without <= WITHOUT_CODE
 
 
-@pytest.mark.parametrize("page", filter(has_code, pages.PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*filter(has_code, pages.PAGES)], ids=lambda page: page.stem)
 def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     pages.run_page(page)
+    pyplot.close("all")
 
 
 def test_readme(capsys):
@@ -66,27 +67,32 @@ def is_importable(name):
     return all(importlib.util.find_spec(package) for package in packages)
 
 
-def script(name):
-    """A script of docs/images as a module."""
-    spec = importlib.util.spec_from_file_location(name, IMAGES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_pictures_of_the_tutorial(tmp_path, monkeypatch):
+@pytest.fixture
+def script():
+    """A function that imports a script of docs/images."""
     mpl.use("Agg")
+
+    def imported(name):
+        spec = importlib.util.spec_from_file_location(name, IMAGES / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    yield imported
+    pyplot.close("all")
+
+
+def test_pictures_of_the_tutorial(script, tmp_path, monkeypatch):
     tutorial = script("make_tutorial")
     monkeypatch.setattr(tutorial, "photograph", lambda path: path.write_bytes(b""))
     tutorial.main(tmp_path)
-    pyplot.close("all")
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {path.name for path in IMAGES.glob("tutorial_*")}
     page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     assert all(f"(images/{name})" in page for name in written)
 
 
-def test_pictures_of_the_theory(tmp_path, capsys):
+def test_pictures_of_the_theory(script, tmp_path, capsys):
     script("make_theory").main(tmp_path)
     written = sorted(path.name for path in tmp_path.iterdir())
     assert len(capsys.readouterr().out.splitlines()) == len(written)

@@ -83,9 +83,9 @@ def balanced_ranges(weights: Sequence[float], n_ranks: int) -> list[range]:
 
     Examples
     --------
-    >>> balanced([1, 1, 1, 1, 4, 1], 3)
+    >>> balanced_ranges([1, 1, 1, 1, 4, 1], 3)
     [range(0, 3), range(3, 4), range(4, 6)]
-    >>> balanced([1], 2)
+    >>> balanced_ranges([1], 2)
     [range(0, 1), range(1, 1)]
     """
     n_parts = len(weights)
@@ -148,9 +148,9 @@ def ranges_without(
     Examples
     --------
     >>> ranges = [range(0, 2), range(2, 6), range(6, 7)]
-    >>> without([1], {"train": ranges}, {"train": [1] * 7})
+    >>> ranges_without([1], {"train": ranges}, {"train": [1] * 7})
     {'train': [range(0, 4), range(4, 7)]}
-    >>> without([2, 1], {"train": ranges}, {"train": [1] * 7})
+    >>> ranges_without([2, 1], {"train": ranges}, {"train": [1] * 7})
     {'train': [range(0, 7)]}
     """
     return {name: _table_ranges_without(set(lost), tables[name], weights[name]) for name in tables}

@@ -274,7 +274,7 @@ def round_middle(y: Floats) -> float:
 
     Examples
     --------
-    >>> middle_of(np.array([100.0, 101.0, 107.0]))
+    >>> round_middle(np.array([100.0, 101.0, 107.0]))
     103.5
     """
     low, high = float(y.min()), float(y.max())
