@@ -150,8 +150,10 @@ def test_members_of_the_engine_share_bins(monkeypatch):
     X, y = load_breast_cancer(return_X_y=True)
     made = []
 
+    shared_dataset = member_fits.shared_dataset
+
     def counted(*arguments):
-        made.append(member_fits.shared_dataset(*arguments))
+        made.append(shared_dataset(*arguments))
         return made[-1]
 
     monkeypatch.setattr(member_fits, "shared_dataset", counted)

@@ -147,11 +147,11 @@ class Bagging(EnsembleMethods):
         arguments = self._routed("fit", fit_params)
 
         # Bags are drawn from the rows of nonzero weight.
-        kept, source, source_y, source_weight = None, table, target, weight
+        index, source, source_y, source_weight = None, table, target, weight
         if weight is not None and not weight.all():
-            kept = np.flatnonzero(weight).astype(np.uint32)
-            source, source_y, source_weight = table.take(kept), target[kept], weight[kept]
-            arguments = arguments_for_rows(template, arguments, kept, table.n_rows)
+            index = np.flatnonzero(weight).astype(np.uint32)
+            source, source_y, source_weight = table.take(index), target[index], weight[index]
+            arguments = arguments_for_rows(template, arguments, index, table.n_rows)
         n_features, bagging = table.schema.n_features, BagParams.of(params)
         bags = make_bags(bagging, source.n_rows, n_features, source_weight)
         member_weight = None if params["bootstrap"] else source_weight
@@ -178,7 +178,7 @@ class Bagging(EnsembleMethods):
         with one_blas_thread():
             fitted = _fit_members(trainer, numbers, n_parallel, visible=params["verbose"] > 0)
             members = [
-                _BaggedMember(member, bags.features(number), DrawOrigin(bags.rows, number, kept))
+                _BaggedMember(member, bags.features(number), DrawOrigin(bags.rows, number, index))
                 for number, member in zip(numbers, fitted, strict=True)
             ]
             scores_rows = params["oob_score"]
@@ -292,12 +292,12 @@ class Bagging(EnsembleMethods):
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
 
-    def _ensemble(self, asked: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> Ensemble:
         pairs = zip(self.estimators_, self.estimators_features_, strict=True)
         members = tuple(
             ensemble_member(
                 f"member {i}",
-                engine_model(f"member {i}", member, asked),
+                engine_model(f"member {i}", member, caller),
                 self._outputs.classes,
                 features,
                 by_label=True,
@@ -329,8 +329,8 @@ class Bagging(EnsembleMethods):
         tasks = ((predict, member, table.X, features) for member, features in pairs)
         predictions = ordered_results(_predict_features, tasks, n_parallel)
         total = np.array(next(predictions))
-        for one in predictions:
-            total += one
+        for values in predictions:
+            total += values
         return total / len(self.estimators_)
 
     def _routed(self, caller: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -678,11 +678,11 @@ class Bags:
         """Return the features of one member, ascending, with repetitions."""
         if self.takes_all_features:
             return np.arange(self.n_features)
-        wanted = self.n_drawn_features
+        n_drawn = self.n_drawn_features
         if not self.repeats_features:
-            return smallest_indices(self._bits(number, self.n_features), wanted)
+            return smallest_indices(self._bits(number, self.n_features), n_drawn)
         # The upper half of a product with 32 random bits is a random number below n_features.
-        bits = self._bits(number, wanted) >> np.uint64(32)
+        bits = self._bits(number, n_drawn) >> np.uint64(32)
         return np.sort(((bits * np.uint64(self.n_features)) >> np.uint64(32)).astype(np.intp))
 
     def _bits(self, number: int, count: int) -> NDArray[np.uint64]:
@@ -701,17 +701,17 @@ def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | 
     weight : float64 array of shape (n_rows,), or None
         Weights above 0.
     """
-    repeats, given = params.bootstrap, params.max_samples
+    repeats, max_samples = params.bootstrap, params.max_samples
     chances = weight if repeats else None
-    if given is None:
+    if max_samples is None:
         n_draws = n_rows
     else:
-        n_draws = _draw_count(given, n_rows if chances is None else float(chances.sum()))
-    if isinstance(given, float) and n_draws < max(_FEW_DRAWS, n_rows ** (1 / 3)):
+        n_draws = _draw_count(max_samples, n_rows if chances is None else float(chances.sum()))
+    if isinstance(max_samples, float) and n_draws < max(_FEW_DRAWS, n_rows ** (1 / 3)):
         whole = f"{n_rows} rows" if chances is None else f"a total weight of {chances.sum():g}"
         warn_caller(
-            f"max_samples={given} of {whole} is {n_draws} drawn rows for each member, from which "
-            "a member learns little. Pass the number of draws itself, for example "
+            f"max_samples={max_samples} of {whole} is {n_draws} drawn rows for each member, from "
+            "which a member learns little. Pass the number of draws itself, for example "
             f"max_samples={n_rows}.",
         )
     if not repeats and n_draws > n_rows:
@@ -748,7 +748,7 @@ def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | 
     )
 
 
-def _draw_count(given: int | float, total: float) -> int:
+def _draw_count(count: int | float, total: float) -> int:
     """Return the number of draws, from a count or a share of the total; at least 1.
 
     Examples
@@ -756,10 +756,10 @@ def _draw_count(given: int | float, total: float) -> int:
     >>> _draw_count(0.29, 100), _draw_count(7, 100), _draw_count(0.001, 100)
     (29, 7, 1)
     """
-    if isinstance(given, int):
-        return given
+    if isinstance(count, int):
+        return count
     # Rounded first: 0.29 * 100 is 28.999999999999996, but users mean 29.
-    return max(int(round(given * total, 6)), 1)
+    return max(int(round(count * total, 6)), 1)
 
 
 # Parameters of arboost's estimators that refer to columns, with their defaults.
@@ -774,15 +774,15 @@ _COLUMN_PARAMS = {
 
 def check_columns(estimator: Any) -> None:
     """Raise ValueError for parameters that refer to columns, which a bag may not have."""
-    for name, usual in _COLUMN_PARAMS.items():
-        given = getattr(estimator, name, usual)
-        if name == "date_format" and not isinstance(given, Mapping):
+    for name, default in _COLUMN_PARAMS.items():
+        value = getattr(estimator, name, default)
+        if name == "date_format" and not isinstance(value, Mapping):
             continue  # of any column
-        if not (given is usual or (isinstance(given, str) and given == usual)):
+        if not (value is default or (isinstance(value, str) and value == default)):
             raise ValueError(
-                f"{name}={given!r} of the estimator refers to columns of X, but each member gets "
+                f"{name}={value!r} of the estimator refers to columns of X, but each member gets "
                 "drawn features. Use max_features=1.0 and bootstrap_features=False, or "
-                f"{name}={usual!r}."
+                f"{name}={default!r}."
             )
 
 
@@ -974,9 +974,9 @@ def read_target(
             codes = codes_of(labels, classes, "y", "the earlier fit")
         warn_one_class(y, [Task(kind, codes, classes)])
         return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
-    given = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
-    if given.ndim == _TABLE_DIMENSIONS and given.shape[1] > 1:
-        values = np.column_stack([numbers_of(target(column, n_rows)) for column in given.T])
+    array = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
+    if array.ndim == _TABLE_DIMENSIONS and array.shape[1] > 1:
+        values = np.column_stack([numbers_of(target(column, n_rows)) for column in array.T])
     else:
         values = numbers_of(target(y, n_rows))
     n_targets = 1 if values.ndim == 1 else values.shape[1]
@@ -995,21 +995,21 @@ def class_decision(
 
     A class that the member was not fitted on gets the smallest of the row's values.
     """
-    known = np.asarray(getattr(member, "classes_", classes))
-    if len(known) == 1 < len(classes):  # a single class has no decision function
+    known_classes = np.asarray(getattr(member, "classes_", classes))
+    if len(known_classes) == 1 < len(classes):  # a single class has no decision function
         n_rows = X.shape[0]
         return np.zeros(n_rows if len(classes) == _TWO_CLASSES else (n_rows, len(classes)))
     values = np.asarray(member.decision_function(X, **arguments), np.float64)
-    if len(known) == len(classes):
+    if len(known_classes) == len(classes):
         return values
-    if len(known) == _TWO_CLASSES:
+    if len(known_classes) == _TWO_CLASSES:
         values = np.column_stack([-values, values])
-    if values.shape != (len(values), len(known)):
+    if values.shape != (len(values), len(known_classes)):
         raise ValueError(
-            f"a member ({member_name(member)}) was fitted on {len(known)} of the {len(classes)} "
-            f"classes, and its decision function of shape {values.shape} does not have one column "
-            "per class. Use predict_proba, or more rows for each member."
+            f"a member ({member_name(member)}) was fitted on {len(known_classes)} of the "
+            f"{len(classes)} classes, and its decision function of shape {values.shape} does not "
+            "have one column per class. Use predict_proba, or more rows for each member."
         )
     decision = np.repeat(values.min(axis=1, keepdims=True), len(classes), axis=1)
-    decision[:, np.searchsorted(classes, known)] = values
+    decision[:, np.searchsorted(classes, known_classes)] = values
     return decision

@@ -135,13 +135,13 @@ def check_combinations(params: dict[str, Any]) -> None:
     alpha, loss = params.get("alpha"), params["loss"]
     if isinstance(alpha, list) and loss != "quantile":
         _refuse_value("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
-    usual = BOOSTED_REGRESSOR["alpha"].default
-    if alpha not in (None, usual) and loss not in _LOSSES_OF_ALPHA:
+    default = BOOSTED_REGRESSOR["alpha"].default
+    if alpha not in (None, default) and loss not in _LOSSES_OF_ALPHA:
         # No error: scikit-learn's checks of regressors set an alpha wherever there is one.
         warn_caller(
             f'alpha={alpha!r} has no effect: it is the quantile of loss="quantile" and the share '
             'of loss="huber". Use reg_alpha for the L1 penalty, which XGBoost calls alpha, or '
-            f"leave alpha at its default {usual!r}."
+            f"leave alpha at its default {default!r}."
         )
     stops_early = params["n_iter_no_change"] is not None or params["n_estimators"] == AUTO
     if params["tol"] > 0.0 and not stops_early:
@@ -280,11 +280,13 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
 def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
     if loss.link != "softmax":
         return
-    given = params["monotone_constraints"]
-    if isinstance(given[0], list):  # as the user gave it: a dict
-        given = dict(given)
+    constraints = params["monotone_constraints"]
+    if isinstance(constraints[0], list):  # as the user gave it: a dict
+        constraints = dict(constraints)
     reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
-    _refuse_value("monotone_constraints", given, reason, "Use it with two classes or a regressor.")
+    _refuse_value(
+        "monotone_constraints", constraints, reason, "Use it with two classes or a regressor."
+    )
 
 
 def _refuse_value(name: str, value: object, reason: str, advice: str) -> None:

@@ -177,8 +177,8 @@ class BoostingRounds:
             forest = forest.first(len(weights) * self.recipe.trees_per_round)
         if not (weights == 1.0).all():
             factors = np.repeat(weights, self.recipe.trees_per_round)
-            of_node = np.repeat(factors, np.diff(forest.tree_start))
-            forest = replace(forest, value=forest.value * of_node[:, np.newaxis])
+            node_factors = np.repeat(factors, np.diff(forest.tree_start))
+            forest = replace(forest, value=forest.value * node_factors[:, np.newaxis])
         return Fitted(
             forest, self.base_score, recipe.loss.link, trees_per_round=recipe.trees_per_round
         )
@@ -195,8 +195,8 @@ class BoostingRounds:
         several times, in another order.
         """
         if self.recipe.weighs_rounds:
-            known = {name: array.copy() for name, array in self.state().items()}
-            return lambda: known
+            state = {name: array.copy() for name, array in self.state().items()}
+            return lambda: state
         return partial(self._tree_state, self.n_rounds)
 
     def _tree_state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
@@ -469,20 +469,20 @@ def _upper_end(value: Callable[[float], float], length: float, most: float) -> f
 
     Halved or doubled from a first length on; never more than `most`.
     """
-    here = value(length)
+    current = value(length)
     for _ in range(_MAX_DOUBLINGS):
         half = value(length / 2)
-        if not half < here:
+        if not half < current:
             break
-        length, here = length / 2, half
+        length, current = length / 2, half
     for _ in range(_MAX_DOUBLINGS):
         if length >= most:
             return most
         length = min(2 * length, most)
-        there = value(length)
-        if not there < here:
+        following = value(length)
+        if not following < current:
             break
-        here = there
+        current = following
     return length
 
 
@@ -502,11 +502,11 @@ class DeviceScores:
         self, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: int
     ) -> None:
         self._sets, self._scores = sets, scores
-        self._there = [
+        self._device_sets = [
             core.DeviceEvaluation(
-                device, part.own_codes, part.rows, part.target.y, part.target.weight, of_part
+                device, part.own_codes, part.rows, part.target.y, part.target.weight, start
             )
-            for part, of_part in zip(sets, scores, strict=True)
+            for part, start in zip(sets, scores, strict=True)
         ]
 
     @classmethod
@@ -519,8 +519,8 @@ class DeviceScores:
 
     def add(self, grower: core.Grower, first: int, n_trees: int) -> None:
         """Add trees of a grower, from the first on."""
-        for there in self._there:
-            there.add(grower, first, n_trees)
+        for device_set in self._device_sets:
+            device_set.add(grower, first, n_trees)
 
     def run(
         self, grower: core.Grower, rounds: dict[str, Any], metrics: Sequence[Metric]
@@ -531,7 +531,7 @@ class DeviceScores:
             return None
         values = grower.run_watched_rounds(
             **rounds,
-            sets=self._there,
+            sets=self._device_sets,
             losses=[loss.kernel for loss in losses],
             parameters=[list(loss.parameters) for loss in losses],
         )
@@ -539,22 +539,22 @@ class DeviceScores:
             {
                 part.name: {
                     loss.name: loss.factor * float(value)
-                    for loss, value in zip(losses, of_set, strict=True)
+                    for loss, value in zip(losses, set_losses, strict=True)
                 }
-                for part, of_set in zip(self._sets, of_round, strict=True)
+                for part, set_losses in zip(self._sets, round_losses, strict=True)
             }
-            for of_round in values
+            for round_losses in values
         ]
 
     def fetch(self) -> None:
         """Copy the scores to the arrays of the host."""
-        for there, scores in zip(self._there, self._scores, strict=True):
-            there.fetch_scores(scores)
+        for device_set, scores in zip(self._device_sets, self._scores, strict=True):
+            device_set.fetch_scores(scores)
 
     def send(self) -> None:
         """Copy the scores from the arrays of the host."""
-        for there, scores in zip(self._there, self._scores, strict=True):
-            there.set_scores(scores)
+        for device_set, scores in zip(self._device_sets, self._scores, strict=True):
+            device_set.set_scores(scores)
 
     def results(self, metrics: Sequence[Metric]) -> Results:
         """Return the metrics of every set; all but the loss need the scores on the host."""
@@ -565,9 +565,9 @@ class DeviceScores:
             for i, part in enumerate(self._sets)
         }
 
-    def _metric(self, metric: Metric, place: int) -> float:
+    def _metric(self, metric: Metric, index: int) -> float:
         if isinstance(metric, LossMetric):
-            there = self._there[place]
-            return metric.factor * there.mean_loss(metric.kernel, list(metric.parameters))
-        target = self._sets[place].target
-        return metric(target.y, self._scores[place], target.weight)
+            device_set = self._device_sets[index]
+            return metric.factor * device_set.mean_loss(metric.kernel, list(metric.parameters))
+        target = self._sets[index].target
+        return metric(target.y, self._scores[index], target.weight)

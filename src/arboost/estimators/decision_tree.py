@@ -109,8 +109,10 @@ class DecisionTree(EngineEstimator):
         self
         """
         params = self._checked_params()
-        given = self._opened((X, y, sample_weight), params, SourceOptions(memory_limit, cache))
-        grown = self._grow(params, *given)
+        arrays = self._resolve_input(
+            (X, y, sample_weight), params, SourceOptions(memory_limit, cache)
+        )
+        grown = self._grow(params, *arrays)
         recorded = self._recorded_params(with_resolved_bins(params, grown.max_bins))
         model = forest_model(grown.forest, grown.rows, grown.target, recorded)
         self._keep_tree(model, grown, params)
@@ -238,8 +240,8 @@ class DecisionTree(EngineEstimator):
         params = self._checked_params() | {"ccp_alpha": 0.0}
         grown = self._grow(params, X, y, sample_weight)
         decreases = impurity_decreases(grown.forest, grown.target)
-        found = pruning_path(grown.forest, decreases, grown.target.impurity(grown.weight))
-        return Bunch(ccp_alphas=found.ccp_alphas, impurities=found.impurities)
+        path = pruning_path(grown.forest, decreases, grown.target.impurity(grown.weight))
+        return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -562,11 +564,13 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
 
     forest = model.forest
     _check_thresholds(model)
-    values = [one.numbers for one in node_values(model, model.forest)]
+    values = [columns.numbers for columns in node_values(model, model.forest)]
     if model.kind == "regressor":  # each column of a value is a target
-        values = [column[:, np.newaxis] for one in values for column in one.T]
-    n_classes = np.array([one.shape[1] for one in values], np.intp)
-    wide = [np.pad(one, ((0, 0), (0, n_classes.max() - one.shape[1]))) for one in values]
+        values = [column[:, np.newaxis] for columns in values for column in columns.T]
+    n_classes = np.array([columns.shape[1] for columns in values], np.intp)
+    wide = [
+        np.pad(columns, ((0, 0), (0, n_classes.max() - columns.shape[1]))) for columns in values
+    ]
     is_split = forest.is_split
     if rows is None:
         rows = NodeStatistics(
@@ -613,12 +617,13 @@ def _check_thresholds(model: Model) -> None:
 def _impurities(shares: list[Floats], criterion: str) -> Floats:
     """Return the mean impurity over the targets."""
     if criterion == "gini":
-        each = [1.0 - (one**2).sum(axis=1) for one in shares]
+        each = [1.0 - (share**2).sum(axis=1) for share in shares]
     elif criterion == "error":
-        each = [1.0 - one.max(axis=1) for one in shares]
+        each = [1.0 - share.max(axis=1) for share in shares]
     else:
         each = [
-            -(one * core.log(np.where(one > 0, one, 1.0))).sum(1) / core.log(2.0) for one in shares
+            -(share * core.log(np.where(share > 0, share, 1.0))).sum(1) / core.log(2.0)
+            for share in shares
         ]
     mean: Floats = np.mean(each, axis=0)
     return mean

@@ -114,30 +114,30 @@ class EnsembleMethods(BaseEstimator):
         """Return the prediction from which SHAP values count, shape (n_columns,)."""
         return self._predictor("expected_value").expected_value(background=background)
 
-    def _predictor(self, asked: str) -> EnsemblePredictor:
+    def _predictor(self, caller: str) -> EnsemblePredictor:
         check_is_fitted(self)
-        return EnsemblePredictor(replace(self._ensemble(asked), metadata=self.metadata))
+        return EnsemblePredictor(replace(self._ensemble(caller), metadata=self.metadata))
 
-    def _ensemble(self, asked: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> Ensemble:
         """Return the fitted ensemble; raise TypeError for other members."""
         raise NotImplementedError
 
 
-def engine_model(name: str, estimator: Any, asked: str) -> Model:
+def engine_model(name: str, estimator: Any, caller: str) -> Model:
     """Return the model of a member; raise TypeError for one that has no trees of the engine."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     model = getattr(inner, "model_", None)
     if isinstance(model, Model):
-        whole: Model = inner._engine_model(asked) if hasattr(inner, "_engine_model") else model
+        whole: Model = inner._engine_model(caller) if hasattr(inner, "_engine_model") else model
         if whole.schema.offset is not None:
             raise InputTypeError(
-                f"{asked} was asked of an ensemble with the member {name!r}, which was fitted with "
-                "an offset, and an ensemble passes none on. Fit the member without offset; or use "
-                "pickle or joblib for files."
+                f"{caller} was asked of an ensemble with the member {name!r}, which was fitted "
+                "with an offset, and an ensemble passes none on. Fit the member without offset; or "
+                "use pickle or joblib for files."
             )
         return whole
     raise InputTypeError(
-        f"{asked} was asked of an ensemble with the member {name!r} ({member_name(inner)}), which "
+        f"{caller} was asked of an ensemble with the member {name!r} ({member_name(inner)}), which "
         "has no trees of arboost. Use estimators of arboost only, such as "
         "GradientBoostingClassifier or RandomForestRegressor; or pickle or joblib for files."
     )
@@ -197,7 +197,7 @@ def _class_columns(
     return class_indices(model, model.classes, classes if by_label else np.arange(len(classes)))
 
 
-def final_model(estimator: Any, asked: str) -> Model | LinearModel:
+def final_model(estimator: Any, caller: str) -> Model | LinearModel:
     """Return the final model of a stack: trees of the engine, or a linear function."""
     from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 
@@ -206,7 +206,7 @@ def final_model(estimator: Any, asked: str) -> Model | LinearModel:
     elif isinstance(estimator, LinearRegression | Ridge | RidgeCV):
         link = "identity"
     else:
-        return engine_model("final_estimator", estimator, asked)
+        return engine_model("final_estimator", estimator, caller)
     coef = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
     intercept = np.broadcast_to(np.asarray(estimator.intercept_, np.float64), len(coef)).copy()
     return LinearModel(coef, intercept, link)
@@ -282,8 +282,8 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         return checked
 
     def _checked_params(self) -> dict[str, Any]:
-        given = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        params = check(given, self._TABLE)
+        stored = {name: value for name, value in vars(self).items() if name in self._TABLE}
+        params = check(stored, self._TABLE)
         members = active_members(params["estimators"])
         self._check_names([name for name, _ in params["estimators"]])
         if not members:
@@ -327,28 +327,28 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         return member_table(X, self._schema, caller=type(self).__name__).X
 
     def _ensemble_members(
-        self, asked: str, *, by_label: bool = False, output: str = "probabilities"
+        self, caller: str, *, by_label: bool = False, output: str = "probabilities"
     ) -> list[EnsembleMember]:
         """Return the fitted members as `ensemble_member` does; raise TypeError for others."""
         assert self._schema is not None  # members of arboost read tables
         classes = getattr(self, "classes_", None)
         features = range(self._schema.n_features)
-        found = []
+        members = []
         for name, member in zip(self._fitted_names(), self.estimators_, strict=True):
-            model = engine_model(name, member, asked)
+            model = engine_model(name, member, caller)
             has_labels = by_label or isinstance(member, FrozenEstimator)
-            found.append(
+            members.append(
                 ensemble_member(name, model, classes, features, by_label=has_labels, output=output)
             )
-        return found
+        return members
 
     def _fit_arguments(
         self, members: Sequence[NamedMember], weight: Floats | None, fit_params: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
         """Return the arguments of each member's fit, without X and y."""
         if is_routing():
-            given = dict(fit_params) | ({} if weight is None else {"sample_weight": weight})
-            routed = process_routing(self, "fit", **given)
+            arguments = dict(fit_params) | ({} if weight is None else {"sample_weight": weight})
+            routed = process_routing(self, "fit", **arguments)
             return {name: dict(routed[name].fit) for name, _ in members}
         if weight is None:
             return {name: {} for name, _ in members}
@@ -373,27 +373,27 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
 
     def _input_names(self, input_features: object) -> NDArray[Any]:
         """Return the names of the columns of X; x0, x1, ... for columns without names."""
-        known = getattr(self, "feature_names_in_", None)
+        fit_names = getattr(self, "feature_names_in_", None)
         n_features = getattr(self, "n_features_in_", 0)
         if input_features is None:
-            usual = np.array([f"x{i}" for i in range(n_features)], dtype=object)
-            return usual if known is None else known
-        given = np.asarray(input_features, dtype=object)
-        if known is not None and not np.array_equal(given, known):
+            default_names = np.array([f"x{i}" for i in range(n_features)], dtype=object)
+            return default_names if fit_names is None else fit_names
+        names = np.asarray(input_features, dtype=object)
+        if fit_names is not None and not np.array_equal(names, fit_names):
             raise ValueError(
-                f"input_features={listing(map(repr, given))} are not the columns of fit, which are "
-                f"{listing(map(repr, known))}. Leave out input_features."
+                f"input_features={listing(map(repr, names))} are not the columns of fit, which are "
+                f"{listing(map(repr, fit_names))}. Leave out input_features."
             )
-        if len(given) != n_features:
+        if len(names) != n_features:
             raise ValueError(
                 f"input_features should have length equal to the number of columns of X, "
-                f"{n_features}, and has {len(given)}. Pass one name for each column of X."
+                f"{n_features}, and has {len(names)}. Pass one name for each column of X."
             )
-        return given
+        return names
 
     def _fitted_names(self) -> list[str]:
         """Return the names of the fitted members; `estimators` may have changed since."""
-        return [name for name, one in self.named_estimators_.items() if not is_drop(one)]
+        return [name for name, member in self.named_estimators_.items() if not is_drop(member)]
 
     def _names_out(self, members: Sequence[str], counts: Sequence[int | None]) -> NDArray[Any]:
         """Return the names of the members' columns; a count of None is one unnumbered column."""
@@ -413,10 +413,10 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         members = active_members(self._pairs())
-        inputs = [get_tags(one).input_tags for _, one in members if hasattr(one, "fit")]
+        inputs = [get_tags(entry).input_tags for _, entry in members if hasattr(entry, "fit")]
         if inputs:
-            tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
-            tags.input_tags.sparse = all(one.sparse for one in inputs)
+            tags.input_tags.allow_nan = all(entry.allow_nan for entry in inputs)
+            tags.input_tags.sparse = all(entry.sparse for entry in inputs)
         return tags
 
 
@@ -481,4 +481,4 @@ def _is_one_dimensional(X: Any) -> bool:
     """Whether X is one column or a list of strings, which a pipeline may turn into a table."""
     if hasattr(X, "shape"):
         return len(X.shape) == 1
-    return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, str) for one in X)
+    return isinstance(X, list | tuple) and bool(X) and all(isinstance(text, str) for text in X)

@@ -241,15 +241,15 @@ class EngineEstimator(BaseEstimator):
 
     def _checked_params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
-        given = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        params = _merge_monotone_names(check(given, self._TABLE), self._MONOTONE)
+        stored = {name: value for name, value in vars(self).items() if name in self._TABLE}
+        params = _merge_monotone_names(check(stored, self._TABLE), self._MONOTONE)
         if "device" in params:
             check_device(params["device"], params["tree_method"], params.get("criterion"))
         return params
 
-    def _opened(
+    def _resolve_input(
         self,
-        given: tuple[object, object, object],
+        arrays: tuple[object, object, object],
         params: Mapping[str, Any],
         stream: SourceOptions,
         needs_values: str = "",
@@ -258,7 +258,7 @@ class EngineEstimator(BaseEstimator):
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
         options = replace(column_options(params), category_encoding=encoding)
         return resolve_input(
-            given, params, stream, kind=self._KIND, options=options, needs_values=needs_values
+            arrays, params, stream, kind=self._KIND, options=options, needs_values=needs_values
         )
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -283,13 +283,13 @@ class EngineEstimator(BaseEstimator):
         self.evals_result_ = result.history
         self.stop_reason_ = result.stop_reason
 
-    def _engine_model(self, asked: str) -> Predictor:
+    def _engine_model(self, caller: str) -> Predictor:
         """Return the model of engine trees; raise TypeError for an ensemble of other learners."""
         model = self._fitted_model()
         if not isinstance(model, Predictor):
             raise InputTypeError(
-                f"{asked} was asked of an ensemble of {type(model.members[0]).__name__}: it is for "
-                "trees of arboost. Leave `estimator` at None, or explain the members yourself."
+                f"{caller} was asked of an ensemble of {type(model.members[0]).__name__}: it is "
+                "for trees of arboost. Leave `estimator` at None, or explain the members yourself."
             )
         return model
 
@@ -338,14 +338,18 @@ class ClassifierMethods(ClassifierMixin):
         """
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
-        found: Probabilities = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
-        return found
+        probabilities: Probabilities = self._first_rounds(rounds).predict_proba(
+            X, n_jobs=self.n_jobs
+        )
+        return probabilities
 
     def predict_log_proba(self, X: object) -> Floats | list[Floats]:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
         refuse_logarithms(X)
-        found = self.predict_proba(X)
-        return [core.log(one) for one in found] if isinstance(found, list) else core.log(found)
+        probabilities = self.predict_proba(X)
+        if isinstance(probabilities, list):
+            return [core.log(columns) for columns in probabilities]
+        return core.log(probabilities)
 
 
 class BoostedClassifierMethods(ClassifierMixin):
@@ -365,8 +369,8 @@ class BoostedClassifierMethods(ClassifierMixin):
         """
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
-        found: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
-        return found
+        probabilities: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
+        return probabilities
 
     def predict_log_proba(self, X: object) -> Floats:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
@@ -384,8 +388,8 @@ class BoostedClassifierMethods(ClassifierMixin):
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
-        found: Iterator[Floats] = self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
-        return found
+        staged: Iterator[Floats] = self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
+        return staged
 
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
         """Yield the result of `decision_function` after each round."""
@@ -396,7 +400,7 @@ def _merge_monotone_names(params: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the parameters with the monotone constraints under one of their two names."""
     if "monotonic_cst" not in params:
         return params
-    values = [params.pop(one) for one in ("monotone_constraints", "monotonic_cst")]
+    values = [params.pop(alias) for alias in ("monotone_constraints", "monotonic_cst")]
     if None not in values:
         raise ValueError(
             "monotone_constraints and monotonic_cst, scikit-learn's name, are one parameter, but "

@@ -146,12 +146,12 @@ def impurity_decreases(forest: Forest, target: ForestTarget) -> Floats:
 def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> TreeRows:
     """Return the rows of each tree, by the class weights and the bootstrap of the parameters."""
     draws_rows = params.get("bootstrap", False)
-    given = params.get("class_weight")
-    by_sample = draws_rows and given == "balanced_subsample"
+    class_weight = params.get("class_weight")
+    by_sample = draws_rows and class_weight == "balanced_subsample"
     if target.kind == "classifier" and not by_sample:
         # Of trees that see all rows, each sample is the whole table.
-        given = "balanced" if given == "balanced_subsample" else given
-        weight = class_weights(given, target.tasks, weight)
+        class_weight = "balanced" if class_weight == "balanced_subsample" else class_weight
+        weight = class_weights(class_weight, target.tasks, weight)
     if not draws_rows:
         return TreeRows(weight=weight)
     n_rows = len(target.tasks[0].y)
@@ -314,8 +314,8 @@ def feature_count(max_features: Any, n_features: int) -> int:
     return max(1, int(max_features * n_features))
 
 
-def _row_count(given: float, n_rows: int) -> int:
-    return given if isinstance(given, int) else math.ceil(given * n_rows)
+def _row_count(count: float, n_rows: int) -> int:
+    return count if isinstance(count, int) else math.ceil(count * n_rows)
 
 
 _POLL_S = 0.1  # seconds between two looks at the trees that are done
@@ -419,24 +419,24 @@ def _grow_on_workers(
 ) -> Forest:
     """Return the trees of a recipe, of which each worker of the cluster grows some on all rows."""
     cluster, numbers = codes.workers, recipe.numbers
-    own = numbers[cluster.rank :: cluster.size]
+    worker_numbers = numbers[cluster.rank :: cluster.size]
     data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
-    n_workers = startable(max(1, min(n_threads, len(own))))
+    n_workers = startable(max(1, min(n_threads, len(worker_numbers))))
     options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
     shared = (
         None if recipe.rows.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
     )
     workers = [_GrowerThread(recipe, data, shared, None, **options) for _ in range(n_workers)]
-    _run_threads(workers, _TreeQueue(own), bar)
+    _run_threads(workers, _TreeQueue(worker_numbers), bar)
     grown = pickle.dumps([(worker.numbers, worker.grower.trees()) for worker in workers])
     everywhere = []
     for packed in cluster.gather(grown):
-        for of_worker, trees in pickle.loads(packed):
+        for thread_numbers, trees in pickle.loads(packed):
             worker = _GrowerThread(
                 recipe, data, shared, out_of_bag, n_workers=1, n_threads=n_threads
             )
             restore_trees(worker.grower, data.binned, trees)
-            worker.numbers = of_worker
+            worker.numbers = thread_numbers
             everywhere.append(worker)
     if out_of_bag is not None and recipe.rows.draws is not None:
         _add_out_of_bag_on_workers(
@@ -455,14 +455,14 @@ def _add_out_of_bag_on_workers(
     """Add the predictions of all trees for out-of-bag rows, some rows in each worker."""
     places = {number: (worker, i) for worker in workers for i, number in enumerate(worker.numbers)}
     parts = spread(n_rows, cluster.size)
-    own = parts[cluster.rank]
+    worker_rows = parts[cluster.rank]
     if sums.curve is not None:
-        sums.curve.part = slice(own.start, own.stop)
+        sums.curve.part = slice(worker_rows.start, worker_rows.stop)
     for number in numbers:
         worker, tree = places[number]
-        worker.add_out_of_bag(number, tree, own)
-    found = pickle.dumps(sums.rows(slice(own.start, own.stop)))
-    for part, packed in zip(parts, cluster.gather(found), strict=True):
+        worker.add_out_of_bag(number, tree, worker_rows)
+    packed_sums = pickle.dumps(sums.rows(slice(worker_rows.start, worker_rows.stop)))
+    for part, packed in zip(parts, cluster.gather(packed_sums), strict=True):
         sums.put(slice(part.start, part.stop), pickle.loads(packed))
     if sums.curve is not None:
         sums.curve.add_up(numbers.start, cluster.sum)
@@ -597,9 +597,9 @@ class _GrowerThread:
         rows = rows[slice(*np.searchsorted(rows, (part.start, part.stop)))]
         values = np.zeros((len(rows), target.n_outputs))
         if len(rows):
-            of_table = rows if data.rows is None else data.rows[rows]
+            table_rows = rows if data.rows is None else data.rows[rows]
             codes = data.binned.codes
-            self.grower.add_tree(tree, 1.0, codes, of_table, values, 0, self._n_threads)
+            self.grower.add_tree(tree, 1.0, codes, table_rows, values, 0, self._n_threads)
         self._out_of_bag.add(number, rows, values + target.middle)
 
 

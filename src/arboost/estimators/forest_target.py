@@ -93,7 +93,7 @@ class ForestTarget:
         """
         criterion = _ENGINE_CRITERIA[criterion]
         columns = [y] if y.ndim == 1 else [np.ascontiguousarray(column) for column in y.T]
-        known: Sequence[Any] = [None] * len(columns)
+        known_classes: Sequence[Any] = [None] * len(columns)
         if old is not None:
             n_targets = max(1, len(old.targets))
             if len(columns) != n_targets:
@@ -101,11 +101,13 @@ class ForestTarget:
                     f"y has {len(columns)} targets, but the trees that are kept have {n_targets}. "
                     "Pass those of the first fit, or use warm_start=False."
                 )
-            known = old.classes if isinstance(old.classes, tuple) else [old.classes] * n_targets
+            known_classes = (
+                old.classes if isinstance(old.classes, tuple) else [old.classes] * n_targets
+            )
         origin = "the first fit of warm_start"
         tasks = [
             Task.of(kind, column, classes, origin)
-            for column, classes in zip(columns, known, strict=True)
+            for column, classes in zip(columns, known_classes, strict=True)
         ]
         if criterion == "poisson":
             for task in tasks:
@@ -120,12 +122,12 @@ class ForestTarget:
         widths = tuple(_width(task, has_pairs=has_pairs) for task in tasks)
         heavy = [_has_heavy_tail(task, criterion) for task in tasks]
         if len(tasks) > 1:
-            found = [
+            parts = [
                 _columns(task, width, criterion, has_heavy_tail=is_heavy)
                 for task, width, is_heavy in zip(tasks, widths, heavy, strict=True)
             ]
-            kernel, y = "columns", np.concatenate([columns for columns, _ in found], axis=1)
-            middle = np.concatenate([middles for _, middles in found])
+            kernel, y = "columns", np.concatenate([columns for columns, _ in parts], axis=1)
+            middle = np.concatenate([middles for _, middles in parts])
         elif widths[0] > 1 or tasks[0].is_constant:
             kernel, y, middle = "one_hot", tasks[0].y, np.zeros(widths[0])
         else:
@@ -286,13 +288,13 @@ def round_middle(y: Floats) -> float:
 
 
 def class_weights(
-    given: Any, tasks: Sequence[Task], weight: Floats | None, name: str = "class_weight"
+    class_weight: Any, tasks: Sequence[Task], weight: Floats | None, name: str = "class_weight"
 ) -> Floats | None:
     """Return the weights of the rows times the factors of their classes; None where all are 1.
 
     Parameters
     ----------
-    given : dict, list of dict, "balanced" or None
+    class_weight : dict, list of dict, "balanced" or None
         As the parameter's ``check`` returns it.
     tasks : sequence of Task
         One for each target; factors of several are multiplied.
@@ -300,25 +302,25 @@ def class_weights(
     name : str
         Name of the parameter in errors.
     """
-    several = given if isinstance(given, list) else [given] * len(tasks)
-    if isinstance(given, dict) and len(tasks) > 1:
+    target_weights = class_weight if isinstance(class_weight, list) else [class_weight] * len(tasks)
+    if isinstance(class_weight, dict) and len(tasks) > 1:
         raise ValueError(
             f"{name} is a dict, but y has {len(tasks)} targets. For multi-output, pass a list with "
             f'a dict for each target, or "balanced".'
         )
-    if len(several) != len(tasks):
+    if len(target_weights) != len(tasks):
         raise ValueError(
-            f"{name} has {len(several)} entries, but y has {len(tasks)} targets. Pass a dict for "
-            "each target."
+            f"{name} has {len(target_weights)} entries, but y has {len(tasks)} targets. Pass a "
+            "dict for each target."
         )
     result = weight
-    for one, task in zip(several, tasks, strict=True):
+    for target_weight, task in zip(target_weights, tasks, strict=True):
         assert task.classes is not None
-        factors = class_factors(one, task.classes, task.y, weight)
+        factors = class_factors(target_weight, task.classes, task.y, weight)
         if factors is not None:
-            of_row = factors[task.y.astype(np.intp)]
+            row_factors = factors[task.y.astype(np.intp)]
             with np.errstate(over="ignore", under="ignore"):
-                result = of_row if result is None else result * of_row
+                result = row_factors if result is None else result * row_factors
     return _checked_weights(result, name)
 
 
@@ -356,9 +358,9 @@ def split_weights(weight: Floats) -> Floats:
         return weight
     starts = np.flatnonzero(ascending[1:] > _OUTWEIGHED * lighter[:-1]) + 1
     for start, stop in itertools.pairwise([*starts.tolist(), len(ascending)]):
-        below, own = math.fsum(ascending[:start]), math.fsum(ascending[start:stop])
+        below, block = math.fsum(ascending[:start]), math.fsum(ascending[start:stop])
         least = ascending[start - 1] / ascending[start]
-        exponent = math.frexp(max(_OUTWEIGHED * below / own, least))[1]
+        exponent = math.frexp(max(_OUTWEIGHED * below / block, least))[1]
         ascending[start:stop] *= math.ldexp(1.0, min(exponent, 0))
     evened = np.empty_like(weight)
     evened[order] = ascending
@@ -371,14 +373,14 @@ def balanced_by_sample(tasks: Sequence[Task]) -> Reweigh:
 
     def weigh(rows: NDArray[np.uint32], counts: NDArray[np.float32]) -> Floats:
         weight = np.ones(len(codes[0]))
-        for of_target in codes:
-            totals = np.bincount(of_target[rows], counts)
+        for class_codes in codes:
+            totals = np.bincount(class_codes[rows], counts)
             present = totals > 0
-            factors = np.ones(int(of_target.max()) + 1)  # a class that was not drawn needs none
+            factors = np.ones(int(class_codes.max()) + 1)  # a class that was not drawn needs none
             factors[: len(totals)][present] = totals.sum() / (
                 np.count_nonzero(present) * totals[present]
             )
-            weight *= factors[of_target]
+            weight *= factors[class_codes]
         return weight
 
     return weigh

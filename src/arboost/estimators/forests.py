@@ -169,7 +169,7 @@ class ForestEstimator(EngineEstimator):
 
     def _read(
         self,
-        given: tuple[object, object, object],
+        arrays: tuple[object, object, object],
         params: dict[str, Any],
         old: Model | None,
         stream: SourceOptions,
@@ -178,7 +178,7 @@ class ForestEstimator(EngineEstimator):
         needs_values = "quantiles=True" if params.get("quantiles", False) else ""
         if params["oob_score"] and (old is not None or params["ccp_alpha"] > 0.0):
             needs_values = "oob_score with warm_start or ccp_alpha"
-        X, y, sample_weight = self._opened(given, params, stream, needs_values)
+        X, y, sample_weight = self._resolve_input(arrays, params, stream, needs_values)
         schema = None if old is None or isinstance(X, Dataset) else old.schema
         rows = read_rows((X, y, sample_weight), params, schema, several=True)
         if params.get("quantiles", False):
@@ -189,10 +189,10 @@ class ForestEstimator(EngineEstimator):
     def estimator_(self) -> EngineEstimator:
         """Unfitted estimator of one tree, with the parameters of the forest."""
         names = self._TREE._get_param_names()
-        given = {name: value for name, value in self.get_params().items() if name in names}
-        if given.get("class_weight") == "balanced_subsample":
-            given["class_weight"] = "balanced"
-        tree: EngineEstimator = self._TREE(**given, splitter=self._SPLITTER)
+        params = {name: value for name, value in self.get_params().items() if name in names}
+        if params.get("class_weight") == "balanced_subsample":
+            params["class_weight"] = "balanced"
+        tree: EngineEstimator = self._TREE(**params, splitter=self._SPLITTER)
         return tree
 
     @property
@@ -208,7 +208,7 @@ class ForestEstimator(EngineEstimator):
     def __getitem__(self, tree: int | slice) -> Any:
         """Return a tree as a fitted estimator; of a slice, a list of them."""
         if isinstance(tree, slice):
-            return [self._one_tree(one) for one in range(len(self))[tree]]
+            return [self._one_tree(i) for i in range(len(self))[tree]]
         return self._one_tree(range(len(self))[tree])
 
     def __iter__(self) -> Iterator[Any]:
@@ -225,29 +225,31 @@ class ForestEstimator(EngineEstimator):
         self, model: Predictor, scoring: Any, sums: OutOfBagSums, rows: EngineRows
     ) -> dict[str, Any]:
         """Return the out-of-bag attributes of a fit."""
-        means, known = sums.means(), sums.has_some()
-        warn_never_out_of_bag(int(np.count_nonzero(~known)), len(known), "tree")
+        means, has_mean = sums.means(), sums.has_some()
+        warn_never_out_of_bag(int(np.count_nonzero(~has_mean)), len(has_mean), "tree")
         wide = scores_of_all(means, rows.index, rows.source.n_rows)
         score: Any = np.nan
-        if known.any():
-            predicted = predictions(model, means[known])
-            y = rows.y[known]
+        if has_mean.any():
+            predicted = predictions(model, means[has_mean])
+            y = rows.y[has_mean]
             if callable(scoring):
                 score = scoring(y, predicted)
             else:
-                weight = None if rows.weight is None else rows.weight[known]
+                weight = None if rows.weight is None else rows.weight[has_mean]
                 score = _prediction_score(self._KIND, y, predicted, weight)
         return {"oob_score_": score, _OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
 
     def _one_tree(self, tree: int) -> EngineEstimator:
         """Return a tree as an estimator."""
         model = self._fitted_model()
-        one: EngineEstimator = self.estimator_.set_params(random_state=model.params["random_state"])
-        known = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        estimator: EngineEstimator = self.estimator_.set_params(
+            random_state=model.params["random_state"]
+        )
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_")}
         for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
-            known.pop(name, None)
-        one.__dict__.update(known)
-        one.model_ = Predictor(
+            attributes.pop(name, None)
+        estimator.__dict__.update(attributes)
+        estimator.model_ = Predictor(
             **model.fields()
             | {
                 "forest": model.forest.only(tree),
@@ -255,7 +257,7 @@ class ForestEstimator(EngineEstimator):
                 "provenance": without_history(model.provenance),
             }
         )
-        return one
+        return estimator
 
     def _keep_loaded(self, model: Predictor) -> None:
         set_tree_attributes(self, model, self.max_features)
@@ -298,12 +300,12 @@ def _oob_values(model: Model, means: Floats) -> Floats:
     """Return the out-of-bag means as users meet them: values, or class probabilities."""
     if model.kind == "regressor":
         return means[:, 0] if means.shape[1] == 1 else means
-    found = probabilities(model, means)
-    if not isinstance(found, list):
-        return found
+    by_target = probabilities(model, means)
+    if not isinstance(by_target, list):
+        return by_target
     # A class that only another target has is padded with probability 0.
-    most = max(one.shape[1] for one in found)
-    wide = [np.pad(one, ((0, 0), (0, most - one.shape[1]))) for one in found]
+    most = max(shares.shape[1] for shares in by_target)
+    wide = [np.pad(shares, ((0, 0), (0, most - shares.shape[1]))) for shares in by_target]
     return np.stack(wide, axis=2)
 
 
@@ -355,10 +357,10 @@ def _check_same_rows(origins: Sequence[DrawOrigin], rows: EngineRows) -> None:
             )
 
 
-def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
+def _are_equal(index: NDArray[Any] | None, other_index: NDArray[Any] | None) -> bool:
+    if index is None or other_index is None:
+        return index is other_index
+    return np.array_equal(index, other_index)
 
 
 def _add_out_of_bag(
@@ -381,8 +383,8 @@ def _add_out_of_bag(
             tree_end=tree + 1,
             n_threads=n_threads,
         )
-        of_table = out if rows.index is None else rows.index[out]
-        sums.add(origin.number, out, values[of_table])
+        table_rows = out if rows.index is None else rows.index[out]
+        sums.add(origin.number, out, values[table_rows])
 
 
 def _distributions(model: Predictor, rows: EngineRows, n_threads: int) -> LeafDistributions:

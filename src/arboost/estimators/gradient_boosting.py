@@ -151,22 +151,22 @@ class GradientBoosting(EngineEstimator):
         -------
         self
         """
-        given = self._checked_params()
+        requested = self._checked_params()
         validation_set = (X_val, y_val, sample_weight_val, offset_val)
         sets = evaluation_arguments((X, y, offset), validation_set, eval_set, eval_names)
-        old, n_kept = self._previous(init_model, given["n_estimators"])
-        if n_kept == given["n_estimators"]:
+        old, n_kept = self._previous(init_model, requested["n_estimators"])
+        if n_kept == requested["n_estimators"]:
             return self
-        given = like_previous(given, old)
-        has_validation = any(not one.is_training for one in sets)
+        requested = like_previous(requested, old)
+        has_validation = any(not part.is_training for part in sets)
         stream = SourceOptions(memory_limit, cache, groups, has_validation, offset)
-        rows, task = self._read((X, y, sample_weight), given, old, stream)
-        held_out = self._held_out(sets, rows.schema, given, old)
-        params = self._resolve(given, rows, task, has_validation=has_validation)
+        rows, task = self._read((X, y, sample_weight), requested, old, stream)
+        held_out = self._held_out(sets, rows.schema, requested, old)
+        params = self._resolve(requested, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
-        recorded = self._recorded_params(params | {"n_estimators": given["n_estimators"]})
+        recorded = self._recorded_params(params | {"n_estimators": requested["n_estimators"]})
         if task.is_constant:
             return self._keep_one_class(X, rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
@@ -183,7 +183,7 @@ class GradientBoosting(EngineEstimator):
                 splits=splits,
                 groups=group_values(X, groups),
                 stratify=task.kind == "classifier",
-                search=self._search(given, rows, task, splits=splits, groups=groups),
+                search=self._search(requested, rows, task, splits=splits, groups=groups),
                 old=old,
                 callbacks=checked_callbacks(callbacks),
                 checkpoint=checkpoint,
@@ -217,23 +217,23 @@ class GradientBoosting(EngineEstimator):
 
     def _read(
         self,
-        given: tuple[object, object, object],
+        arrays: tuple[object, object, object],
         params: dict[str, Any],
         old: Model | None,
         stream: SourceOptions,
     ) -> tuple[EngineRows, Task]:
         """Return the training rows with target encodings, and their task."""
-        check_pairing(given[0], None, groups=stream.groups)
-        known = None if old is None else old.schema
+        check_pairing(arrays[0], None, groups=stream.groups)
+        schema = None if old is None else old.schema
         needs_values = "" if old is None else "init_model or warm_start"
-        X, y, weight = self._opened(given, params, stream, needs_values)
+        X, y, weight = self._resolve_input(arrays, params, stream, needs_values)
         # A source has become a Dataset, which has the other values of its rows.
-        offset, groups = (stream.offset, stream.groups) if X is given[0] else (None, None)
-        rows = read_rows((X, y, weight), params, known, offset=offset, groups=groups)
+        offset, groups = (stream.offset, stream.groups) if X is arrays[0] else (None, None)
+        rows = read_rows((X, y, weight), params, schema, offset=offset, groups=groups)
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
-        return target_encode_rows(rows, [task], known, encoding), task
+        return target_encode_rows(rows, [task], schema, encoding), task
 
     def _held_out(
         self,
@@ -244,7 +244,7 @@ class GradientBoosting(EngineEstimator):
     ) -> tuple[EngineRows, ...]:
         """Return the rows of the evaluation sets, checked."""
         read = TableReader(schema, params["device"], old is not None)
-        return tuple(one.rows(read) for one in sets)
+        return tuple(part.rows(read) for part in sets)
 
     def _rows_of_loss(
         self,
@@ -280,8 +280,8 @@ class GradientBoosting(EngineEstimator):
     def staged_predict(self, X: object, *, offset: object = None) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
         staged = self._fitted_model().staged_predict
-        found: Iterator[NDArray[Any]] = staged(X, offset=offset, n_jobs=self.n_jobs)
-        return found
+        predicted: Iterator[NDArray[Any]] = staged(X, offset=offset, n_jobs=self.n_jobs)
+        return predicted
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()
@@ -303,14 +303,20 @@ class GradientBoosting(EngineEstimator):
         return loss, partial(BoostingRounds, make_recipe(params, loss, schema))
 
     def _search(
-        self, given: dict[str, Any], rows: EngineRows, task: Task, *, splits: bool, groups: object
+        self,
+        requested: dict[str, Any],
+        rows: EngineRows,
+        task: Task,
+        *,
+        splits: bool,
+        groups: object,
     ) -> Search | None:
         """Return the search for the number of rounds; None for a given number or X_val."""
-        if given["n_estimators"] != AUTO or not splits:
+        if requested["n_estimators"] != AUTO or not splits:
             return None
-        size = _table_size(rows, task, given["n_jobs"])
-        plan = auto.round_search(given, size, has_groups=groups is not None)
-        params = auto.resolve(given, size, has_validation=False)
+        size = _table_size(rows, task, requested["n_jobs"])
+        plan = auto.round_search(requested, size, has_groups=groups is not None)
+        params = auto.resolve(requested, size, has_validation=False)
         params |= {"learning_rate": plan.learning_rate}
         return Search(plan, self._plan(params, task, rows.schema)[1])
 
@@ -708,8 +714,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
         model = self._first_rounds(rounds)
-        found: Floats = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
-        return found
+        probabilities: Floats = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
+        return probabilities
 
     def predict_log_proba(self, X: object, *, offset: object = None) -> Floats:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
@@ -729,8 +735,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def staged_predict_proba(self, X: object, *, offset: object = None) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
         staged = self._fitted_model().staged_predict_proba
-        found: Iterator[Floats] = staged(X, offset=offset, n_jobs=self.n_jobs)
-        return found
+        probabilities: Iterator[Floats] = staged(X, offset=offset, n_jobs=self.n_jobs)
+        return probabilities
 
     def staged_decision_function(self, X: object, *, offset: object = None) -> Iterator[Floats]:
         """Yield the result of `decision_function` after each round."""

@@ -160,11 +160,10 @@ def _bins_key(job: MemberJob) -> Hashable:
 def binning_key(estimator: EngineEstimator) -> Hashable:
     """Key of the bins of an estimator of arboost: equal for parameters that give equal bins."""
     values = vars(estimator)
-    encoding = category_encoding(
-        {"category_encoding": "auto"} | values, estimator._DEFAULT_ENCODING
-    )
+    params = {"category_encoding": "auto"} | values
+    encoding = category_encoding(params, estimator._DEFAULT_ENCODING)
     # Values as strings: NaN is not equal to itself, and lists are not hashable.
-    others = [repr(values.get(name, usual)) for name, usual in _BINNING.items()]
+    others = [repr(values.get(name, default)) for name, default in _BINNING.items()]
     return repr(sought_bins(values)), repr(encoding), *others
 
 
@@ -218,22 +217,22 @@ def _job_settings(member: Any, n_threads: int | None) -> Iterator[None]:
     if not is_engine(member):
         yield
         return
-    given = {"verbose": member.verbose, "n_jobs": member.n_jobs}
-    takes_all = given["n_jobs"] in (None, -1)
+    settings = {"verbose": member.verbose, "n_jobs": member.n_jobs}
+    takes_all = settings["n_jobs"] in (None, -1)
     changed = {"verbose": 0} | ({"n_jobs": n_threads} if takes_all and n_threads else {})
     vars(member).update(changed)
     try:
         yield
     finally:
-        vars(member).update(given)
+        vars(member).update(settings)
 
 
 def check_weights(name: str, estimator: Any) -> str:
     """Return the name of the row weights among the arguments of fit, or raise TypeError."""
-    found = weight_name(estimator)
-    if found is not None:
-        return found
-    kinds = {one.kind for one in inspect.signature(estimator.fit).parameters.values()}
+    argument = weight_name(estimator)
+    if argument is not None:
+        return argument
+    kinds = {parameter.kind for parameter in inspect.signature(estimator.fit).parameters.values()}
     if inspect.Parameter.VAR_KEYWORD in kinds and not hasattr(estimator, "steps"):
         return "sample_weight"  # passed on to an inner estimator, as by GridSearchCV
     raise InputTypeError(
@@ -344,7 +343,7 @@ def ordered_results(
     """Yield the results of a task in the order of its arguments, computed by several threads."""
     n_threads = startable(n_threads)
     if n_threads == 1:
-        yield from (task(*one) for one in arguments)
+        yield from (task(*values) for values in arguments)
         return
     # Threads even where a joblib context asks for processes: the tasks share a table.
     parallel = Parallel(n_jobs=n_threads, require="sharedmem", return_as="generator")
@@ -352,7 +351,7 @@ def ordered_results(
     # Some estimators change the warning filters of the process temporarily. Two threads that do so
     # at the same time may leave changed filters behind; this block restores them.
     with warnings.catch_warnings():
-        yield from parallel(delayed(configured)(*one) for one in arguments)
+        yield from parallel(delayed(configured)(*values) for values in arguments)
 
 
 def in_caller_context(task: Callable[..., Result]) -> Callable[..., Result]:
@@ -421,8 +420,8 @@ def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> E
     """
     assert data.y is not None
     if data.sample_weight is not None:
-        own = data.sample_weight[index]
-        weight = own if weight is None else own * weight
+        dataset_weight = data.sample_weight[index]
+        weight = dataset_weight if weight is None else dataset_weight * weight
     offset = None if data.offset is None else data.offset[index]
     return Rows(data, index, data.y[index], check_weight_sum(weight), offset=offset)
 

@@ -58,24 +58,24 @@ def member_probabilities(
     The arguments are those of `member_one_hot`; ``otherwise`` is the alternative to a learner with
     probabilities that error messages name.
     """
-    given = np.asarray(member.predict_proba(X, **params), np.float64)
-    known = np.asarray(getattr(member, "classes_", labels))
-    if given.shape != (X.shape[0], len(known)):
+    predicted = np.asarray(member.predict_proba(X, **params), np.float64)
+    known_classes = np.asarray(getattr(member, "classes_", labels))
+    if predicted.shape != (X.shape[0], len(known_classes)):
         raise ValueError(
-            f"{member_name(member)}.predict_proba returned an array of shape {given.shape} for "
-            f"{X.shape[0]} rows and {len(known)} classes. It must have one row per row of X, and "
-            "one column per entry of classes_."
+            f"{member_name(member)}.predict_proba returned an array of shape {predicted.shape} for "
+            f"{X.shape[0]} rows and {len(known_classes)} classes. It must have one row per row of "
+            "X, and one column per entry of classes_."
         )
     # NaN fails both comparisons.
-    in_range = (given >= -_PROBABILITY_TOLERANCE) & (given <= 1.0 + _PROBABILITY_TOLERANCE)
-    if not in_range.all() or (np.abs(given.sum(axis=1) - 1.0) > _PROBABILITY_TOLERANCE).any():
+    in_range = (predicted >= -_PROBABILITY_TOLERANCE) & (predicted <= 1.0 + _PROBABILITY_TOLERANCE)
+    if not in_range.all() or (np.abs(predicted.sum(axis=1) - 1.0) > _PROBABILITY_TOLERANCE).any():
         raise ValueError(
             f"{member_name(member)}.predict_proba returned rows that are no probabilities: "
             "each must be from 0 to 1, and their sum 1. Use a learner with probabilities, or "
             f"{otherwise}."
         )
-    shares = np.zeros((len(given), len(labels)))
-    shares[:, class_indices(member, known, labels)] = given.clip(0.0, 1.0)
+    shares = np.zeros((len(predicted), len(labels)))
+    shares[:, class_indices(member, known_classes, labels)] = predicted.clip(0.0, 1.0)
     return shares
 
 
@@ -86,27 +86,27 @@ def member_values(member: Any, X: Any, n_targets: int = 1, **params: Any) -> Flo
     return predicted.reshape(-1, n_targets)
 
 
-def class_indices(member: Any, given: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+def class_indices(member: Any, values: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     """Return the indices of labels among all classes, which are sorted."""
-    places: NDArray[np.intp] = np.searchsorted(labels, given).clip(max=len(labels) - 1)
-    strange = given[labels[places] != given]
-    if len(strange):
+    indices: NDArray[np.intp] = np.searchsorted(labels, values).clip(max=len(labels) - 1)
+    unknown = values[labels[indices] != values]
+    if len(unknown):
         raise ValueError(
-            f"{member_name(member)} predicts the label {strange.tolist()[0]!r}, but y has "
+            f"{member_name(member)} predicts the label {unknown.tolist()[0]!r}, but y has "
             f"{listing(map(repr, labels.tolist()))}. It must predict labels of y: fit it on them, "
             "or leave it out."
         )
-    return places
+    return indices
 
 
-def check_shape(member: Any, given: NDArray[Any], n_rows: int, n_targets: int = 1) -> None:
+def check_shape(member: Any, predicted: NDArray[Any], n_rows: int, n_targets: int = 1) -> None:
     """Raise ValueError unless there is one prediction per row and target."""
-    if given.shape == (n_rows, n_targets) or (n_targets == 1 and given.shape == (n_rows,)):
+    if predicted.shape == (n_rows, n_targets) or (n_targets == 1 and predicted.shape == (n_rows,)):
         return
-    wanted = "one prediction" if n_targets == 1 else f"{n_targets} predictions"
+    expected = "one prediction" if n_targets == 1 else f"{n_targets} predictions"
     raise ValueError(
-        f"{member_name(member)}.predict returned an array of shape {given.shape} for {n_rows} "
-        f"rows. It must return {wanted} for each row."
+        f"{member_name(member)}.predict returned an array of shape {predicted.shape} for {n_rows} "
+        f"rows. It must return {expected} for each row."
     )
 
 
@@ -116,7 +116,7 @@ Classes = NDArray[Any] | list[NDArray[Any]] | None
 _METHODS = ("predict_proba", "decision_function", "predict")
 
 
-def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
+def find_method(name: str, member: Any, requested: str, advice: str) -> str:
     """Return the prediction method to call on a member.
 
     Parameters
@@ -124,17 +124,17 @@ def find_method(name: str, member: Any, wanted: str, advice: str) -> str:
     name : str
         Name of the member in the ensemble.
     member : estimator
-    wanted : str
+    requested : str
         A method, or "auto" for the first of the three that the member has.
     advice : str
         Alternative that the error message names.
     """
-    asked = _METHODS if wanted == "auto" else (wanted,)
-    for method in asked:
+    methods = _METHODS if requested == "auto" else (requested,)
+    for method in methods:
         if callable(getattr(member, method, None)):
             return method
     raise ValueError(
-        f"the member {name!r} ({member_name(member)}) has no method {' or '.join(asked)}. Use "
+        f"the member {name!r} ({member_name(member)}) has no method {' or '.join(methods)}. Use "
         f"{advice}, or another estimator."
     )
 
@@ -160,25 +160,31 @@ def predict_member(
         A list has one entry per target. Classes that the member was not fitted on have the
         probability 0.
     """
-    given = getattr(member, method)(X)
+    predicted = getattr(member, method)(X)
     if classes is None:
-        return np.asarray(given)
+        return np.asarray(predicted)
     by_label = by_label or isinstance(member, FrozenEstimator)
-    known = getattr(member, "classes_", None)
+    known_classes = getattr(member, "classes_", None)
     if isinstance(classes, list):
-        if not isinstance(given, list):
-            return np.asarray(given)
+        if not isinstance(predicted, list):
+            return np.asarray(predicted)
         return [
-            _with_all_classes(member, method, np.asarray(one), labels, of_target, by_label=by_label)
-            for one, labels, of_target in zip(given, known or classes, classes, strict=True)
+            _with_all_classes(
+                member, method, np.asarray(values), labels, target_classes, by_label=by_label
+            )
+            for values, labels, target_classes in zip(
+                predicted, known_classes or classes, classes, strict=True
+            )
         ]
-    given = np.asarray(given)
+    predicted = np.asarray(predicted)
     if method != "predict":
-        return _with_all_classes(member, method, given, known, classes, by_label=by_label)
+        return _with_all_classes(
+            member, method, predicted, known_classes, classes, by_label=by_label
+        )
     # Numeric labels stay; strings become class indices, which the final estimator can learn from.
-    if given.dtype.kind in "OUS" and given.ndim == 1:
-        return class_indices(member, given, classes)
-    return given
+    if predicted.dtype.kind in "OUS" and predicted.ndim == 1:
+        return class_indices(member, predicted, classes)
+    return predicted
 
 
 def member_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
@@ -186,9 +192,9 @@ def member_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int
     predicted = np.asarray(member.predict(X))
     check_shape(member, predicted, row_count(X))
     predicted = predicted.ravel()
-    known = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
+    known_classes = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
     by_label = isinstance(member, FrozenEstimator)
-    if not by_label and np.isin(known, np.arange(len(classes))).all():
+    if not by_label and np.isin(known_classes, np.arange(len(classes))).all():
         return predicted.astype(np.intp)
     return class_indices(member, predicted, classes)
 
@@ -196,16 +202,16 @@ def member_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int
 def _with_all_classes(
     member: Any,
     method: str,
-    given: NDArray[Any],
-    known: NDArray[Any] | Sequence[Any] | None,
+    predicted: NDArray[Any],
+    known_classes: NDArray[Any] | Sequence[Any] | None,
     classes: NDArray[Any],
     *,
     by_label: bool,
 ) -> NDArray[Any]:
     """Return probabilities or scores with one column per class."""
-    if known is None or len(known) >= len(classes):
-        return given
-    labels = np.asarray(known)
+    if known_classes is None or len(known_classes) >= len(classes):
+        return predicted
+    labels = np.asarray(known_classes)
     numbers = np.arange(len(classes))
     if by_label or not np.isin(labels, numbers).all():
         numbers = class_indices(member, labels, classes)
@@ -219,6 +225,6 @@ def _with_all_classes(
             "them. Use folds with every class among the rows to train on, or "
             'stack_method="predict_proba" if the member has it.'
         )
-    shares = np.zeros((len(given), len(classes)), given.dtype)
-    shares[:, numbers] = given
+    shares = np.zeros((len(predicted), len(classes)), predicted.dtype)
+    shares[:, numbers] = predicted
     return shares

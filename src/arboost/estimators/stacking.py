@@ -123,8 +123,8 @@ class Stacking(NamedMembers):
         arguments = self._fit_arguments(members, weight, fit_params)
         final_weight = None if weight is None else check_weights("final_estimator", final)
         _check_final(final, self._KIND, passed=table if params["passthrough"] else None)
-        wanted = params.get("stack_method", "predict")
-        methods = [find_method(*member, wanted, 'stack_method="auto"') for member in members]
+        stack_method = params.get("stack_method", "predict")
+        methods = [find_method(*member, stack_method, 'stack_method="auto"') for member in members]
 
         rows = None  # rows that the final estimator is fitted on; None for all
         if isinstance(params["cv"], str):  # "prefit"
@@ -150,7 +150,7 @@ class Stacking(NamedMembers):
         if rows is not None:
             table, codes = take_rows(table, rows), codes[rows]
             weight = None if weight is None else weight[rows]
-        n_columns, features = [one.shape[1] for one in columns], np.hstack(columns)
+        n_columns, features = [block.shape[1] for block in columns], np.hstack(columns)
         if params["passthrough"]:
             names = self._column_names([name for name, _ in members], n_columns)
             features = append_table(columns, table, names)
@@ -212,8 +212,8 @@ class Stacking(NamedMembers):
         """
         check_is_fitted(self)
         names = np.array(self._column_names(self._fitted_names(), self._n_columns), dtype=object)
-        given = self._input_names(input_features)
-        return np.concatenate([names, given]) if self.passthrough else names
+        input_names = self._input_names(input_features)
+        return np.concatenate([names, input_names]) if self.passthrough else names
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of arguments to members and final estimator, for scikit-learn."""
@@ -221,20 +221,20 @@ class Stacking(NamedMembers):
         mapping = MethodMapping().add(caller="predict", callee="predict")
         return super().get_metadata_routing().add(final_estimator_=final, method_mapping=mapping)
 
-    def _ensemble(self, asked: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> Ensemble:
         if isinstance(self._classes, list):
             raise InputTypeError(
-                f"{asked} was asked of a stack of several targets, which has no file and no SHAP "
+                f"{caller} was asked of a stack of several targets, which has no file and no SHAP "
                 "values. Fit one stack for each target, or use pickle or joblib for files."
             )
         cv = vars(self)["cv"]
         by_label = isinstance(cv, str) and cv == "prefit"
         members, first = [], 0
-        for i, member in enumerate(self._ensemble_members(asked, by_label=by_label)):
+        for i, member in enumerate(self._ensemble_members(caller, by_label=by_label)):
             method, is_probability = self.stack_method_[i], member.output == "probabilities"
             if (method == "predict_proba") != is_probability:
                 raise InputTypeError(
-                    f"{asked} was asked of a stack whose member {member.name!r} gives {method!r}. "
+                    f"{caller} was asked of a stack whose member {member.name!r} gives {method!r}. "
                     'Use stack_method="auto", or pickle or joblib for files.'
                 )
             # The first of two class probabilities is left out, as in `member_columns`.
@@ -250,7 +250,7 @@ class Stacking(NamedMembers):
             classes=self._classes,
             members=tuple(members),
             n_columns=first,
-            final=final_model(self.final_estimator_, asked),
+            final=final_model(self.final_estimator_, caller),
             passthrough=bool(self.passthrough),
         )
 
@@ -305,14 +305,14 @@ def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], Class
     """
     if kind == "regressor":
         return numbers_of(target(y, n_rows)), None
-    several = np.asarray(y) if y is not None else np.empty(0)
-    is_table = several.ndim == _MULTI_TARGET and several.shape[1] >= _MULTI_TARGET
-    if not is_table or type_of_target(several) != "multilabel-indicator":
+    array = np.asarray(y) if y is not None else np.empty(0)
+    is_table = array.ndim == _MULTI_TARGET and array.shape[1] >= _MULTI_TARGET
+    if not is_table or type_of_target(array) != "multilabel-indicator":
         classes, codes = encode_labels(target(y, n_rows))
         return codes.astype(np.intp), classes
-    found = [encode_labels(target(column, n_rows)) for column in several.T]
-    columns = np.column_stack([codes for _, codes in found]).astype(np.intp)
-    return columns, [classes for classes, _ in found]
+    encoded = [encode_labels(target(column, n_rows)) for column in array.T]
+    columns = np.column_stack([codes for _, codes in encoded]).astype(np.intp)
+    return columns, [classes for classes, _ in encoded]
 
 
 def _class_labels(predicted: Any, classes: Classes) -> Any:
@@ -374,10 +374,10 @@ def _prefit_columns(
         )
         for (_, member), method in zip(members, methods, strict=True)
     ]
-    for (name, member), one in zip(members, columns, strict=True):
-        if len(one) != len(data.y):
+    for (name, member), block in zip(members, columns, strict=True):
+        if len(block) != len(data.y):
             raise ValueError(
-                f"{member_name(member)} ({name!r}) returned {len(one)} predictions for "
+                f"{member_name(member)} ({name!r}) returned {len(block)} predictions for "
                 f"{len(data.y)} rows. It must return one prediction for each row."
             )
     return columns
@@ -476,10 +476,12 @@ class StackingClassifier(ClassifierMixin, Stacking):
         """
         features = self._final_features(X)
         # The final estimator lacks a class whose rows were never held out.
-        given = predict_member(self.final_estimator_, "predict_proba", features, self._classes)
-        if not isinstance(given, list):
-            return given
-        return np.column_stack([_share_of_larger(one) for one in given])
+        probabilities = predict_member(
+            self.final_estimator_, "predict_proba", features, self._classes
+        )
+        if not isinstance(probabilities, list):
+            return probabilities
+        return np.column_stack([_share_of_larger(shares) for shares in probabilities])
 
     @available_if(final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> NDArray[np.float64]:
@@ -593,7 +595,7 @@ def stacking_folds(
     """
     is_number = cv is None or isinstance(cv, numbers.Integral)
     if groups is not None and is_number:
-        found = make_folds(y, _DEFAULT_FOLDS if cv is None else cv, groups=groups, name="cv")
+        splits = make_folds(y, _DEFAULT_FOLDS if cv is None else cv, groups=groups, name="cv")
     else:
         if groups is not None and not hasattr(cv, "split"):
             raise ValueError(
@@ -603,9 +605,9 @@ def stacking_folds(
         # A copy: the random generator of the user's splitter stays unchanged for the next fit.
         splitter = deepcopy(check_cv(cv, y, classifier=is_classifier))
         pairs = splitter.split(X, y, None if groups is None else np.asarray(groups))
-        found = make_folds(y, list(pairs), name="cv")
-    _check_held_out_once(found, len(y))
-    return found
+        splits = make_folds(y, list(pairs), name="cv")
+    _check_held_out_once(splits, len(y))
+    return splits
 
 
 def _check_held_out_once(splits: Sequence[Split], n_rows: int) -> None:
@@ -663,7 +665,7 @@ def member_columns(predictions: Predictions, method: str, classes: Classes) -> N
     The first of two class probabilities is left out: it is 1 minus the second.
     """
     if isinstance(predictions, list):
-        return np.hstack([one[:, 1:] for one in predictions])
+        return np.hstack([shares[:, 1:] for shares in predictions])
     if predictions.ndim == 1:
         return predictions.reshape(-1, 1)
     is_binary = isinstance(classes, np.ndarray) and len(classes) == _TWO_CLASSES

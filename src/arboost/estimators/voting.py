@@ -99,16 +99,16 @@ class Voting(NamedMembers):
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()
-        given, pairs = params["weights"], params["estimators"]
-        if given is None:
+        member_weights, pairs = params["weights"], params["estimators"]
+        if member_weights is None:
             return params
-        if len(given) != len(pairs):
+        if len(member_weights) != len(pairs):
             raise ParameterError(
-                f"weights has {len(given)} entries, but there are {len(pairs)} members. Pass one "
-                "weight per member, dropped members included.",
+                f"weights has {len(member_weights)} entries, but there are {len(pairs)} members. "
+                "Pass one weight per member, dropped members included.",
                 parameter="weights",
             )
-        if not _active_weights(given, [member for _, member in pairs]).sum() > 0.0:
+        if not _active_weights(member_weights, [member for _, member in pairs]).sum() > 0.0:
             raise ParameterError(
                 f"weights={self.weights!r} are not allowed: the weights of the members that are "
                 "not dropped are all 0. Give at least one of them a weight above 0.",
@@ -116,10 +116,10 @@ class Voting(NamedMembers):
             )
         return params
 
-    def _ensemble(self, asked: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> Ensemble:
         is_hard = getattr(self, "voting", "soft") == "hard"
         output = "votes" if is_hard else "probabilities"
-        members = self._ensemble_members(asked, output=output)
+        members = self._ensemble_members(caller, output=output)
         member_weights = self._fitted_weights()
         classes = getattr(self, "classes_", None)
         assert self._schema is not None
@@ -128,8 +128,8 @@ class Voting(NamedMembers):
             schema=self._schema,
             classes=classes,
             members=tuple(
-                replace(one, weight=float(weight))
-                for one, weight in zip(members, member_weights, strict=True)
+                replace(member, weight=float(weight))
+                for member, weight in zip(members, member_weights, strict=True)
             ),
             n_columns=1 if classes is None else len(classes),
             divisor=float(member_weights.sum()),
@@ -143,15 +143,15 @@ class Voting(NamedMembers):
         """Return the weighted mean of the members' predictions."""
         member_weights = self._fitted_weights()
         total = np.zeros_like(predictions[0])
-        for weight, one in zip(member_weights, predictions, strict=True):
-            total += weight * one
+        for weight, values in zip(member_weights, predictions, strict=True):
+            total += weight * values
         mean: Floats = total / member_weights.sum()
         return mean
 
 
-def _active_weights(given: Any, members: Sequence[Any]) -> Floats:
+def _active_weights(weights: Any, members: Sequence[Any]) -> Floats:
     """Return the weights of the members that are not dropped; 1 each for None."""
-    all_weights = np.ones(len(members)) if given is None else np.asarray(given, float)
+    all_weights = np.ones(len(members)) if weights is None else np.asarray(weights, float)
     return all_weights[[not is_drop(member) for member in members]]
 
 

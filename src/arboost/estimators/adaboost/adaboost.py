@@ -129,19 +129,19 @@ class AdaBoost(EngineEstimator):
         -------
         self
         """
-        given = self._checked_params()
+        requested = self._checked_params()
         check_pairing(X, None, sample_weight=sample_weight, groups=groups)
         sets = evaluation_arguments((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
         previous = self._previous(init_model)
-        n_rounds = self._n_to_add(given["n_estimators"], previous)
+        n_rounds = self._n_to_add(requested["n_estimators"], previous)
         if previous is self and (n_rounds == 0 or self._is_done):
             return self
-        learners = self._learner_source(given, previous, checkpoint)
-        has_validation = any(not one.is_training for one in sets)
+        learners = self._learner_source(requested, previous, checkpoint)
+        has_validation = any(not part.is_training for part in sets)
         stream = SourceOptions(memory_limit, cache, groups, has_validation)
-        rows, task = self._read(learners, (X, y, sample_weight), given, previous, stream)
-        held_out = tuple(learners.read_validation(one, rows.schema) for one in sets)
-        params = self._resolve(given, rows, task, has_validation=bool(sets))
+        rows, task = self._read(learners, (X, y, sample_weight), requested, previous, stream)
+        held_out = tuple(learners.read_validation(part, rows.schema) for part in sets)
+        params = self._resolve(requested, rows, task, has_validation=bool(sets))
         settings = FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
@@ -174,8 +174,10 @@ class AdaBoost(EngineEstimator):
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        found: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
-        return found
+        predicted: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(
+            X, n_jobs=self.n_jobs
+        )
+        return predicted
 
     @property
     def estimators_(self) -> list[Any]:
@@ -204,20 +206,20 @@ class AdaBoost(EngineEstimator):
     def _read(
         self,
         learners: LearnerStrategy[Any],
-        given: tuple[object, object, object],
+        arrays: tuple[object, object, object],
         params: dict[str, Any],
         previous: AdaBoost | None,
         stream: SourceOptions,
     ) -> tuple[Rows[Any], Task]:
         """Return the training rows, checked, and their task; estimators read tables of theirs."""
-        X = given[0]
+        X = arrays[0]
         if self.estimator is not None:
             stream.check_unused()
         else:
             needs_values = "" if previous is None else "init_model or warm_start"
-            given = self._opened(given, params, stream, needs_values)
-        groups = stream.groups if given[0] is X else None  # of a source, its Dataset has them
-        return learners.read(self._KIND, *given, groups)
+            arrays = self._resolve_input(arrays, params, stream, needs_values)
+        groups = stream.groups if arrays[0] is X else None  # of a source, its Dataset has them
+        return learners.read(self._KIND, *arrays, groups)
 
     def _previous(self, init_model: object) -> AdaBoost | None:
         """Return the fitted estimator whose training is continued, or None."""
@@ -277,10 +279,10 @@ class AdaBoost(EngineEstimator):
     def _check_engine_only(self, params: dict[str, Any]) -> None:
         """Raise ValueError where parameters of engine trees are set next to an estimator."""
         for name in (name for name in ENGINE_ONLY if name in params):
-            given, usual = params[name], self._TABLE[name].default
-            if given != usual and repr(given) != repr(usual):  # NaN is not equal to itself
+            value, default = params[name], self._TABLE[name].default
+            if value != default and repr(value) != repr(default):  # NaN is not equal to itself
                 raise ValueError(
-                    f"{name}={given!r} is not allowed with an estimator: it is for the trees that "
+                    f"{name}={value!r} is not allowed with an estimator: it is for the trees that "
                     f"estimator=None grows. Leave it out, or set it in the estimator."
                 )
 

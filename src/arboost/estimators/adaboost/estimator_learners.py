@@ -88,9 +88,9 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         rows = table_rows(table, y, weight)
         return rows, Task.of(kind, rows.y, None if old is None else old.classes)
 
-    def read_validation(self, given: EvaluationArguments, schema: Schema) -> EstimatorRows:
+    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EstimatorRows:
         """Return the rows of an evaluation set, checked."""
-        return given.rows(lambda X: member_table(X, schema))
+        return arguments.rows(lambda X: member_table(X, schema))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training; raise ValueError for unsuitable ones."""
@@ -496,9 +496,9 @@ class DecisionTreeLearners(_NoCheckpoint):
         """Return the trees from the first one on, with the random states of all."""
         order = np.arange(first, len(states))
         forest = grown_forest([self._grower], self._binned, [0], order=order)
-        found = {"max_bins": self._binned.max_bins}
+        params = {"max_bins": self._binned.max_bins}
         forest = replace(forest, value=forest.value + self._target.middle)
-        model = forest_model(forest, self._rows, self._target, found)
+        model = forest_model(forest, self._rows, self._target, params)
         return TreeMembers(clone(self._estimator), tuple(states[first:]), model)
 
 
@@ -553,6 +553,11 @@ class TreeMembers(Sequence[Any]):
         member = clone(self.estimator)
         member.random_state = self.states[index]
         params = with_resolved_bins(member._checked_params(), self.model.params["max_bins"])
-        own = {"forest": self.model.forest.only(index), "params": member._recorded_params(params)}
-        set_tree_attributes(member, Predictor(**self.model.fields() | own), params["max_features"])
+        changes = {
+            "forest": self.model.forest.only(index),
+            "params": member._recorded_params(params),
+        }
+        set_tree_attributes(
+            member, Predictor(**self.model.fields() | changes), params["max_features"]
+        )
         return member

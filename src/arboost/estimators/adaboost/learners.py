@@ -64,7 +64,7 @@ class LearnerStrategy(ABC, Generic[TableT]):
         """Return the training rows, checked, and their task of the kind."""
 
     @abstractmethod
-    def read_validation(self, given: EvaluationArguments, schema: Schema) -> Rows[TableT]:
+    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> Rows[TableT]:
         """Return the rows of an evaluation set, checked."""
 
     def recorded_bins(self, rows: Rows[TableT]) -> dict[str, Any]:
@@ -108,10 +108,10 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         return target_encode_rows(rows, [task], schema, category_encoding(self._params)), task
 
-    def read_validation(self, given: EvaluationArguments, schema: Schema) -> EngineRows:
+    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EngineRows:
         """Return the rows of an evaluation set, checked."""
         continued = self._old is not None
-        return given.rows(TableReader(schema, self._params["device"], continued))
+        return arguments.rows(TableReader(schema, self._params["device"], continued))
 
     def recorded_bins(self, rows: EngineRows) -> dict[str, Any]:
         """Return the number of bins for the model file, by its parameter."""
