@@ -128,9 +128,10 @@ def test_members_that_lack_a_class(voting):
 
 def test_members_share_bins(monkeypatch):
     made = []
+    shared_dataset = member_fits.shared_dataset
 
     def counted(*arguments):
-        made.append(member_fits.shared_dataset(*arguments))
+        made.append(shared_dataset(*arguments))
         return made[-1]
 
     monkeypatch.setattr(member_fits, "shared_dataset", counted)

@@ -48,6 +48,7 @@ _BINNING = {
     "bundling": True,
     "max_conflict_rate": 0.0,
     "categorical_features": None,
+    "category_encoding": "auto",
     "date_format": "auto",
     "calendar_parts": "auto",
     "missing": None,
@@ -160,11 +161,9 @@ def _bins_key(job: MemberJob) -> Hashable:
 def binning_key(estimator: EngineEstimator) -> Hashable:
     """Key of the bins of an estimator of arboost: equal for parameters that give equal bins."""
     values = vars(estimator)
-    params = {"category_encoding": "auto"} | values
-    encoding = category_encoding(params, estimator._DEFAULT_ENCODING)
     # Values as strings: NaN is not equal to itself, and lists are not hashable.
     others = [repr(values.get(name, default)) for name, default in _BINNING.items()]
-    return repr(sought_bins(values)), repr(encoding), *others
+    return repr(sought_bins(values)), *others
 
 
 def _run_job(job: MemberJob, data: MemberTrainingSet) -> Any:
