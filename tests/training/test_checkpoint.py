@@ -243,7 +243,7 @@ def test_interrupt_is_held_until_the_end():
     def work():
         with HeldInterrupt() as interrupt:
             signal.raise_signal(signal.SIGINT)
-            assert interrupt.asked
+            assert interrupt.requested
             steps.append("the round ends")
 
     with pytest.raises(KeyboardInterrupt):
@@ -270,7 +270,7 @@ def test_second_interrupt_is_not_held():
 def test_nothing_is_held_without_an_interrupt():
     with HeldInterrupt() as interrupt:
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    assert not interrupt.asked
+    assert not interrupt.requested
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -283,7 +283,7 @@ def test_other_handlers_stay(monkeypatch):
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == [signal.SIGINT]
-    assert not interrupt.asked
+    assert not interrupt.requested
 
 
 def test_threads_hold_nothing():
@@ -291,7 +291,7 @@ def test_threads_hold_nothing():
 
     def work():
         with HeldInterrupt() as interrupt:
-            asked.append(interrupt.asked)
+            asked.append(interrupt.requested)
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -25,7 +25,7 @@ _FIRST_STEPS = 0.5  # sum of the learning rates of the first rounds
 SEARCH_FOLDS = 5  # of the cross-validation; a search trains some or all of them
 _MIN_RATE, _MIN_RATE_ROWS = 0.025, 10_000
 _MAX_RATE = 0.1
-_GIVEN_RATE = 0.1
+_TEXTBOOK_RATE = 0.1
 
 _SEARCHED = {
     "max_depth": None,
@@ -49,7 +49,7 @@ _EQUAL_GRADIENT_LOSSES = ("absolute_error", "quantile")  # whose gradients diffe
 # was chosen on four tables of 400 to 12,000 rows, for quantiles from 0.01 to 0.99, and confirmed
 # on eight others (docs/tasks/intervals.md). For medians it gains nothing there.
 _RARE_ROWS, _LARGEST_LEAF_SHARE = 5.0, 0.1
-_GIVEN = {
+_TEXTBOOK = {
     "max_depth": 6,
     "grow_policy": "depthwise",
     "sampling_method": "uniform",
@@ -167,11 +167,11 @@ def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) ->
 
     Examples
     --------
-    >>> given = {"n_estimators": "auto", "learning_rate": "auto", "n_iter_no_change": None}
-    >>> given |= {"preset": "good"}
-    >>> resolve(given, TableSize(10_000, 8), has_validation=False)
+    >>> params = {"n_estimators": "auto", "learning_rate": "auto", "n_iter_no_change": None}
+    >>> params |= {"preset": "good"}
+    >>> resolve(params, TableSize(10_000, 8), has_validation=False)
     {'n_estimators': 600, 'learning_rate': 0.05, 'n_iter_no_change': 50, 'preset': 'good'}
-    >>> resolve(given | {"n_estimators": 200}, TableSize(10_000, 8), has_validation=False)
+    >>> resolve(params | {"n_estimators": 200}, TableSize(10_000, 8), has_validation=False)
     {'n_estimators': 200, 'learning_rate': 0.1, 'n_iter_no_change': None, 'preset': 'good'}
     """
     rounds, rate = params["n_estimators"], params["learning_rate"]
@@ -179,7 +179,7 @@ def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) ->
     if rounds == AUTO and size.n_rows < _MIN_SEARCH_ROWS and not has_validation:
         rounds = _ROUNDS_WITHOUT_SEARCH if patience is None else rounds
     if rate == AUTO:
-        rate = _fit_rate(params, size) if rounds == AUTO else _GIVEN_RATE
+        rate = _fit_rate(params, size) if rounds == AUTO else _TEXTBOOK_RATE
     chosen = _tree_values(params, size, searched=rounds == AUTO)
     if rounds == AUTO:
         preset = PRESETS[params["preset"]]
@@ -189,23 +189,23 @@ def resolve(params: dict[str, Any], size: TableSize, *, has_validation: bool) ->
     return params | chosen | steps
 
 
-def round_search(given: dict[str, Any], size: TableSize, *, has_groups: bool) -> RoundSearch:
+def round_search(checked: dict[str, Any], size: TableSize, *, has_groups: bool) -> RoundSearch:
     """The search on held-out rows that comes before the fit to all rows.
 
     Parameters
     ----------
-    given : dict
+    checked : dict
         Checked parameters, before `resolve`; n_estimators is "auto".
     size : TableSize
     has_groups : bool
         Whether ``fit`` has groups of rows.
     """
-    params = resolve(given, size, has_validation=False)
-    preset, rate = PRESETS[given["preset"]], params["learning_rate"]
-    if given["learning_rate"] == AUTO and preset.search_rate is not None:
+    params = resolve(checked, size, has_validation=False)
+    preset, rate = PRESETS[checked["preset"]], params["learning_rate"]
+    if checked["learning_rate"] == AUTO and preset.search_rate is not None:
         rate = preset.search_rate
     rounds = _most_rounds(preset, rate)
-    is_plain = given["validation_split"] == "random" and not has_groups
+    is_plain = checked["validation_split"] == "random" and not has_groups
     n_folds = None
     if is_plain and size.n_rows < _MIN_SPLIT_ROWS:
         fold_seconds = rounds * _round_seconds(params, size)
@@ -213,7 +213,7 @@ def round_search(given: dict[str, Any], size: TableSize, *, has_groups: bool) ->
     return RoundSearch(
         learning_rate=rate,
         n_rounds=rounds,
-        n_iter_no_change=given["n_iter_no_change"] or _patience(preset, rate),
+        n_iter_no_change=checked["n_iter_no_change"] or _patience(preset, rate),
         n_folds=n_folds,
         fit_factor=round(rate / params["learning_rate"]),
     )
@@ -221,14 +221,14 @@ def round_search(given: dict[str, Any], size: TableSize, *, has_groups: bool) ->
 
 def limit_reason(preset: str) -> str:
     """The reason of an end at the largest number of rounds of a preset."""
-    others = list(PRESETS)[list(PRESETS).index(preset) + 1 :]
-    advice = f'preset="{others[0]}"' if others else "n_estimators and n_iter_no_change"
+    larger = list(PRESETS)[list(PRESETS).index(preset) + 1 :]
+    advice = f'preset="{larger[0]}"' if larger else "n_estimators and n_iter_no_change"
     return f'most rounds of preset="{preset}": set {advice} for more'
 
 
 def _tree_values(params: dict[str, Any], size: TableSize, *, searched: bool) -> dict[str, Any]:
     """The values of "auto" of the parameters of trees and samples."""
-    values = _SEARCHED if searched else _GIVEN
+    values = _SEARCHED if searched else _TEXTBOOK
     if searched:
         values = values | {"colsample_bytree": _tree_share(size.n_features)}
         if params.get("loss") == "quantile":
@@ -255,9 +255,9 @@ def _tree_values(params: dict[str, Any], size: TableSize, *, searched: bool) -> 
 
 def _has_vector_leaves(params: dict[str, Any], size: TableSize) -> bool:
     """Whether an automatic fit has one tree for all classes in each round."""
-    given = params.get("multi_strategy", _SCALAR)
-    if given != AUTO:
-        return bool(given == _VECTOR)
+    strategy = params.get("multi_strategy", _SCALAR)
+    if strategy != AUTO:
+        return bool(strategy == _VECTOR)
     seconds = size.n_outputs * _tree_seconds(size)
     is_slow = size.n_outputs > 1 and seconds >= _MIN_VECTOR_SECONDS
     return is_slow and size.class_balance >= _MIN_BALANCE
@@ -279,7 +279,7 @@ def _quantile_leaf(alpha: float | list[float], n_rows: int) -> int:
     10
     """
     alphas = alpha if isinstance(alpha, list) else [alpha]
-    rare = math.prod(min(one, 1.0 - one) for one in alphas) ** (1.0 / len(alphas))
+    rare = math.prod(min(level, 1.0 - level) for level in alphas) ** (1.0 / len(alphas))
     return max(1, min(round(_RARE_ROWS / rare), int(_LARGEST_LEAF_SHARE * n_rows)))
 
 

@@ -190,10 +190,10 @@ class VoteWeights(Param):
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
             raise self.type_error(value)
         several = list(value)
-        if not all(is_number(one, numbers.Real) for one in several):
+        if not all(is_number(weight, numbers.Real) for weight in several):
             raise self.type_error(value)
-        weights = [to_float(one) for one in several]
-        if not all(math.isfinite(one) and one >= 0.0 for one in weights):
+        weights = [to_float(weight) for weight in several]
+        if not all(math.isfinite(weight) and weight >= 0.0 for weight in weights):
             raise self.value_error(value)
         return np.array(weights)
 

@@ -72,7 +72,7 @@ def _check_names(values: Mapping[str, object], table: Mapping[str, Param]) -> No
 
 
 def _check_metric(metric: str, loss: object) -> None:
-    """Raise ValueError for the name of no metric; the name of the loss is one."""
+    """Raise ParameterError for an unknown name of a metric; the name of the loss is known."""
     from arboost.params.suggestions import is_metric, metric_suggestion
 
     if not is_metric(metric) and metric != getattr(loss, "name", loss):
@@ -159,9 +159,9 @@ def _has_few_leaves(params: Mapping[str, Any]) -> bool:
 
 def sought_bins(params: Mapping[str, Any]) -> Any:
     """`BinParams.sought_bins` of parameters that are not checked; None without max_bins."""
-    given = params.get("max_bins")
-    is_auto = isinstance(given, str) and given == AUTO
-    return USUAL_BINS if is_auto and _has_few_leaves(params) else given
+    max_bins = params.get("max_bins")
+    is_auto = isinstance(max_bins, str) and max_bins == AUTO
+    return USUAL_BINS if is_auto and _has_few_leaves(params) else max_bins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ class ValidationParams(ParamRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingParams(ParamRecord):
-    """Parameters that watch and end the training loop."""
+    """Parameters of the monitor of the training loop."""
 
     eval_metric: Any
     n_iter_no_change: int | None

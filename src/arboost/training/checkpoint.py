@@ -281,12 +281,12 @@ class HeldInterrupt:
     Examples
     --------
     >>> with HeldInterrupt() as interrupt:
-    ...     interrupt.asked
+    ...     interrupt.requested
     False
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -305,11 +305,11 @@ class HeldInterrupt:
         trace: TracebackType | None,
     ) -> None:
         self._restore()
-        if self.asked and error is None:
+        if self.requested and error is None:
             raise KeyboardInterrupt
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+        self.requested = True
         self._restore()
 
     def _restore(self) -> None:
@@ -485,12 +485,12 @@ class CheckpointWriter:
         is_due = (
             self._checkpoint.is_due(training.n_rounds, self._pace) and monitor.stop_reason is None
         )
-        is_last = out_of_time or self._interrupt.asked
+        is_last = out_of_time or self._interrupt.requested
         if is_due or is_last:
             state = self._state(training.state(), monitor, best)
             if is_last or self._checkpoint.every is not None or self._pace.allows(state):
                 self._store(self._checkpoint, state, training.n_rounds)
-        if self._interrupt.asked:
+        if self._interrupt.requested:
             raise KeyboardInterrupt
 
         def take() -> Callable[[], State]:
@@ -518,7 +518,7 @@ class CheckpointWriter:
         for i, metrics in enumerate(monitor.history.values()):
             for j, values in enumerate(metrics.values()):
                 arrays[f"history_{i}_{j}"] = np.array(values)
-        facts = {"history": [[name, list(of)] for name, of in monitor.history.items()]}
+        facts = {"history": [[name, list(metrics)] for name, metrics in monitor.history.items()]}
         return State(fingerprint=self._fingerprint, facts=facts, arrays=arrays)
 
 

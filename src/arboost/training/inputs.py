@@ -368,15 +368,15 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
     features = encoded_features(schema)
     if not features:
         return
-    made = f"column {schema.label(features[0])} of the Dataset has numbers for its many levels"
+    encoded = f"column {schema.label(features[0])} of the Dataset has numbers for its many levels"
     if y is not data.y and not np.array_equal(y, cast(Any, data.y)):
         raise ValueError(
-            f"{made}, which come from the y that it was made with, but another y was passed to "
+            f"{encoded}, which come from the y that it was made with, but another y was passed to "
             "fit. Leave out y, or make a Dataset with this one."
         )
     if n_classes is not None and n_classes > _TWO_CLASSES and data.level_classes is None:
         raise ValueError(
-            f"{made}, which take y for a number, but y has {n_classes} classes. Pass the table "
+            f"{encoded}, which take y for a number, but y has {n_classes} classes. Pass the table "
             "itself to fit, or make the Dataset with labels that are strings."
         )
 

@@ -57,14 +57,14 @@ def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
             f"callbacks={callbacks!r} ({type(callbacks).__name__}) is not allowed: callbacks must "
             "be a list of functions of an arboost.Round. Use callbacks=[...] for one function, too."
         )
-    found = tuple(callbacks)
-    for callback in found:
+    checked = tuple(callbacks)
+    for callback in checked:
         if not callable(callback):
             raise InputTypeError(
                 f"callbacks hold {callback!r} ({type(callback).__name__}), but each must be a "
                 "function of an arboost.Round. Pass a list of functions."
             )
-    return found
+    return checked
 
 
 class Monitor:
@@ -157,7 +157,7 @@ class Monitor:
         self._round_ends = [self._clock()]
 
     def unwatched_rounds(self, n_rounds: int) -> int:
-        """The number of rounds that may come at a time, after so many rounds: 1 or more.
+        """The number of rounds that may come at once, after `n_rounds`: 1 or more.
 
         Callbacks, metrics and the time limit need every round.
         """
@@ -192,11 +192,11 @@ class Monitor:
             A callback returns neither None nor a truth value.
         """
         self._record(index, results)
-        asked = self._ask(index, results) if self._callbacks or self.display else None
+        stopping = self._show(index, results) if self._callbacks or self.display else None
         if self._is_stale(index):
             self.stop_reason = "n_iter_no_change"
-        elif asked is not None:
-            self.stop_reason = f"callback {callback_name(asked)}"
+        elif stopping is not None:
+            self.stop_reason = f"callback {callback_name(stopping)}"
         elif index + 1 >= self.total:
             self.stop_reason = "n_estimators"
         elif self._would_overrun():
@@ -208,10 +208,10 @@ class Monitor:
         self.stop_reason = reason
         return True
 
-    def _ask(self, index: int, results: Results) -> Callback | None:
+    def _show(self, index: int, results: Results) -> Callback | None:
         """Call display and callbacks; return the first callback that returned True."""
         frozen = MappingProxyType(
-            {name: MappingProxyType(dict(of)) for name, of in results.items()}
+            {name: MappingProxyType(dict(metrics)) for name, metrics in results.items()}
         )
         seconds = self._clock() - self._started
         done = Round(index, self.total, seconds, frozen, self.best_index)
@@ -228,8 +228,8 @@ class Monitor:
             self._record(
                 index,
                 {
-                    name: {metric: values[index] for metric, values in of.items()}
-                    for name, of in history.items()
+                    name: {metric: values[index] for metric, values in metrics.items()}
+                    for name, metrics in history.items()
                 },
             )
         if rounds and self._is_stale(rounds - 1):
@@ -239,8 +239,8 @@ class Monitor:
         return self.stop_reason is not None
 
     def _record(self, index: int, results: Results) -> None:
-        for name, of in results.items():
-            for metric, value in of.items():
+        for name, metrics in results.items():
+            for metric, value in metrics.items():
                 if math.isnan(value):
                     raise ValueError(
                         f"the metric {metric!r} of the evaluation set {name!r} is not a number "
@@ -280,8 +280,8 @@ class Monitor:
 
 def stopping_callback(callbacks: Sequence[Callback], done: Round) -> Callback | None:
     """Call all callbacks; return the first one that returned True, or None."""
-    asked = [callback for callback in callbacks if _asks_to_stop(callback, done)]
-    return asked[0] if asked else None
+    stopping = [callback for callback in callbacks if _asks_to_stop(callback, done)]
+    return stopping[0] if stopping else None
 
 
 def _asks_to_stop(callback: Callback, done: Round) -> bool:

@@ -102,7 +102,7 @@ class OutOfBagCurve:
         return "rmse" if self._truths[0].n_classes is None else "error"
 
     def measure(self, number: int, sums: Floats, counts: NDArray[np.int64]) -> None:
-        """Measure the predictions of so many trees, unless the curve has no point there."""
+        """Measure the predictions of the first `number` trees, if the curve has a point there."""
         if number not in self._sums:
             return
         counts = counts[self.part]
@@ -114,9 +114,9 @@ class OutOfBagCurve:
         total = self._sums[number]
         total[0] = self._whole(np.ones(len(means)) if weight is None else weight)
         first = 0
-        for place, truth in enumerate(self._truths, 1):
+        for position, truth in enumerate(self._truths, 1):
             errors = truth.errors(means[:, first : first + truth.n_outputs], rows)
-            total[place] = self._whole(errors if weight is None else errors * weight)
+            total[position] = self._whole(errors if weight is None else errors * weight)
             first += truth.n_outputs
 
     def add_up(self, after: int, add: Callable[[NDArray[np.int64]], object]) -> None:
@@ -130,12 +130,12 @@ class OutOfBagCurve:
 
     def points(self) -> tuple[list[int], list[list[float]]]:
         """The numbers of trees with an out-of-bag row, and the errors of each target."""
-        found = {number: total.tolist() for number, total in self._sums.items() if total[0]}
+        sums = {number: total.tolist() for number, total in self._sums.items() if total[0]}
         errors = [
-            [truth.score(total[place] / total[0]) for total in found.values()]
-            for place, truth in enumerate(self._truths, 1)
+            [truth.score(total[position] / total[0]) for total in sums.values()]
+            for position, truth in enumerate(self._truths, 1)
         ]
-        return list(found), errors
+        return list(sums), errors
 
     def _whole(self, values: Floats) -> int:
         """The sum of numbers, each rounded to a multiple of one small unit."""

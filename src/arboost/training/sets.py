@@ -450,7 +450,7 @@ class EvaluationSet:
 def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[str, str]:
     """Digests of the arrays of a fit, by name."""
     codes = data.binned.codes
-    found = {
+    digests = {
         "X": digest(*_arrays(codes), codes.is_category, *data.binned.edges, data.rows),
         "y": digest(data.target.y),
         "weights of the rows": digest(data.target.weight),
@@ -458,12 +458,12 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     }
     if data.offset is not None:
         offsets = (data.offset, *(part.offset for part in evaluations))
-        found["offset"] = digest(*offsets)
+        digests["offset"] = digest(*offsets)
     for part in evaluations:
         target = part.target
         arrays = (*_arrays(part.codes), part.rows, target.y, target.weight, part.start)
-        found[f"{part.name} data"] = digest(*arrays)
-    return found
+        digests[f"{part.name} data"] = digest(*arrays)
+    return digests
 
 
 def _arrays(codes: AnyCodes) -> Sequence[NDArray[Any]]:
@@ -488,10 +488,10 @@ def build_sets(
     """
     rows = train.index if isinstance(train.source, Dataset) else None
     encoded = _encoded(train.source)
-    if encoded is not None and any(one.source is train.source for one in validation):
+    if encoded is not None and any(part.source is train.source for part in validation):
         binned = replace(binned, group_order=encoded.group_order(_positions(train)))
     training = TrainingSet(binned, train.target, rows, train.start, train.offset)
-    return training, tuple(_evaluation_set(train, one, binned, n_threads) for one in validation)
+    return training, tuple(_evaluation_set(train, part, binned, n_threads) for part in validation)
 
 
 def _evaluation_set(
@@ -580,10 +580,10 @@ def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
     if isinstance(rows.source, Dataset):
         _check_dataset(rows.source, params)
         return rows.source.binned
-    sought = params.sought_bins
+    max_bins = params.sought_bins
     make = partial(_bin_table, rows, rows.source, params, n_threads)
-    if isinstance(sought, int):
-        return make(sought)
+    if isinstance(max_bins, int):
+        return make(max_bins)
     return bin_for_purity(make, lambda: (rows.y, None), (rows.source, rows.index))
 
 
@@ -615,10 +615,11 @@ def _check_dataset(data: Dataset, params: BinParams) -> None:
     if params.tree_method != "hist":
         return
     for name in ("max_bins", "max_conflict_rate"):
-        given, own = getattr(params, name), getattr(data, name)
-        if given not in (own, AUTO):
+        value, dataset_value = getattr(params, name), getattr(data, name)
+        if value not in (dataset_value, AUTO):
             raise ParameterError(
-                f"{name}={given} is not allowed: the Dataset was binned with {name}={own}. Make "
+                f"{name}={value} is not allowed: the Dataset was binned with "
+                f"{name}={dataset_value}. Make "
                 "the two equal.",
                 parameter=name,
             )
