@@ -33,8 +33,9 @@ PLACE = re.compile(r"\b(equation|algorithm|theorem)s? (\d[\d.]*\d|\d)(?: (?:to|a
 NOT_THEORY = {("Reingold", "1981")}  # the layout of pictures of trees
 
 
-def test_architecture_is_true():
-    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/developers/design.md"])
+def test_architecture_is_true(page):
+    text = (ROOT / page).read_text("utf-8")
     assert len(claims(text)) >= 30
     assert falsehoods(text) == []
 
