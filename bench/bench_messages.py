@@ -25,33 +25,33 @@ SIZES = {100: 2000, 100_000: 500, 4_000_000: 50, 40_000_000: 5}  # bytes -> mess
 class Silent:
     """A listener of a program that neither shows nor asks."""
 
-    def shown(self, message: Any) -> None:
+    def show(self, message: Any) -> None:
         """Drop a message."""
 
     def answer(self, message: Any) -> object:
         """Return nothing."""
 
 
-def messages(tables: Mapping[str, Share], desk: WorkerContext) -> dict[int, tuple[float, float]]:
-    """Return the seconds of a message one way, and of an exchange, by size."""
+def messages(tables: Mapping[str, Share], context: WorkerContext) -> dict[int, tuple[float, float]]:
+    """Seconds of a message one way, and of an exchange, by size."""
     transport = tables["train"].workers._transport
-    other, found = 1 - desk.rank, {}
+    other, seconds = 1 - context.rank, {}
     for size, repeats in SIZES.items():
         message = bytes(size)
         start = time.perf_counter()
         for _ in range(repeats):
-            if desk.rank == 0:
+            if context.rank == 0:
                 transport.send(other, message)
             transport.receive(other)
-            if desk.rank == 1:
+            if context.rank == 1:
                 transport.send(other, message)
         middle = time.perf_counter()
         for _ in range(repeats):
             transport.send(other, message)
             transport.receive(other)
         end = time.perf_counter()
-        found[size] = (middle - start) / repeats / 2, (end - middle) / repeats
-    return found
+        seconds[size] = (middle - start) / repeats / 2, (end - middle) / repeats
+    return seconds
 
 
 def report(args: argparse.Namespace, runs: Sequence[Mapping[int, tuple[float, float]]]) -> None:

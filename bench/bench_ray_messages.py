@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ray
 
+from arboost.distributed.data import PartitionedTable
 from arboost.distributed.ray_driver import FitResources, run_program
-from arboost.distributed.ray_worker import TableBlocks
 from bench_messages import Silent, messages, report
 from support import harness
 
@@ -19,7 +19,7 @@ def main() -> None:
     args = harness.parse(parser)
     ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
     parts = (ray.put(0), ray.put(1))
-    tables = {"train": TableBlocks(parts, (1, 1), are_paths=False)}
+    tables = {"train": PartitionedTable(parts, (1, 1))}
     runs = [run_program(messages, tables, Silent(), FitResources(2)) for _ in range(args.repeats)]
     ray.shutdown()
     report(args, runs)

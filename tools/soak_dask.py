@@ -33,7 +33,7 @@ from distributed import Client, LocalCluster
 
 import arboost as ab
 from arboost.dask import DistributedFit
-from arboost.distributed import dask_driver as fits_on_cluster
+from arboost.distributed import dask_driver
 from arboost.models.files.model_file import to_bytes
 
 N_WORKERS = 3
@@ -150,17 +150,17 @@ def random_case(seed: int, number: int) -> Case:
 @contextmanager
 def attempts_counted() -> Iterator[list[int]]:
     """Give a list that gets the number of each attempt of the fits in this block."""
-    made, numbers = fits_on_cluster.ClientAttempt, []
+    made, numbers = dask_driver.DriverAttempt, []
 
     def counted(calls: Any, fit: str, number: int, *others: Any) -> Any:
         numbers.append(number)
         return made(calls, fit, number, *others)
 
-    fits_on_cluster.ClientAttempt = counted
+    dask_driver.DriverAttempt = counted
     try:
         yield numbers
     finally:
-        fits_on_cluster.ClientAttempt = made
+        dask_driver.DriverAttempt = made
 
 
 def kill_after(delay: float, pid: int) -> threading.Timer:

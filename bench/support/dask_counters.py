@@ -20,18 +20,18 @@ SMALL = 1 << 16  # slots that go to all others at once: few_numbers in the same 
 
 def watch(dask_worker: Any) -> None:
     """Keep the transports of all fits of a worker from now on, with their exchanges."""
-    from arboost.distributed import dask_worker as dask_attempt
+    from arboost.distributed import dask_worker as worker_module
 
-    kept = dask_worker.watched_transports = []
+    transports = dask_worker.watched_transports = []
 
-    class Watched(dask_attempt.DaskTransport):
+    class Watched(worker_module.DaskTransport):
         """Transport that notes the messages between two waits: those of one exchange."""
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self.exchanges: list[dict[str, Any]] = []
             self._to: set[int] = set()
-            kept.append(self)
+            transports.append(self)
 
         def send(self, rank: int, message: bytes) -> None:
             if not self._to or rank in self._to:
@@ -46,7 +46,7 @@ def watch(dask_worker: Any) -> None:
             self._to = set()
             return super().receive(rank)
 
-    dask_attempt.DaskTransport = Watched
+    worker_module.DaskTransport = Watched
 
 
 def counted(dask_worker: Any) -> dict[str, Any]:

@@ -18,10 +18,11 @@ with needs_packages("dask", "arboost.dask"):
     import dask  # noqa: F401
     import distributed
 
-from arboost.distributed.dask_data import TableInput, lazy_results, table_input
+from arboost.distributed.dask_data import lazy_results, table_input
 from arboost.distributed.dask_driver import Limits, run_program
+from arboost.distributed.data import TableInput
 from arboost.distributed.protocol import Listener, Program
-from arboost.distributed.training import fit_on_cluster
+from arboost.distributed.training import FittedState, fit_on_cluster
 
 __all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]
 
@@ -48,11 +49,12 @@ class DistributedFit:
     retries : int, default=3
         Losses without progress in between after which the fit fails.
     voting : int, default=0
-        For tables of hundreds of features on slow networks: each worker proposes so many features
-        for a node, by its own rows, and sums are exchanged for the features with most votes only,
-        twice as many. **The model then differs from that of one process, and depends on the number
-        of workers.** Only for gradient boosting; tables of at most four times as many features are
-        searched as a whole. 0: all features are searched, and the model is that of one process.
+        For tables of hundreds of features on slow networks: each worker proposes this number of
+        features for a node, by its rows alone, and sums are exchanged only for the features with
+        most votes, twice as many. **The model then differs from that of one process, and depends
+        on the number of workers.** Only for gradient boosting; tables of at most four times as
+        many features are searched as a whole. 0: all features are searched, and the model is that
+        of one process.
 
     Attributes
     ----------
@@ -146,7 +148,7 @@ class DistributedFit:
         WorkerError
             Too many workers are lost, or the scheduler is.
         """
-        given = {
+        arguments = {
             "callbacks": callbacks,
             "checkpoint": checkpoint,
             "eval_set": eval_set,
@@ -156,22 +158,25 @@ class DistributedFit:
             "memory_limit": memory_limit,
         }
 
-        def run(program: Program, inputs: Mapping[str, TableInput], listener: Listener) -> Any:
-            parts = {name: one.parts for name, one in inputs.items()}
-            return run_program(
+        def run(
+            program: Program, inputs: Mapping[str, TableInput], listener: Listener
+        ) -> FittedState:
+            parts = {name: table.rows for name, table in inputs.items()}
+            state: FittedState = run_program(
                 client, program, parts, listener, workers=self._workers, limits=self._limits
             )
+            return state
 
-        with _client(self._client) as client:
+        with _synchronous_client(self._client) as client:
             read = partial(table_input, client)
             model, self.traffic_ = fit_on_cluster(
-                self._estimator, (data, target, weight), given, read, run, n_votes=self._voting
+                self._estimator, (data, target, weight), arguments, read, run, n_votes=self._voting
             )
         return model
 
 
 def predict(model: Any, data: Any) -> Any:
-    """Return the predictions of a model, lazily.
+    """Predictions of a model, computed lazily.
 
     Parameters
     ----------
@@ -199,7 +204,7 @@ def predict(model: Any, data: Any) -> Any:
 
 
 def predict_proba(model: Any, data: Any) -> Any:
-    """Return the class probabilities of a model, lazily; see `predict`.
+    """Class probabilities of a model, computed lazily; see `predict`.
 
     Columns of a DataFrame have the names of the classes.
 
@@ -219,7 +224,7 @@ def predict_proba(model: Any, data: Any) -> Any:
 
 
 def shap_values(model: Any, data: Any) -> Any:
-    """Return the SHAP values of a model, lazily; see `predict`.
+    """SHAP values of a model, computed lazily; see `predict`.
 
     Columns of a DataFrame have the names of the features. Several outputs need an array, and give
     one of shape (n_rows, n_features, n_outputs).
@@ -238,20 +243,20 @@ def shap_values(model: Any, data: Any) -> Any:
 
 
 @contextmanager
-def _client(given: Any) -> Iterator[Any]:
-    """Give the client; inside a task, the worker's own, while the task gives its slot back."""
-    if given is None:
+def _synchronous_client(client: Any) -> Iterator[Any]:
+    """Give the client; inside a task, that of the worker, while the task gives its slot back."""
+    if client is None:
         try:
             distributed.get_worker()
         except ValueError:
-            given = distributed.default_client()
+            client = distributed.default_client()
         else:
             with distributed.worker_client() as client:
                 yield client
             return
-    if given.asynchronous:
+    if client.asynchronous:
         raise InputTypeError(
-            "The client is asynchronous, but fit waits for its end. Pass a client of its own: "
+            "The client is asynchronous, but fit waits for its end. Pass a synchronous client: "
             "distributed.Client(address)."
         )
-    yield given
+    yield client

@@ -16,8 +16,9 @@ from arboost.errors import needs_packages
 with needs_packages("ray", "arboost.ray"):
     import ray.data  # noqa: F401 - it may be installed without its extra "data"
 
+from arboost.distributed.data import TableInput
 from arboost.distributed.protocol import Listener, Program
-from arboost.distributed.ray_data import TableInput, table_input, with_results
+from arboost.distributed.ray_data import table_input, with_results
 from arboost.distributed.ray_driver import FitResources, n_available_actors, run_program
 from arboost.distributed.training import TRAIN, fit_on_cluster
 
@@ -123,7 +124,7 @@ class DistributedFit:
         WorkerError
             Too many actors are lost, or do not start.
         """
-        given = {
+        arguments = {
             "callbacks": callbacks,
             "checkpoint": checkpoint,
             "eval_set": eval_set,
@@ -134,22 +135,22 @@ class DistributedFit:
         }
 
         def run(program: Program, inputs: Mapping[str, TableInput], listener: Listener) -> Any:
-            tables = {name: one.blocks for name, one in inputs.items()}
+            tables = {name: table.rows for name, table in inputs.items()}
             n_workers = self._n_workers
             if n_workers is None:
                 n_workers = min(n_available_actors(self._cpus_per_worker), len(tables[TRAIN].parts))
-            room = FitResources(n_workers, self._cpus_per_worker, self._timeout, self._retries)
-            return run_program(program, tables, listener, room)
+            resources = FitResources(n_workers, self._cpus_per_worker, self._timeout, self._retries)
+            return run_program(program, tables, listener, resources)
 
         read = partial(table_input, self._timeout)
         model, self.traffic_ = fit_on_cluster(
-            self._estimator, (data, target, weight), given, read, run
+            self._estimator, (data, target, weight), arguments, read, run
         )
         return model
 
 
 def predict(model: Any, data: Any) -> Any:
-    """Return a dataset with the predictions of a model, lazily.
+    """Dataset with the predictions of a model, computed lazily.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def predict(model: Any, data: Any) -> Any:
 
 
 def predict_proba(model: Any, data: Any) -> Any:
-    """Return a dataset with the class probabilities of a model, lazily; see `predict`.
+    """Dataset with the class probabilities of a model, computed lazily; see `predict`.
 
     The further columns are "probability_" and the name of each class.
     """

@@ -8,7 +8,7 @@ DataFrame. `Estimator` and `Model` are the same for pipelines of pyspark.ml.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ from pyspark.ml.util import (
 )
 from sklearn.base import clone
 
+from arboost.distributed.data import TableInput
+from arboost.distributed.protocol import Listener, Program
 from arboost.distributed.spark_data import (
     check_columns,
     predictor_of,
@@ -40,19 +42,11 @@ from arboost.distributed.spark_data import (
     with_predictions,
 )
 from arboost.distributed.spark_driver import check_frame, collect_batches, run_stage
-from arboost.distributed.training import (
-    TRAIN,
-    TrainingProgram,
-    check_estimator,
-    eval_sets,
-    finish_fit,
-    offset_columns,
-)
+from arboost.distributed.training import TRAIN, FittedState, fit_on_cluster, offset_columns
 from arboost.models.predictor import load
 
 __all__ = ["DistributedFit", "Estimator", "Model", "predict"]
 
-_FORWARDED = ("eval_names", "groups", "memory_limit", "offset")  # arguments of `fit` as they are
 _FILE = "model.arb"  # in the folder of a saved `Model`
 
 
@@ -61,8 +55,8 @@ class DistributedFit:
 
     A task that is lost ends the stage, and the next attempt starts from the first round: with the
     same rows, the model is the same. All workers run at the same time, so Spark must not allocate
-    executors dynamically. Tasks connect to each other at ports of their own, with the protocol and
-    the TLS settings of the configuration of Dask on the executors.
+    executors dynamically. Tasks connect to each other directly, with the protocol and the TLS
+    settings of the configuration of Dask on the executors.
 
     Parameters
     ----------
@@ -148,45 +142,43 @@ class DistributedFit:
         WorkerError
             Tasks were lost in more attempts than `retries`.
         """
-        evaluated = eval_sets(eval_set)
-        given = {
-            "eval_set": evaluated or None,
+        arguments = {
+            "eval_set": eval_set,
             "eval_names": eval_names,
             "groups": groups,
             "offset": offset,
             "memory_limit": memory_limit,
         }
-        used = check_estimator(self._estimator, given)
-        frames, columns, names = {TRAIN: frame}, {TRAIN: (target, weight)}, []
-        for i, (data, *of) in enumerate(evaluated):
-            # The training data itself may be among them, for its learning curve.
-            names.append(TRAIN if data is frame else f"validation_{i}")
-            if data is not frame:
-                frames[names[-1]], columns[names[-1]] = data, (of[0], of[1])
-        for name, one in frames.items():
-            check_frame(one, "frame" if name == TRAIN else "A frame of eval_set")
-            check_columns(one, "target", columns[name][:1])
-            check_columns(one, "weight", [of for of in columns[name][1:] if of is not None])
-            check_columns(one, "offset", offset_columns(offset))
-        result = run_stage(
-            frame,
-            TrainingProgram(
-                estimator=self._estimator,
-                columns=columns,
-                options={name: used[name] for name in _FORWARDED if name in used},
-                eval_tables=tuple(names),
-            ),
-            {name: collect_batches(one) for name, one in frames.items() if name != TRAIN},
-            n_workers=self._n_workers,
-            timeout=self._timeout,
-            retries=self._retries,
+
+        def read(data: Any, target: Any, weight: Any) -> TableInput:
+            check_frame(data, "frame" if data is frame else "A frame of eval_set")
+            check_columns(data, "target", [target])
+            check_columns(data, "weight", [] if weight is None else [weight])
+            check_columns(data, "offset", offset_columns(offset))
+            return TableInput(data, target, weight)
+
+        def run(program: Program, inputs: Mapping[str, TableInput], _: Listener) -> FittedState:
+            others = {
+                name: collect_batches(table.rows) for name, table in inputs.items() if name != TRAIN
+            }
+            state: FittedState = run_stage(
+                frame,
+                program,
+                others,
+                n_workers=self._n_workers,
+                timeout=self._timeout,
+                retries=self._retries,
+            )
+            return state
+
+        model, self.traffic_ = fit_on_cluster(
+            self._estimator, (frame, target, weight), arguments, read, run
         )
-        self.traffic_ = result.traffic
-        return finish_fit(self._estimator, result)
+        return model
 
 
 def predict(model: Any, frame: Any) -> Any:
-    """Return a DataFrame with the predictions of a model, lazily.
+    """DataFrame with the predictions of a model, computed lazily.
 
     Parameters
     ----------
@@ -216,9 +208,9 @@ class _Columns(HasPredictionCol, HasProbabilityCol):
         self._setDefault(featuresCol=None, probabilityCol="probability")
 
     def getFeaturesCol(self) -> str | list[str] | None:
-        """Return the names of the features."""
-        found: str | list[str] | None = self.getOrDefault(self.featuresCol)
-        return found
+        """Names of the features."""
+        names: str | list[str] | None = self.getOrDefault(self.featuresCol)
+        return names
 
 
 class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
@@ -259,7 +251,7 @@ class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
         super().__init__()
         self._estimator, self._n_workers = estimator, n_workers
         self._setDefault(weightCol=None, offsetCol=None)
-        given = {
+        params = {
             "labelCol": labelCol,
             "featuresCol": featuresCol,
             "predictionCol": predictionCol,
@@ -267,7 +259,7 @@ class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
             "weightCol": weightCol,
             "offsetCol": offsetCol,
         }
-        self._set(**{name: value for name, value in given.items() if value is not None})
+        self._set(**{name: value for name, value in params.items() if value is not None})
 
     def _fit(self, dataset: Any) -> Model:
         check_frame(dataset, "dataset")
@@ -298,12 +290,12 @@ class Model(ml.Model, _Columns, MLReadable, MLWritable):
         self.predictor = predictor_of(model)
 
     def write(self) -> MLWriter:
-        """Return the writer of a folder with the parameters and the file model.arb."""
+        """Writer of a folder with the parameters and the file model.arb."""
         return _Writer(self)
 
     @classmethod
     def read(cls) -> MLReader[Model]:
-        """Return the reader of such a folder."""
+        """Reader of a folder that `write` has written."""
         return _Reader()
 
     def _transform(self, dataset: Any) -> Any:
@@ -341,7 +333,7 @@ class _Reader(MLReader):
     """Reader of a model from any file system of Spark."""
 
     def load(self, path: str) -> Model:
-        """Return the model in a folder."""
+        """Load the model of a folder."""
         metadata = DefaultParamsReader.loadMetadata(path, self.sc)
         file = self.sparkSession.read.format("binaryFile").load(f"{path}/{_FILE}").head()
         model = Model(load(bytes(file.content)))

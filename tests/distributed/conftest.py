@@ -1,4 +1,4 @@
-"""A cluster for tests that break nothing, and a time limit for each test."""
+"""A cluster of Dask for all tests that do not close it, and a time limit for each test."""
 
 import signal
 
@@ -26,14 +26,18 @@ def _time_limit():
     signal.signal(signal.SIGALRM, before)
 
 
+N_WORKERS = 3
+
+
 @pytest.fixture(scope="session")
 def _shared():
-    with cluster_of(3) as client:
+    with cluster_of(N_WORKERS) as client:
         yield client
 
 
 @pytest.fixture
 def client(_shared):
-    """Return the client of three workers; nothing of a fit may be left on them."""
+    """Client of three workers, which Dask restarts when a test kills them; no fit may be left."""
+    _shared.wait_for_workers(N_WORKERS, timeout=30)
     yield _shared
-    wait_until_free(_shared, 5)
+    wait_until_free(_shared)

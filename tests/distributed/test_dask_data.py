@@ -21,7 +21,7 @@ X, Y = FRAME[["a", "b"]].to_numpy(), FRAME["y"].to_numpy()
 def parts_of(client, *arguments, weight=None):
     """Return the parts of a table after their way through the workers, and its columns."""
     table = table_input(client, *arguments, weight)
-    found = run(client, items, tables={"train": table.parts})["train"]
+    found = run(client, items, tables={"train": table.rows})["train"]
     return found, (table.target, table.weight)
 
 

@@ -19,7 +19,7 @@ import arboost.dask
 from arboost.dask import DistributedFit
 from support.cluster_fits import estimator_of, expected_bytes, table_of
 from support.cluster_programs import all_messages
-from support.clusters import cluster_of, run
+from support.clusters import run
 from support.streamed import model_bytes
 
 FRAME = pd.DataFrame({"a": np.arange(30.0), "y": np.arange(30) % 3, "w": np.ones(30)})
@@ -113,20 +113,19 @@ def test_estimators_that_do_not_train_on_clusters(client):
         DistributedFit(arboost.RandomForestClassifier(), voting=5).fit(data, "y")
 
 
-def test_a_lost_worker(tmp_path):
+def test_a_lost_worker(client, tmp_path):
     """A worker is killed in the middle of the rounds: the model is that of one process."""
     name = "three classes"
     table, target, weight, _ = table_of(name)
-    with cluster_of(2) as client:
-        pids = list(client.run(os.getpid).values())
+    workers = list(client.nthreads())[:2]
+    pids = list(client.run(os.getpid, workers=workers).values())
 
-        def kill(done):
-            if done.index == 2 and len(pids) == 2:  # it may be asked again after the loss
-                os.kill(pids.pop(), signal.SIGKILL)
+    def kill(done):
+        if done.index == 2 and len(pids) == 2:  # it may be asked again after the loss
+            os.kill(pids.pop(), signal.SIGKILL)
 
-        model = DistributedFit(estimator_of(name), client, timeout=30).fit(
-            collection(table, PARTITIONS[3]), target, weight=weight, callbacks=[kill]
-        )
+    fit = DistributedFit(estimator_of(name), client, workers=workers, timeout=30, patience=0)
+    model = fit.fit(collection(table, PARTITIONS[3]), target, weight=weight, callbacks=[kill])
     assert len(pids) == 1
     assert model_bytes(model, tmp_path) == expected_bytes(name, tmp_path)
 

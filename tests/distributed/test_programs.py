@@ -2,17 +2,19 @@
 
 import _thread
 import threading
-import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import wait
+from distributed import Event, wait
 
+from arboost.distributed import worker
 from arboost.distributed.dask_driver import Limits
 from arboost.errors import WorkerError
 from support.cluster_programs import (
     FailsOn,
     Rounds,
+    ShowsUntilSeen,
     all_messages,
     asks,
     fails_with_picky,
@@ -20,7 +22,7 @@ from support.cluster_programs import (
     sleeps_and_checks,
     waits,
 )
-from support.clusters import Listener, Once, parts, run, wait_until_free
+from support.clusters import Listener, Once, parts, run
 
 
 @pytest.mark.parametrize("n_parts", [2, 3])
@@ -30,8 +32,8 @@ def test_messages_keep_their_order(client, n_parts):
 
 @pytest.mark.parametrize("n_parts", [1, 2, 8])
 def test_rows_keep_their_order(client, n_parts):
-    found, numbers = run(client, rows_in_order, n_parts)["train"]
-    np.testing.assert_array_equal(found, np.arange(10 * n_parts))
+    rows, numbers = run(client, rows_in_order, n_parts)["train"]
+    np.testing.assert_array_equal(rows, np.arange(10 * n_parts))
     assert len(numbers) == min(n_parts, 3)  # never more workers than parts
     assert [part for one in numbers for part in one] == list(range(n_parts))
 
@@ -42,8 +44,8 @@ def test_a_table_may_have_fewer_parts_than_workers_or_none(client):
         "validation_0": parts(client, 1),
         "validation_1": [],
     }
-    found = run(client, rows_in_order, tables=tables)
-    assert [len(rows) for rows, _ in found.values()] == [50, 10, 0]
+    results = run(client, rows_in_order, tables=tables)
+    assert [len(rows) for rows, _ in results.values()] == [50, 10, 0]
 
 
 def test_empty_parts(client):
@@ -62,7 +64,7 @@ def test_data_stays_where_it_is(client):
     ]
 
 
-def places_of_data(tables, desk):
+def places_of_data(tables, context):
     share = tables["train"]
     keys = share.X._keys
     here = share.X._worker.address
@@ -72,8 +74,7 @@ def places_of_data(tables, desk):
 
 def test_chosen_workers(client):
     address = list(client.nthreads())[1]
-    found = run(client, rows_in_order, 4, workers=[address])["train"][1]
-    assert found == [range(4)]
+    assert run(client, rows_in_order, 4, workers=[address])["train"][1] == [range(4)]
     assert len(run(client, rows_in_order, 4, workers=[0, 2])["train"][1]) == 2  # names
     with pytest.raises(WorkerError, match="none of the given workers"):
         run(client, rows_in_order, 4, workers=["tcp://10.1.1.1:1"])
@@ -88,21 +89,19 @@ def test_questions_and_messages(client):
     shown = [message["round"] for message in listener.messages]
     assert shown == sorted(shown)
     assert shown[-1] == 99  # the newest wins
-    assert len(shown) < 10
+    assert len(shown) < 25  # of 51
 
 
-def test_messages_arrive_while_the_program_runs(client):
-    listener, program = Listener(), Rounds(n_rounds=10, pause=0.11)
-    assert run(client, program, 3, listener)["total"] == program.expected(3)
-    assert len(listener.messages) >= 5
+def test_messages_arrive_while_the_program_runs(client, tmp_path):
+    listener = Listener(lambda message: Path(tmp_path, str(message["round"])).touch())
+    run(client, ShowsUntilSeen(str(tmp_path)), 3, listener)
+    assert [message["round"] for message in listener.messages] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("ranks", [(0,), (1,), (1, 2)])
 def test_an_error_of_the_program_is_raised_once(client, ranks, capfd):
-    start = time.monotonic()
     with pytest.raises(KeyError, match="a bad column") as caught:
         run(client, FailsOn(ranks, KeyError("a bad column")), 3)
-    assert time.monotonic() - start < 3
     assert any(f"Worker {ranks[0]} at" in note for note in caught.value.__notes__)
     assert capfd.readouterr().err == ""
 
@@ -123,33 +122,39 @@ def test_an_error_of_the_data(client):
         run(client, rows_in_order, tables={"train": [*parts(client, 1), bad]})
 
 
-def test_an_error_of_the_listener_cancels(client):
+@pytest.mark.parametrize("program", [waits, Rounds()])
+def test_an_error_of_the_listener_cancels(client, program):
+    """Of `show` and of `answer`."""
+
     def fail(_message):
         raise LookupError("a bad callback")
 
     with pytest.raises(LookupError, match="a bad callback"):
-        run(client, Rounds(1000), 3, Listener(fail))
-    assert wait_until_free(client, 5) < 5
+        run(client, program, 3, Listener(fail))
 
 
 def test_fits_at_the_same_time_and_busy_slots(client):
     tables = [parts(client, 3) for _ in range(2)]
     wait([future for table in tables for future in table])
-    sleeping = client.map(time.sleep, [3] * 3, pure=False)  # all slots are taken
-    program, results = Rounds(10), []
+    sleeping = client.map(wait_for_event, ["fits are done"] * 3, pure=False)  # in all slots
+    program, results = Rounds(), []
 
     def fit(table):
         results.append(run(client, program, tables={"train": table})["total"])
 
     threads = [threading.Thread(target=fit, args=(table,)) for table in tables]
-    start = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
     assert results == [program.expected(3)] * 2
-    assert time.monotonic() - start < 2.5
+    assert not any(future.done() for future in sleeping)
+    Event("fits are done", client).set()
     wait(sleeping)
+
+
+def wait_for_event(name):
+    Event(name).wait(timeout=50)
 
 
 @pytest.mark.parametrize("program", [sleeps_and_checks, waits])
@@ -161,15 +166,23 @@ def test_an_interrupt_frees_the_workers(client, program):
         timer[0].start()
 
     with pytest.raises(KeyboardInterrupt):
-        run(client, program, 3, Listener(Once(interrupt, 0)))
-    assert wait_until_free(client, 5) < 3
+        run(client, program, 3, Listener(Once(interrupt)))
     timer[0].join()
 
 
 def test_silence_is_an_error(client):
     """Of a worker that gives signs of life, but sends no message."""
-    with pytest.raises(WorkerError, match="silent for 5 seconds"):
-        run(client, waits, 2, limits=Limits(timeout=0.5, patience=0, retries=0))
+    before = worker.STALL_FACTOR
+    client.run(set_stall_factor, 0.5)
+    try:
+        with pytest.raises(WorkerError, match="silent for 2 seconds"):
+            run(client, waits, 2, limits=Limits(timeout=4, patience=0, retries=0))
+    finally:
+        client.run(set_stall_factor, before)
+
+
+def set_stall_factor(factor):
+    worker.STALL_FACTOR = factor
 
 
 def test_inside_a_task(client):

@@ -184,7 +184,7 @@ def test_bad_arguments(spark, train):
         DistributedFit(booster(), timeout=0)
     with pytest.raises(ValueError, match="more than the 2 tasks"):
         DistributedFit(booster(), n_workers=3).fit(train, "target")
-    with pytest.raises(ValueError, match="target='none' is no column"):
+    with pytest.raises(ValueError, match="target='none' is not a column"):
         DistributedFit(booster()).fit(train, "none")
     with pytest.raises(TypeError, match="frame is a Table"):
         DistributedFit(booster()).fit(TRAIN, "target")
@@ -192,7 +192,7 @@ def test_bad_arguments(spark, train):
         DistributedFit(object()).fit(train, "target")
     with pytest.raises(ValueError, match="column 'prediction' already"):
         arboost.spark.predict(TRAINED, train.withColumn("prediction", F.lit(1)))
-    with pytest.raises(ValueError, match="'number' is no column"):
+    with pytest.raises(ValueError, match="'number' is not a column"):
         arboost.spark.predict(TRAINED, train.drop("number"))
     with pytest.raises(TypeError, match="model is a int"):
         arboost.spark.predict(1, train)
@@ -279,9 +279,9 @@ def test_offset_is_a_column(spark):
     assert [row.prediction for row in found] == alone.predict(rows.drop("target")).tolist()
     stage = arboost.spark.Estimator(booster(), labelCol="target", offsetCol="start")
     assert bytes_of_model(stage.fit(frame)) == bytes_of(alone)
-    with pytest.raises(ValueError, match="offset='begin' is no column"):
+    with pytest.raises(ValueError, match="offset='begin' is not a column"):
         DistributedFit(booster()).fit(frame, "target", offset="begin")
-    with pytest.raises(ValueError, match="offset='start' is no column"):
+    with pytest.raises(ValueError, match="offset='start' is not a column"):
         arboost.spark.predict(model, frame.drop("start"))
 
 

@@ -6,59 +6,61 @@ import os
 import time
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 
 def values(tables, name="train"):
     """Return the values of this worker's rows, in their order."""
-    found = [np.asarray(table).ravel() for table in tables[name].X]
-    return np.concatenate(found) if found else np.empty(0)
+    arrays = [np.asarray(table).ravel() for table in tables[name].X]
+    return np.concatenate(arrays) if arrays else np.empty(0)
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Adds up all values, weighted by the number of the round; shows each round."""
+    """Adds up all values, weighted by the number of the round.
+
+    Rank 0 asks the driver after some rounds, and waits for the answer before the next one: what the
+    driver does meanwhile happens in the middle of the program, however slow the machine is.
+    """
 
     n_rounds: int = 12
-    pause: float = 0.05
+    asks_after: tuple[int, ...] = (3,)
 
-    def __call__(self, tables, desk):
+    def __call__(self, tables, context):
         workers = tables["train"].workers
-        own = values(tables).sum()
-        start, total = desk.resumed or (0, 0.0)
+        local_sum = values(tables).sum()
+        start, total = context.resumed_state or (0, 0.0)
         pids = workers.gather(os.getpid())
-        desk.kept["n_attempts"] = desk.kept.get("n_attempts", 0) + 1
-        done = [start, total]
-        desk.kept["state"] = lambda: (done[0], tuple(done))
+        progress = [start, total]
+        context.newest_state = lambda: (progress[0], tuple(progress))
         for number in range(start, self.n_rounds):
-            total += number * sum(workers.gather(own))
-            done[:] = number + 1, total
-            if desk.rank == 0:
-                desk.show({"round": number, "pids": pids})
-            time.sleep(self.pause)
+            total += number * sum(workers.gather(local_sum))
+            progress[:] = number + 1, total
+            if context.rank == 0 and number in self.asks_after:
+                context.ask({"round": number, "pids": pids})
         return {
             "total": total,
             "start": start,
-            "size": workers.size,
-            "attempts": workers.gather(desk.kept["n_attempts"]),
-            "parts": workers.gather(desk.parts["train"]),
+            "pids": pids,
+            "parts": workers.gather(context.parts["train"]),
         }
 
     def expected(self, n_parts):
         return sum(range(self.n_rounds)) * sum(range(10 * n_parts))
 
 
-def rows_in_order(tables, desk):
+def rows_in_order(tables, context):
     """Return the values of each table, gathered by rank, and the parts of each rank."""
     workers = tables["train"].workers
     return {
-        name: (workers.concatenated(values(tables, name)), workers.gather(desk.parts[name]))
+        name: (workers.concatenated(values(tables, name)), workers.gather(context.parts[name]))
         for name in tables
     }
 
 
-def items(tables, desk):
+def items(tables, context):
     """Return all parts of all tables, by rank, as they are; paths as lists."""
     workers = tables["train"].workers
     return {
@@ -67,7 +69,7 @@ def items(tables, desk):
     }
 
 
-def all_messages(tables, desk):
+def all_messages(tables, context):
     """Send messages of many sizes to all workers in bursts; return whether all are right."""
     transport = tables["train"].workers._transport
     sizes = [0, 1, 100, 16383, 16384, 70_000, 3_000_000, 5, 0, 200_000]
@@ -90,20 +92,35 @@ def message(source, target, number, size):
     return np.random.default_rng([source, target, number]).bytes(size)
 
 
-def sleeps_and_checks(tables, desk):
+def sleeps_and_checks(tables, context):
     """Run until cancelled."""
-    desk.show({"round": 0})
+    context.show({"round": 0})
     while True:
         time.sleep(0.05)
-        desk.check()
+        context.check()
 
 
-def waits(tables, desk):
+def waits(tables, context):
     """Rank 0 computes, all others wait for it."""
     workers = tables["train"].workers
-    if desk.rank == 0:
-        return sleeps_and_checks(tables, desk)
+    if context.rank == 0:
+        return sleeps_and_checks(tables, context)
     return workers.broadcast(None)
+
+
+@dataclass(frozen=True)
+class ShowsUntilSeen:
+    """Rank 0 shows messages, each of them after the driver has made a file for the last one."""
+
+    folder: str
+    n_messages: int = 3
+
+    def __call__(self, tables, context):
+        for number in range(self.n_messages) if context.rank == 0 else ():
+            context.show({"round": number})
+            while not Path(self.folder, str(number)).exists():
+                context.check()
+                time.sleep(0.01)
 
 
 @dataclass(frozen=True)
@@ -114,12 +131,12 @@ class FailsOn:
     error: Exception
     n_meetings: int = 10
 
-    def __call__(self, tables, desk):
+    def __call__(self, tables, context):
         workers = tables["train"].workers
-        if desk.rank in self.ranks:
+        if context.rank in self.ranks:
             raise self.error
         for _ in range(self.n_meetings):
-            workers.gather(desk.rank)
+            workers.gather(context.rank)
 
 
 @dataclass(frozen=True)
@@ -128,22 +145,22 @@ class DiesWith:
 
     part: int
 
-    def __call__(self, tables, desk):
+    def __call__(self, tables, context):
         workers = tables["train"].workers
         workers.gather(None)
-        if self.part in desk.parts["train"]:
+        if self.part in context.parts["train"]:
             os._exit(1)
         workers.gather(None)
 
 
-def asks(tables, desk):
-    if desk.rank:
+def asks(tables, context):
+    if context.rank:
         return None
     for number in range(50):
-        desk.show({"round": number})
-    first = desk.ask("one")
-    desk.show({"round": 99})
-    return first, desk.ask({"two": 2})
+        context.show({"round": number})
+    first = context.ask("one")
+    context.show({"round": 99})
+    return first, context.ask({"two": 2})
 
 
 class PickyError(Exception):
@@ -153,5 +170,5 @@ class PickyError(Exception):
         super().__init__(f"{one} and {two}")
 
 
-def fails_with_picky(tables, desk):
+def fails_with_picky(tables, context):
     raise PickyError("one", "two")

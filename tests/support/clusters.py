@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from arboost.distributed.dask_driver import Limits, run_program
-from arboost.distributed.dask_transport import CALL
+from arboost.distributed.dask_transport import CALL, STREAM
 
 QUICK = Limits(timeout=30, patience=0)
 
@@ -31,30 +31,51 @@ def cluster_of(n_workers, **options):
         yield client
 
 
+@contextlib.contextmanager
+def restarts_held(client):
+    """Let lost workers stay lost until the end of a block; Dask may be faster than the fit."""
+    nannies = list(client.cluster.workers.values())
+
+    async def restart_nothing():
+        return None
+
+    for nanny in nannies:
+        nanny.instantiate = restart_nothing
+    try:
+        yield
+    finally:
+        for nanny in nannies:
+            del nanny.instantiate
+            if not nanny.is_alive():
+                client.cluster.sync(nanny.instantiate)
+
+
 class Listener:
-    """Keeps the messages of a program; `on_message` is called with each of them."""
+    """Keeps the messages of a program; `on_message` is called with each of them, shown or asked."""
 
     def __init__(self, on_message=None):
         self.messages, self.questions, self._on_message = [], [], on_message
 
-    def shown(self, message):
+    def show(self, message):
         self.messages.append(message)
         if self._on_message is not None:
             self._on_message(message)
 
     def answer(self, message):
         self.questions.append(message)
+        if self._on_message is not None:
+            self._on_message(message)
         return ("answer to", message)
 
 
 class Once:
-    """A function of a message that does something at the first message of `round` or later."""
+    """A function of a message that does something at the first message."""
 
-    def __init__(self, action, at_round=3):
-        self._action, self._round = action, at_round
+    def __init__(self, action):
+        self._action = action
 
     def __call__(self, message):
-        if self._action is not None and message["round"] >= self._round:
+        if self._action is not None:
             action, self._action = self._action, None
             action(message)
 
@@ -74,27 +95,27 @@ def part(i):
     return np.arange(10.0 * i, 10.0 * (i + 1)).reshape(-1, 1)
 
 
-def _left(dask_worker):
-    """Return the fits and threads of arboost on a worker."""
-    post = dask_worker.extensions.get(CALL)
-    fits = [] if post is None else list(post.fits)
-    threads = [one.name for one in threading.enumerate() if one.name.startswith("arboost-")]
+def _remains(dask_worker):
+    """Fits, threads, callbacks and connections of arboost on a worker."""
+    extension = dask_worker.extensions.get(CALL)
+    fits = [] if extension is None else list(extension.fits)
+    threads = [t.name for t in threading.enumerate() if t.name.startswith("arboost-")]
     callbacks = [name for name in dask_worker.periodic_callbacks if name == CALL]
-    comms = [op for op in dask_worker._comms.values() if op == "arboost-stream"]
+    comms = [op for op in dask_worker._comms.values() if op == STREAM]
     return [*fits, *threads, *callbacks, *comms]
 
 
-def wait_until_free(client, seconds):
-    """Wait until no worker has anything of a fit; return the seconds that it took."""
+def wait_until_free(client, seconds=30):
+    """Wait until no worker has anything of a fit."""
     start = time.monotonic()
     while True:
-        left = {address: found for address, found in client.run(_left).items() if found}
-        if not left:
-            return time.monotonic() - start
-        assert time.monotonic() < start + seconds, left
-        time.sleep(0.1)
+        remains = {address: left for address, left in client.run(_remains).items() if left}
+        if not remains:
+            return
+        assert time.monotonic() < start + seconds, remains
+        time.sleep(0.02)
 
 
 def pids(client):
-    """Return the process ids of the workers by address."""
+    """Process ids of the workers by address."""
     return client.run(os.getpid)

@@ -28,18 +28,18 @@ def copied(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
-class LocalDesk:
-    """A worker's place; the listener is asked at once."""
+class LocalContext:
+    """`WorkerContext` of a thread; the listener is asked at once."""
 
     def __init__(self, rank: int, listener: Any, resumed: object) -> None:
-        self.rank, self.n_threads, self.resumed, self._listener = rank, 1, resumed, listener
-        self.kept: dict[str, Any] = {}
-        self.memory = None
+        self.rank, self.n_threads, self.resumed_state, self._listener = rank, 1, resumed, listener
+        self.newest_state = None
+        self.memory_limit = None
         self.parts: dict[str, range] = {}
 
     def show(self, message: object) -> None:
         if self.rank == 0:
-            self._listener.shown(message)
+            self._listener.show(message)
 
     def ask(self, message: object) -> Any:
         assert self.rank == 0
@@ -95,7 +95,7 @@ class _Attempt:
     def __init__(self, program: Any, tables: Any, listener: Any, resumed: object) -> None:
         self._size = len(tables["train"])
         self._program, self._tables = program, tables
-        self._desks = [LocalDesk(rank, listener, resumed) for rank in range(self._size)]
+        self._contexts = [LocalContext(rank, listener, resumed) for rank in range(self._size)]
         self.n_messages = [0] * self._size
         self.results: list[Any] = []
 
@@ -108,7 +108,7 @@ class _Attempt:
             workers = Workers(transport)
             shares = {name: Share(Parts(of[rank]), workers) for name, of in self._tables.items()}
             try:
-                return copied(self._program)(shares, self._desks[rank])
+                return copied(self._program)(shares, self._contexts[rank])
             except BaseException:
                 transport.fail()
                 raise
@@ -126,6 +126,6 @@ class _Attempt:
         self.results = [] if errors else [future.result() for future in futures]
 
     def newest_state(self, lost: int) -> Any:
-        others = [desk for rank, desk in enumerate(self._desks) if rank != lost]
-        states = [desk.kept["state"]() for desk in others if "state" in desk.kept]
+        others = [context for rank, context in enumerate(self._contexts) if rank != lost]
+        states = [context.newest_state() for context in others if context.newest_state]
         return copied(max(states, key=lambda state: state[0])[1]) if states else None

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import dask
@@ -20,7 +19,12 @@ from numpy.typing import NDArray
 
 from arboost.data.files import DataPath, is_paths
 from arboost.data.messages import no_column_message
-from arboost.distributed.data import require_column_names, resolve_files, try_find_files
+from arboost.distributed.data import (
+    TableInput,
+    require_column_names,
+    resolve_files,
+    try_find_files,
+)
 from arboost.distributed.predict import (
     PackedModel,
     compute_results,
@@ -30,30 +34,16 @@ from arboost.distributed.predict import (
 )
 from arboost.errors import InputTypeError
 
-
-@dataclass(frozen=True)
-class TableInput:
-    """Parts of a table, and the names of the columns that are no features.
-
-    Attributes
-    ----------
-    parts : list
-    target, weight : str or None
-        Columns of the tables; None where parts are tuples.
-    """
-
-    parts: list[Any]
-    target: Hashable | None
-    weight: Hashable | None
+# ---- training data ----
 
 
 def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
-    """Return the parts of a table, its target and its weights.
+    """Parts of a table, its target and its weights.
 
     Raises
     ------
     TypeError
-        The data are no collection of Dask, no list of its values, and no paths.
+        The data are neither a collection of Dask, nor a list of its values, nor paths.
     ValueError
         A column does not exist, or collections have different partitions.
     """
@@ -63,13 +53,11 @@ def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
     if is_frame(data):
         return _frame_input(data, target, weight)
     if is_array(data):
-        columns = _aligned_columns(data, target=target, weight=weight)
-        return TableInput(_joined_parts([_blocks(one) for one in (data, *columns)]), None, None)
+        return _joined_input(data, _aligned_columns(data, target=target, weight=weight))
     if _is_list_of_parts(data):
-        if _are_names(target, weight):
+        if all(column is None or isinstance(column, str) for column in (target, weight)):
             return TableInput(list(data), target, weight)
-        columns = _aligned_columns(data, target=target, weight=weight)
-        return TableInput(_joined_parts([list(one) for one in (data, *columns)]), None, None)
+        return _joined_input(data, _aligned_columns(data, target=target, weight=weight))
     raise InputTypeError(
         f"data is a {type(data).__name__}, but must be a DataFrame or array of Dask, a list of its "
         "delayed values or futures, or paths of files. A table in memory becomes a DataFrame of "
@@ -80,31 +68,31 @@ def table_input(client: Any, data: Any, target: Any, weight: Any) -> TableInput:
 
 def is_frame(data: object) -> bool:
     """Whether data is a DataFrame of Dask."""
-    module = sys.modules.get("dask.dataframe")
-    return module is not None and isinstance(data, module.DataFrame)
+    return _is_of(data, "dask.dataframe", "DataFrame")
 
 
 def is_array(data: object) -> bool:
     """Whether data is an array of Dask."""
-    module = sys.modules.get("dask.array")
-    return module is not None and isinstance(data, module.Array)
+    return _is_of(data, "dask.array", "Array")
 
 
-def _is_series(data: object) -> bool:
-    module = sys.modules.get("dask.dataframe")
-    return module is not None and isinstance(data, module.Series)
+def _is_column(data: object) -> bool:
+    """Whether data is a Series or DataFrame of Dask."""
+    return is_frame(data) or _is_of(data, "dask.dataframe", "Series")
+
+
+def _is_of(data: object, module: str, kind: str) -> bool:
+    """Whether data is of a class of a module, which nobody else has to import."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(data, getattr(loaded, kind))
 
 
 def _is_list_of_parts(data: object) -> bool:
     return (
         isinstance(data, list | tuple)
         and bool(data)
-        and all(isinstance(one, Delayed | Future) for one in data)
+        and all(isinstance(part, Delayed | Future) for part in data)
     )
-
-
-def _are_names(*columns: object) -> bool:
-    return all(one is None or isinstance(one, str) for one in columns)
 
 
 def _frame_input(data: Any, target: Any, weight: Any) -> TableInput:
@@ -125,7 +113,7 @@ def _frame_input(data: Any, target: Any, weight: Any) -> TableInput:
         weight=data[weight] if weight is not None and _is_name(weight) else weight,
     )
     features = data.drop(columns=names) if names else data
-    if all(_is_series(column) or is_frame(column) for column in columns):
+    if all(_is_column(column) for column in columns):
         # One expression, so that Dask reads what X and y share only once.
         from dask.dataframe import map_partitions
 
@@ -138,7 +126,7 @@ def _frame_input(data: Any, target: Any, weight: Any) -> TableInput:
             meta=features._meta,
         )
         return TableInput(pairs.to_delayed(), None, None)
-    return TableInput(_joined_parts([_blocks(one) for one in (features, *columns)]), None, None)
+    return _joined_input(features, columns)
 
 
 def _is_name(column: object) -> bool:
@@ -146,7 +134,7 @@ def _is_name(column: object) -> bool:
 
 
 def _aligned_columns(data: Any, **columns: Any) -> list[Any]:
-    """Return the target and the weights that are there, each with the partitions of the data."""
+    """Target and weights that are there, each with the partitions of the data."""
     if columns["target"] is None:
         if columns["weight"] is not None:
             raise InputTypeError("weight is given, but no target. Pass both.")
@@ -155,12 +143,10 @@ def _aligned_columns(data: Any, **columns: Any) -> list[Any]:
                 "target=None, but an array of Dask needs one. Pass an array of Dask."
             )
         return []
-    given = {name: column for name, column in columns.items() if column is not None}
+    columns = {name: column for name, column in columns.items() if column is not None}
     n_parts = _n_parts(data)
-    for name, column in given.items():
-        if not (
-            _is_series(column) or is_frame(column) or is_array(column) or _is_list_of_parts(column)
-        ):
+    for name, column in columns.items():
+        if not (_is_column(column) or is_array(column) or _is_list_of_parts(column)):
             raise InputTypeError(
                 f"{name} is a {type(column).__name__}, but must be of the same kind as the data: a "
                 "Series or array of Dask, or a list of its delayed values or futures; or the name "
@@ -181,7 +167,7 @@ def _aligned_columns(data: Any, **columns: Any) -> list[Any]:
                 f"data has chunks of {data.chunks[0]} rows, but {name} of {column.chunks[0]}. Both "
                 f"must have the same rows in each chunk: use {name}.rechunk."
             )
-    return list(given.values())
+    return list(columns.values())
 
 
 def _n_parts(data: Any) -> int:
@@ -198,25 +184,26 @@ def _lengths_differ(rows: Sequence[float], others: Sequence[float]) -> bool:
 
 
 def _blocks(data: Any) -> list[Any]:
-    """Return delayed values of the rows of a collection, all columns of a row in one of them."""
-    if isinstance(data, list | tuple) or not is_array(data):
-        return list(data) if isinstance(data, list | tuple) else list(data.to_delayed())
+    """Delayed values of the rows of a collection, all columns of a row in one of them."""
+    if not is_array(data):
+        return list(data if isinstance(data, list | tuple) else data.to_delayed())
     blocks = data.to_delayed()
     if blocks.ndim == 1:
         return list(blocks)
     blocks = blocks.reshape(len(blocks), -1)
     if blocks.shape[1] == 1:
         return list(blocks[:, 0])
-    beside = dask.delayed(_stacked_blocks, pure=True)
-    return [beside(list(row)) for row in blocks]
+    stack = dask.delayed(_stacked_blocks, pure=True)
+    return [stack(list(row)) for row in blocks]
 
 
-def _joined_parts(columns: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return delayed tuples of parts; the parts themselves where there is nothing to join."""
-    if len(columns) == 1:
-        return list(columns[0])
-    join = dask.delayed(_as_tuple, pure=True)
-    return [join(*parts) for parts in zip(*columns, strict=True)]
+def _joined_input(data: Any, columns: Sequence[Any]) -> TableInput:
+    """Parts of data and columns as delayed tuples; parts of the data alone without columns."""
+    parts = _blocks(data)
+    if columns:
+        join = dask.delayed(_as_tuple, pure=True)
+        parts = [join(*members) for members in zip(parts, *map(_blocks, columns), strict=True)]
+    return TableInput(parts, None, None)
 
 
 def _as_tuple(*parts: Any) -> tuple[Any, ...]:
@@ -224,9 +211,7 @@ def _as_tuple(*parts: Any) -> tuple[Any, ...]:
 
 
 def _stacked_blocks(blocks: Sequence[Any]) -> Any:
-    """Return blocks of columns as one block, dense or sparse."""
-    import numpy as np
-
+    """Blocks of columns as one block, dense or sparse."""
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.hstack(blocks)
     from scipy import sparse
@@ -235,22 +220,23 @@ def _stacked_blocks(blocks: Sequence[Any]) -> Any:
 
 
 def _files(client: Any, data: Any) -> list[str]:
-    def ask_worker(given: list[Any]) -> list[DataPath] | Exception:
+    def ask_worker(paths: list[Any]) -> list[DataPath] | Exception:
         workers = list(client.nthreads())[:1]
-        answers = client.run(try_find_files, given, workers=workers) if workers else {}
-        return next(iter(answers.values()), None) or try_find_files(given)
+        answers = client.run(try_find_files, paths, workers=workers) if workers else {}
+        return next(iter(answers.values()), None) or try_find_files(paths)
 
     return resolve_files(data, ask_worker, "Pass the DataFrame of dask.dataframe.read_parquet.")
 
 
-_COLUMN_NAMES = {"predict": "prediction"}
+# ---- predictions ----
 
 
 def lazy_results(model: Any, data: Any, method: str) -> Any:
-    """Return the results of a method on a DataFrame or array of Dask, which computes them later.
+    """Results of a method on a DataFrame or array of Dask, which computes them later.
 
-    A DataFrame gives a Series or DataFrame with the same partitions and index, an array an array
-    with the same chunks of rows.
+    The graph has one task for the bytes of the model, which all partitions depend on. A DataFrame
+    gives a Series or DataFrame with the same partitions and index, an array an array with the same
+    chunks of rows.
     """
     packed = pack_model(model)
     if is_frame(data):
@@ -283,22 +269,22 @@ def _lazy_array(packed: PackedModel, data: Any, method: str) -> Any:
     if data.numblocks[1:] != (1,):
         data = data.rechunk({1: -1})
     # The results of no rows have the type of all others.
-    few = _results(np.empty((0, data.shape[1])), packed, method)
+    empty = _results(np.empty((0, data.shape[1])), packed, method)
     return map_blocks(
         _results,
         data,
         _model_task(packed),
         method,
-        dtype=few.dtype,
+        dtype=empty.dtype,
         drop_axis=list(range(1, data.ndim)),
-        new_axis=list(range(1, few.ndim)),
-        chunks=(data.chunks[0], *((length,) for length in few.shape[1:])),
-        meta=few,
+        new_axis=list(range(1, empty.ndim)),
+        chunks=(data.chunks[0], *((length,) for length in empty.shape[1:])),
+        meta=empty,
     )
 
 
 def _model_task(packed: PackedModel) -> Any:
-    """Return the model as one task of the graph."""
+    """The model as one task of the graph."""
     make = dask.delayed(PackedModel, pure=True, traverse=False)
     return make(packed.digest, packed.packed, dask_key_name=f"arboost-model-{packed.digest}")
 
@@ -309,14 +295,14 @@ def _results(X: Any, packed: PackedModel, method: str) -> NDArray[Any]:
 
 
 def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
-    """Return results as a Series or DataFrame with the index of the rows."""
+    """Results as a Series or DataFrame with the index of the rows."""
     import pandas as pd
 
     results = _results(part, packed, method)
     # pandas would otherwise look at the values, of which an empty partition has none.
     kind = "str" if results.dtype.kind == "U" else results.dtype
     if results.ndim == 1:
-        name = _COLUMN_NAMES.get(method, method)
+        name = "prediction" if method == "predict" else method
         return pd.Series(results, index=part.index, name=name, dtype=kind)
     if results.ndim > 2:  # noqa: PLR2004 - rows and columns
         raise InputTypeError(

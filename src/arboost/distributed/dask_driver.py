@@ -1,7 +1,7 @@
 """A program on a cluster of Dask: attempt after attempt, until one ends with a result.
 
     caller's thread          IO loop of the client              workers
-    run_program ──start──▶  ClientFit.run ──prepare, begin──▶  threads
+    run_program ──start──▶  DriverFit.run ──prepare, begin──▶  threads
        │  ◀── shown, asked ── _watch  ◀────── reports ──────      │
        └──── answers ──────▶    │  ──────── answers ───────▶      │
     result  ◀───────────────────┴──────────────────────────────  rank 0
@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future as ThreadFuture
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from dask.delayed import Delayed
@@ -31,30 +30,48 @@ from distributed.client import FuturesCancelledError
 
 from arboost.distributed.dask_transport import (
     CALL,
-    AttemptSpec,
+    DaskSpec,
     Membership,
-    TableParts,
     dumps,
+    is_set_within,
     loads,
     loss_cause,
 )
 from arboost.distributed.dask_worker import install_extension
-from arboost.distributed.data import balanced_ranges, ranges_without, workers_near_data
+from arboost.distributed.data import (
+    PartitionedTable,
+    balanced_ranges,
+    ranges_without,
+    workers_near_data,
+)
 from arboost.distributed.protocol import (
     Done,
-    Failed,
     Listener,
     Lost,
     Outcome,
+    Outcomes,
     Program,
     StatusReport,
+    result_of,
     silence_cause,
 )
 from arboost.distributed.recovery import WorkerFailureBudget, newest_state
 from arboost.errors import WorkerError
 
-_LISTENER_POLL_S = 0.5  # seconds between looks of the caller's thread at the IO loop
-_RELEASE_LIMIT_S = 5.0  # seconds that workers may take to forget a fit
+_LISTENER_POLL_S = 0.5  # after which the caller's thread checks that the IO loop runs
+_RELEASE_LIMIT_S = 5.0  # for workers to forget a fit
+_SPARE_POLL_S = 0.2  # between questions for new workers
+_RECOMPUTE_POLL_S = 0.1  # between questions for lost parts
+_START_LIMIT_S = 30.0  # for a worker to prepare and begin an attempt
+_LONG_POLL_S = 2.0  # that rank 0 may hold a call of the driver until it has something to report
+_HEARTBEAT_S = 2.0  # between calls to the other ranks
+_ANSWER_LIMIT_S = 10.0  # for a worker to answer once a program has ended
+_POLL_S = 0.5  # between checks of the clock
+_RETRY_S = 0.5  # after a call that failed
+_MAX_TRIES = 3  # calls to a worker that is still in the cluster
+_MEMBERSHIP_POLL_S = 1.0  # without an answer after which the scheduler is asked for the worker
+_RESTART_LIMIT_S = 20.0  # for the end of a suspended process
+_SCHEDULER_LIMIT_S = 60.0  # for an answer of the scheduler
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ def run_program(
     workers: Sequence[Any] | None = None,
     limits: Limits = Limits(),  # frozen
 ) -> Any:
-    """Return the result of a program that runs on workers of a cluster at the same time.
+    """Result of a program that runs on workers of a cluster at the same time.
 
     Parameters
     ----------
@@ -107,20 +124,19 @@ def run_program(
     Exception
         Raised by the program, by the tasks of the parts, or by the listener.
     """
-    futures = submit_parts(client, tables)
-    messages: queue.SimpleQueue[_Message] = queue.SimpleQueue()
-    fit = ClientFit(client, dumps(program), messages, workers, limits)
+    submitted = _submit_parts(client, tables)
+    channel = DriverChannel()
+    fit = DriverFit(client, dumps(program), channel, workers, limits)
     loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop
-    running = asyncio.run_coroutine_threadsafe(fit.run(futures), loop)
-    running.add_done_callback(lambda _: messages.put(_Message(None, None)))
+    running = asyncio.run_coroutine_threadsafe(fit.run(submitted), loop)
+    running.add_done_callback(lambda _: channel.wake())
     try:
         while not running.done():
-            with contextlib.suppress(queue.Empty):
-                messages.get(timeout=_LISTENER_POLL_S).pass_to(listener)
+            channel.deliver(listener, _LISTENER_POLL_S)
             if not loop.is_running() or client.status == "closed":
                 raise WorkerError("The client of Dask was closed during the fit.")
-        while not messages.empty():
-            messages.get().pass_to(listener)
+        while channel.deliver(listener, 0):
+            pass
         return running.result()
     finally:
         if not running.done():
@@ -128,31 +144,106 @@ def run_program(
             fit.is_released.wait(_RELEASE_LIMIT_S if loop.is_running() else 0)
 
 
-@dataclass(frozen=True)
-class _Message:
-    """A message of the program, pickled, and the place of its answer, if it is a question."""
+class DriverChannel:
+    """Messages of the program, pickled, from the IO loop to the caller's thread."""
 
-    packed: bytes | None
-    answer: ThreadFuture[bytes] | None
+    def __init__(self) -> None:
+        self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None, or with its answer
 
-    def pass_to(self, listener: Listener) -> None:
-        if self.packed is None:
-            return
-        if self.answer is None:
-            listener.shown(loads(self.packed))
-        else:
-            self.answer.set_result(dumps(listener.answer(loads(self.packed))))
+    def show(self, message: bytes) -> None:
+        """Pass on a message of `WorkerContext.show`."""
+        self._messages.put((message, None))
+
+    def ask(self, message: bytes) -> asyncio.Future[bytes]:
+        """Future answer to a message of `WorkerContext.ask`."""
+        answer: ThreadFuture[bytes] = ThreadFuture()
+        self._messages.put((message, answer))
+        return asyncio.wrap_future(answer)
+
+    def wake(self) -> None:
+        """End the wait of `deliver`."""
+        self._messages.put(None)
+
+    def deliver(self, listener: Listener, limit: float) -> bool:
+        """Give the listener a message; whether one came within the limit. In its thread."""
+        try:
+            item = self._messages.get(timeout=limit)
+        except queue.Empty:
+            return False
+        if item is not None:
+            message, answer = item
+            if answer is None:
+                listener.show(loads(message))
+            else:
+                answer.set_result(dumps(listener.answer(loads(message))))
+        return True
 
 
-class ClientFit:
-    """The client's side of a fit; all methods are for its IO loop.
+# ---- parts of the tables ----
+
+
+def _submit_parts(client: Any, tables: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Tables whose delayed parts are being computed; paths stay as they are."""
+    delayed = [part for parts in tables.values() for part in parts if isinstance(part, Delayed)]
+    futures = iter(client.compute(delayed, sync=False) if delayed else ())
+    return {
+        name: [next(futures) if isinstance(part, Delayed) else part for part in parts]
+        for name, parts in tables.items()
+    }
+
+
+async def wait_for_parts(
+    client: Any, tables: Mapping[str, Sequence[Any]], limit: float | None = None
+) -> None:
+    """Wait until workers hold all parts that are futures.
+
+    The first computation of the parts has no limit: it takes as long as the tasks of the caller.
+    """
+    futures = [part for parts in tables.values() for part in parts if isinstance(part, Future)]
+    if not futures:
+        return
+    try:
+        async with asyncio.timeout(limit):
+            while True:
+                await wait(futures)
+                for future in futures:
+                    if future.status == "error":
+                        raise await future.exception()
+                held = await client.scheduler.who_has(keys=[future.key for future in futures])
+                if all(held.values()):
+                    return
+                # The scheduler knows of a loss before the client's futures do.
+                await asyncio.sleep(_RECOMPUTE_POLL_S)
+    except TimeoutError:
+        raise WorkerError(
+            f"Lost parts of the data were not computed again within {limit:g} seconds."
+        ) from None
+    except FuturesCancelledError:
+        raise WorkerError(
+            "Parts of the data are lost, and Dask cannot compute them again. Pass delayed values "
+            "or a collection of Dask instead of scattered data."
+        ) from None
+
+
+async def _partitioned(client: Any, parts: Sequence[Any]) -> PartitionedTable:
+    if not parts or not isinstance(parts[0], Future):
+        return PartitionedTable.of_files(parts)
+    keys = tuple(part.key for part in parts)
+    sizes = await client.scheduler.nbytes(keys=keys, summary=False)
+    return PartitionedTable(keys, tuple(max(1, sizes[key]) for key in keys))
+
+
+# ---- attempt after attempt ----
+
+
+class DriverFit:
+    """The driver's side of a fit; all methods are for the IO loop of the client.
 
     Parameters
     ----------
     client : distributed.Client
     program : bytes
-    messages : queue
-        For the caller's thread.
+    channel : DriverChannel
     workers : sequence or None
     limits : Limits
 
@@ -166,101 +257,88 @@ class ClientFit:
         self,
         client: Any,
         program: bytes,
-        messages: queue.SimpleQueue[_Message],
+        channel: DriverChannel,
         workers: Sequence[Any] | None,
         limits: Limits,
     ) -> None:
         self.is_released = threading.Event()
         self._id = uuid4().hex
         self._calls = WorkerCalls(client)
-        self._program, self._messages = program, messages
+        self._program, self._channel = program, channel
         self._workers, self._limits = workers, limits
-        self._used: set[str] = set()
+        self._used: set[str] = set()  # addresses
         self._lost_parts: set[range] = set()  # since the last progress
-        self._losses = WorkerFailureBudget(limits.retries)
+        self._budget = WorkerFailureBudget(limits.retries)
 
-    async def run(self, given: Mapping[str, Sequence[Any]]) -> Any:
-        """Return the result of the program."""
+    async def run(self, parts: Mapping[str, Sequence[Any]]) -> Any:
+        """Run the program on parts of tables: futures, or paths."""
         try:
-            return await self._attempts(given)
+            return await self._run_attempts(parts)
         finally:
             await self._release()
             self.is_released.set()
 
-    async def _attempts(self, given: Mapping[str, Sequence[Any]]) -> Any:
-        tables = await computed_tables(self._calls.client, given)
-        recruiter = WorkerSelector(self._calls, tables, self._workers, self._limits.patience)
-        crew, holder, number = await recruiter.first(), None, 0
+    async def _run_attempts(self, parts: Mapping[str, Sequence[Any]]) -> Any:
+        client, limits = self._calls.client, self._limits
+        await wait_for_parts(client, parts)
+        tables = {name: await _partitioned(client, table) for name, table in parts.items()}
+        selector = WorkerSelector(self._calls, tables, self._workers, limits.patience)
+        group, holder, number = await selector.first(), None, 0
         while True:
-            self._used.update(crew.addresses)
-            attempt = ClientAttempt(self._calls, self._id, number, crew, self)
-            outcomes = await attempt.run(self._program, tables, holder, self._limits.timeout)
-            for rank in sorted(outcomes):
-                failed = outcomes[rank]
-                if isinstance(failed, Failed):
-                    failed.raise_on_client(f"Worker {rank} at {crew.addresses[rank]}")
-            first = outcomes[0]
-            if isinstance(first, Done):
-                return loads(first.result or b"")
-            lost = await self._lost(crew, outcomes, recruiter)
-            newest = newest_state(outcomes)
-            self._count(crew, lost, outcomes, None if newest is None else newest[1])
-            old = crew.addresses
+            self._used.update(group.addresses)
+            attempt = DriverAttempt(self._calls, self._id, number, group, self._channel)
+            outcomes = await attempt.run(self._program, tables, holder, limits.timeout)
+            done = result_of(outcomes, group.name)
+            if done is not None:
+                return loads(done.result or b"")
+            lost = await self._lost(group, outcomes, selector)
+            newest, progress = newest_state(outcomes)
+            self._count(group, lost, outcomes, progress)
+            addresses = group.addresses
             try:
-                await self._calls.restart(_silent_addresses(old, outcomes))
-                crew = await recruiter.next(crew, sorted(lost))
-                await computed_tables(self._calls.client, given, self._limits.timeout)
+                await self._calls.restart(_silent_addresses(group, outcomes))
+                group = await selector.next(group, sorted(lost))
+                await wait_for_parts(client, parts, limits.timeout)
             except WorkerError as error:
-                raise self._losses.error(str(error)) from None
-            holder = None if newest is None else crew.addresses.index(old[newest[0]])
+                raise self._budget.error(str(error)) from None
+            holder = None if newest is None else group.addresses.index(addresses[newest])
             number += 1
 
-    def show(self, message: bytes) -> None:
-        """Pass a message to the caller's thread."""
-        self._messages.put(_Message(message, None))
-
-    def ask(self, message: bytes) -> asyncio.Future[bytes]:
-        """Return the future answer of the caller's thread."""
-        answer: ThreadFuture[bytes] = ThreadFuture()
-        self._messages.put(_Message(message, answer))
-        return asyncio.wrap_future(answer)
-
     async def _lost(
-        self, crew: WorkerGroup, outcomes: Mapping[int, Outcome | Lost], recruiter: WorkerSelector
+        self, group: WorkerGroup, outcomes: Outcomes, selector: WorkerSelector
     ) -> dict[int, str]:
-        """Return the ranks of lost workers and the cause of each."""
-        here = await self._calls.workers()
+        """Ranks of lost workers and the cause of each."""
+        present = await self._calls.workers()
         lost = {}
-        for rank, address in enumerate(crew.addresses):
+        for rank, address in enumerate(group.addresses):
             outcome = outcomes[rank]
             if isinstance(outcome, Lost):
                 lost[rank] = outcome.cause
-                recruiter.banned.add(address)
-            elif address not in here:
+                selector.excluded.add(address)
+            elif address not in present:
                 lost[rank] = "it has left the cluster"
         return lost
 
     def _count(
         self,
-        crew: WorkerGroup,
+        group: WorkerGroup,
         lost: Mapping[int, str],
-        outcomes: Mapping[int, Outcome | Lost],
+        outcomes: Outcomes,
         progress: int | None,
     ) -> None:
         """Count a loss; raise WorkerError if there were too many without progress."""
-        if self._losses.note_progress(progress):
+        if self._budget.note_progress(progress):
             self._lost_parts.clear()
-        named = {f"Worker {rank} at {crew.addresses[rank]}": lost[rank] for rank in lost}
-        self._losses.note_losses(named, outcomes)
-        parts = {next(iter(crew.ranges.values()))[rank] for rank in lost}
+        self._budget.note_losses({group.name(rank): lost[rank] for rank in lost}, outcomes)
+        parts = {next(iter(group.ranges.values()))[rank] for rank in lost}
         if parts & self._lost_parts:
-            raise self._losses.error(
+            raise self._budget.error(
                 "The same rows were lost twice in a row. The memory of the worker was probably "
                 "too small for them: use more workers, workers of more memory, or files, which are "
                 "read in batches."
             )
         self._lost_parts |= parts
-        self._losses.check()
+        self._budget.check()
 
     async def _release(self) -> None:
         """Let all workers forget the fit; one that does not answer forgets it by itself."""
@@ -270,42 +348,17 @@ class ClientFit:
                 await self._calls.call(address, "release", self._id, limit=_RELEASE_LIMIT_S)
 
         with contextlib.suppress(WorkerError):
-            here = await self._calls.workers()
-            await asyncio.gather(*(release(one) for one in self._used if one in here))
+            present = await self._calls.workers()
+            await asyncio.gather(*(release(address) for address in self._used & present.keys()))
 
 
-def _silent_addresses(
-    addresses: Sequence[str], outcomes: Mapping[int, Outcome | Lost]
-) -> list[str]:
-    """Return the addresses of the workers that answer nothing."""
-    lost = {rank for rank, one in outcomes.items() if isinstance(one, Lost) and one.is_silent}
-    return [addresses[rank] for rank in sorted(lost)]
-
-
-_SPARE_POLL_S = 0.2  # seconds between looks for new workers
-
-
-@dataclass(frozen=True)
-class TableOfParts:
-    """A table in parts, in the order of its rows.
-
-    Attributes
-    ----------
-    parts : tuple
-        Futures of Dask, or paths.
-    weights : tuple of float
-        Bytes of each part, about.
-    are_paths : bool
-    """
-
-    parts: tuple[Any, ...]
-    weights: tuple[float, ...]
-    are_paths: bool
-
-    @property
-    def keys(self) -> tuple[Any, ...]:
-        """Keys of the futures, or the paths."""
-        return self.parts if self.are_paths else tuple(part.key for part in self.parts)
+def _silent_addresses(group: WorkerGroup, outcomes: Outcomes) -> list[str]:
+    """Addresses of the workers that answer nothing."""
+    return [
+        group.addresses[rank]
+        for rank, outcome in sorted(outcomes.items())
+        if isinstance(outcome, Lost) and outcome.is_silent
+    ]
 
 
 @dataclass(frozen=True)
@@ -315,34 +368,43 @@ class WorkerGroup:
     addresses: tuple[str, ...]
     ranges: Mapping[str, Sequence[range]]
 
+    def name(self, rank: int) -> str:
+        """Name of a worker in messages."""
+        return f"Worker {rank} at {self.addresses[rank]}"
+
 
 class WorkerSelector:
-    """Chooses workers.
+    """Choice of the workers of an attempt.
 
     Parameters
     ----------
-    calls : Calls
-    tables : mapping of str to TableOfParts
+    calls : WorkerCalls
+    tables : mapping of str to PartitionedTable
         The first one decides on the number of workers.
     workers : sequence, or None for all
         Addresses or names of workers.
     patience : float
         Seconds to wait for another worker after a loss.
+
+    Attributes
+    ----------
+    excluded : set of str
+        Addresses of workers that hang.
     """
 
     def __init__(
         self,
         calls: WorkerCalls,
-        tables: Mapping[str, TableOfParts],
+        tables: Mapping[str, PartitionedTable],
         workers: Sequence[Any] | None,
         patience: float,
     ) -> None:
         self._calls, self._tables, self._patience = calls, tables, patience
         self._allowed = None if workers is None else set(workers)
-        self.banned: set[str] = set()  # addresses of workers that hang
+        self.excluded: set[str] = set()
 
     async def first(self) -> WorkerGroup:
-        """Return the first crew: no more workers than parts, near the data."""
+        """The first workers: at most one for each part, near the data."""
         free = await self._eligible()
         if not free:
             which = "no worker" if self._allowed is None else "none of the given workers"
@@ -350,36 +412,40 @@ class WorkerSelector:
         table = next(iter(self._tables.values()))
         n_ranks = max(1, min(len(free), len(table.parts)))
         ranges = {
-            name: balanced_ranges(other.weights, n_ranks) for name, other in self._tables.items()
+            name: balanced_ranges(other.sizes, n_ranks) for name, other in self._tables.items()
         }
-        holders = await self._holders(table)
+        holders: list[Sequence[str]] = [()] * len(table.parts)
+        if not table.are_paths:
+            who_has = await self._calls.client.scheduler.who_has(keys=table.parts)
+            holders = [who_has[key] for key in table.parts]
         first = next(iter(ranges.values()))
-        return WorkerGroup(tuple(workers_near_data(first, table.weights, holders, free)), ranges)
+        return WorkerGroup(tuple(workers_near_data(first, table.sizes, holders, free)), ranges)
 
-    async def next(self, crew: WorkerGroup, lost: Sequence[int]) -> WorkerGroup:
-        """Return the crew after a loss.
+    async def next(self, group: WorkerGroup, lost: Sequence[int]) -> WorkerGroup:
+        """The workers after a loss.
 
         Spare and new workers take the parts of lost ones; what nobody takes goes to neighbours.
         Workers that join later are used after the next loss.
         """
         deadline = time.monotonic() + self._patience
         while True:
-            spares = [one for one in await self._eligible() if one not in crew.addresses]
+            eligible = await self._eligible()
+            spares = [address for address in eligible if address not in group.addresses]
             if len(spares) >= len(lost) or time.monotonic() >= deadline:
                 break
             await asyncio.sleep(_SPARE_POLL_S)
-        addresses = list(crew.addresses)
+        addresses = list(group.addresses)
         for rank, spare in zip(lost, spares, strict=False):
             addresses[rank] = spare
         left = lost[len(spares) :]
         if len(left) == len(addresses):
             raise WorkerError("No worker is left.")
-        weights = {name: table.weights for name, table in self._tables.items()}
+        sizes = {name: table.sizes for name, table in self._tables.items()}
         remaining = [address for rank, address in enumerate(addresses) if rank not in left]
-        return WorkerGroup(tuple(remaining), ranges_without(left, crew.ranges, weights))
+        return WorkerGroup(tuple(remaining), ranges_without(left, group.ranges, sizes))
 
     async def _eligible(self) -> list[str]:
-        """Return the workers that may be used, in the order in which they joined."""
+        """Workers that may be used, in the order in which they joined."""
         workers = await self._calls.workers()
         if self._allowed is not None:
             workers = {
@@ -389,90 +455,92 @@ class WorkerSelector:
             }
             # A worker that is started again has a new address, but the same name.
             self._allowed |= set(workers.values())
-        return [address for address in workers if address not in self.banned]
-
-    async def _holders(self, table: TableOfParts) -> list[Sequence[str]]:
-        if table.are_paths:
-            return [()] * len(table.parts)
-        who_has = await self._calls.client.scheduler.who_has(keys=table.keys)
-        return [who_has[key] for key in table.keys]
+        return [address for address in workers if address not in self.excluded]
 
 
-_START_LIMIT_S = 30.0  # seconds that a worker may take to take its orders
-_LONG_POLL_S = 2.0  # seconds that rank 0 may hold a call of the client until it has news
-_HEARTBEAT_S = 2.0  # seconds between calls to the other ranks
-_ANSWER_LIMIT_S = 10.0  # seconds that a worker may take to answer once a program has ended
-_POLL_S = 0.5  # seconds between looks at the clock
-_MAX_TRIES = 3  # calls to a worker that is still in the cluster
+# ---- one attempt ----
 
 
-class DriverChannel(Protocol):
-    """Takes messages of the program."""
+class DriverAttempt:
+    """An attempt as the driver sees it: start all workers, watch them, collect their ends.
 
-    def show(self, message: bytes) -> None:
-        """Take a message of `WorkerContext.show`."""
-        ...
-
-    def ask(self, message: bytes) -> asyncio.Future[bytes]:
-        """Return the future answer to a message of `WorkerContext.ask`."""
-        ...
-
-
-class ClientAttempt:
-    """An attempt; all methods are for the client's IO loop.
+    All methods are for the client's IO loop.
 
     Parameters
     ----------
-    calls : Calls
+    calls : WorkerCalls
     fit : str
     number : int
-    crew : Crew
-    board : Board
+    group : WorkerGroup
+    channel : DriverChannel
     """
 
     def __init__(
-        self, calls: WorkerCalls, fit: str, number: int, crew: WorkerGroup, board: DriverChannel
+        self, calls: WorkerCalls, fit: str, number: int, group: WorkerGroup, channel: DriverChannel
     ) -> None:
         self._calls, self._fit, self._number = calls, fit, number
-        self._crew, self._board = crew, board
+        self._addresses, self._ranges, self._channel = group.addresses, group.ranges, channel
         self._is_ending = asyncio.Event()
         self._heard: dict[int, float] = {}  # times of the last answers, by rank
 
     async def run(
         self,
         program: bytes,
-        tables: Mapping[str, TableOfParts],
+        tables: Mapping[str, PartitionedTable],
         holder: int | None,
         timeout: float,
     ) -> dict[int, Outcome | Lost]:
-        """Return the outcome of each rank."""
-        outcomes = await self._all(
-            self._prepare(rank, program, tables, holder, timeout) for rank in self._ranks
-        )
+        """Outcome of each rank.
+
+        Parameters
+        ----------
+        program : bytes
+        tables : mapping of str to PartitionedTable
+        holder : int or None
+            Rank of the worker whose state all workers continue from.
+        timeout : float
+            Seconds of silence after which a worker counts as lost.
+        """
+
+        async def prepare(rank: int) -> None:
+            shares = {name: table.slice(self._ranges[name][rank]) for name, table in tables.items()}
+            member = Membership(self._fit, self._number, rank, self._addresses)
+            spec = DaskSpec(program, shares, timeout, member, self._calls.client.id, holder)
+            await self._calls.install(self._addresses[rank], _START_LIMIT_S)
+            await self._call(rank, "prepare", spec, limit=_START_LIMIT_S)
+
+        async def begin(rank: int) -> None:
+            await self._call(rank, "begin", self._fit, self._number, limit=_START_LIMIT_S)
+
+        ranks = range(len(self._addresses))
+        outcomes: dict[int, Outcome | Lost] = {}
+        outcomes |= await _unreachable(prepare, ranks)
         if not outcomes:
-            outcomes = await self._all(self._call(rank, "begin") for rank in self._ranks)
+            outcomes |= await _unreachable(begin, ranks)
         watchers = {
             asyncio.create_task(self._watch(rank, timeout)): rank
-            for rank in self._ranks
+            for rank in ranks
             if rank not in outcomes
         }
+        cancelling = None
         try:
             why = "could not be started" if outcomes else await self._first_end(watchers)
             self._is_ending.set()
-            cancelling = asyncio.ensure_future(self._cancel(why, outcomes))
+            if why is not None:
+                reason = f"Another worker {why}."
+                cancelling = asyncio.create_task(self._cancel(watchers.values(), reason))
             outcomes |= await self._last_ends(watchers, _ANSWER_LIMIT_S if why is None else timeout)
-            cancelling.cancel()
         finally:
-            for task in watchers:
+            tasks = [*watchers] if cancelling is None else [*watchers, cancelling]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*watchers, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         return outcomes
 
-    @property
-    def _ranks(self) -> range:
-        return range(len(self._crew.addresses))
+    async def _call(self, rank: int, name: str, *arguments: object, limit: float) -> Any:
+        return await self._calls.call(self._addresses[rank], name, *arguments, limit=limit)
 
-    async def _first_end(self, watchers: dict[asyncio.Task[Outcome | Lost], int]) -> str | None:
+    async def _first_end(self, watchers: Mapping[asyncio.Task[Outcome | Lost], int]) -> str | None:
         """Wait until rank 0 has a result, or a rank has failed; return why the others must end."""
         pending = set(watchers)
         while pending:
@@ -488,7 +556,7 @@ class ClientAttempt:
     async def _last_ends(
         self, watchers: Mapping[asyncio.Task[Outcome | Lost], int], limit: float
     ) -> dict[int, Outcome | Lost]:
-        """Return the outcomes of all watched ranks.
+        """Outcomes of all watched ranks.
 
         A worker that answers may take until the limit to end its program, one that does not is
         given up sooner.
@@ -501,172 +569,88 @@ class ClientAttempt:
             outcomes |= {watchers[task]: task.result() for task in ended}
             now = time.monotonic()
             for rank in (watchers[task] for task in pending):
-                if now - max(start, self._heard.get(rank, start)) > _ANSWER_LIMIT_S:
-                    silence = (
-                        f"it did not answer for {now - self._heard.get(rank, start):.0f} seconds"
-                    )
+                heard = self._heard.get(rank, start)
+                if now - max(start, heard) > _ANSWER_LIMIT_S:
+                    silence = f"it did not answer for {now - heard:.0f} seconds"
                     outcomes[rank] = Lost(silence, is_silent=True)
                 elif now - start > max(limit, _ANSWER_LIMIT_S):
                     outcomes[rank] = Lost(f"its program did not end within {limit:g} seconds")
         return outcomes
 
-    async def _cancel(self, why: str | None, outcomes: Mapping[int, Outcome | Lost]) -> None:
-        """End the programs of all ranks, unless they end by themselves."""
-        if why is not None:
-            await self._all(
-                self._call(rank, "cancel", f"Another worker {why}.")
-                for rank in self._ranks
-                if rank not in outcomes
-            )
+    async def _cancel(self, ranks: Iterable[int], reason: str) -> None:
+        """End the programs of ranks."""
 
-    async def _all(self, starts: Any) -> dict[int, Outcome | Lost]:
-        """Run one call to each rank; return the ranks that could not be reached."""
-        results = await asyncio.gather(*starts)
-        return {rank: lost for rank, lost in results if lost is not None}
+        async def cancel(rank: int) -> None:
+            await self._call(rank, "cancel", self._fit, reason, limit=_ANSWER_LIMIT_S)
 
-    async def _prepare(
-        self,
-        rank: int,
-        program: bytes,
-        tables: Mapping[str, TableOfParts],
-        holder: int | None,
-        timeout: float,
-    ) -> tuple[int, Lost | None]:
-        addresses = self._crew.addresses
-        shares = {}
-        for name, table in tables.items():
-            numbers = self._crew.ranges[name][rank]
-            keys = table.keys[numbers.start : numbers.stop]
-            shares[name] = TableParts(numbers, keys, table.are_paths)
-        place = Membership(self._fit, self._number, rank, addresses)
-        orders = AttemptSpec(place, self._calls.client.id, program, shares, holder, timeout)
-
-        async def prepare() -> None:
-            await self._calls.open(addresses[rank], _START_LIMIT_S)
-            await self._calls.call(addresses[rank], "prepare", orders, limit=_START_LIMIT_S)
-
-        return await self._reached(rank, prepare())
-
-    async def _call(self, rank: int, name: str, *arguments: object) -> tuple[int, Lost | None]:
-        """Call a rank's post with the fit, and the attempt or other arguments."""
-        given = arguments or (self._number,)
-        address = self._crew.addresses[rank]
-        limit = _START_LIMIT_S if name == "begin" else _ANSWER_LIMIT_S
-        return await self._reached(
-            rank, self._calls.call(address, name, self._fit, *given, limit=limit)
-        )
-
-    async def _reached(
-        self, rank: int, calling: Coroutine[Any, Any, Any]
-    ) -> tuple[int, Lost | None]:
-        try:
-            await calling
-        except UnreachableError as error:
-            return rank, Lost(str(error), isinstance(error, SilentError))
-        return rank, None
+        await _unreachable(cancel, ranks)
 
     async def _watch(self, rank: int, timeout: float) -> Outcome | Lost:
         """Watch a rank until its program has ended, and pass its messages on."""
-        address, answer = self._crew.addresses[rank], None
-        tries = 0
+        answer: tuple[int, bytes] | None = None
+        n_failed = 0
         while True:
+            patience = _LONG_POLL_S if rank == 0 or self._is_ending.is_set() else 0.0
             try:
-                news: StatusReport = await self._calls.call(
-                    address,
-                    "watch",
-                    self._fit,
-                    self._number,
-                    answer,
-                    _LONG_POLL_S if rank == 0 or self._is_ending.is_set() else 0.0,
-                    limit=timeout + _LONG_POLL_S,
-                )
+                report = await self._report(rank, answer, patience, timeout + _LONG_POLL_S)
             except SilentError:
                 return Lost(silence_cause(timeout), is_silent=True)
             except UnreachableError as error:
-                tries += 1
-                if tries >= _MAX_TRIES or address not in await self._calls.workers():
+                n_failed += 1
+                if (
+                    n_failed >= _MAX_TRIES
+                    or self._addresses[rank] not in await self._calls.workers()
+                ):
                     return Lost(str(error))
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(_RETRY_S)
                 continue
-            tries, self._heard[rank] = 0, time.monotonic()
-            if not news.is_known:
+            n_failed, self._heard[rank] = 0, time.monotonic()
+            if not report.is_known:
                 return Lost("it was restarted, or has given the fit up")
-            if news.shown is not None:
-                self._board.show(news.shown)
-            if news.outcome is not None:
-                return news.outcome
-            answer = None if news.question is None else await self._answer(address, news.question)
-            if rank != 0 and not self._is_ending.is_set():
-                await self._pause()
+            if report.shown is not None:
+                self._channel.show(report.shown)
+            if report.outcome is not None:
+                return report.outcome
+            answer = None if report.question is None else await self._answer(rank, report.question)
+            if rank != 0:
+                await is_set_within(self._is_ending, _HEARTBEAT_S)
 
-    async def _answer(self, address: str, question: tuple[int, bytes]) -> tuple[int, bytes]:
-        """Return the caller's answer; keep in touch with the worker meanwhile."""
+    async def _report(
+        self, rank: int, answer: tuple[int, bytes] | None, patience: float, limit: float
+    ) -> StatusReport:
+        report: StatusReport = await self._call(
+            rank, "watch", self._fit, self._number, answer, patience, limit=limit
+        )
+        return report
+
+    async def _answer(self, rank: int, question: tuple[int, bytes]) -> tuple[int, bytes]:
+        """Answer of the caller; meanwhile the worker hears from the driver."""
         number, message = question
-        answer = self._board.ask(message)
+        answer = self._channel.ask(message)
         while not (await asyncio.wait([answer], timeout=_HEARTBEAT_S))[0]:
             with contextlib.suppress(UnreachableError):  # the next call to it will tell
-                await self._calls.call(
-                    address, "watch", self._fit, self._number, None, 0.0, limit=_START_LIMIT_S
-                )
+                await self._report(rank, None, 0.0, _START_LIMIT_S)
         return number, answer.result()
 
-    async def _pause(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._is_ending.wait(), _HEARTBEAT_S)
+
+async def _unreachable(
+    call: Callable[[int], Awaitable[None]], ranks: Iterable[int]
+) -> dict[int, Lost]:
+    """Call all ranks at once; the ranks that could not be reached."""
+
+    async def lost(rank: int) -> Lost | None:
+        try:
+            await call(rank)
+        except UnreachableError as error:
+            return Lost(str(error), isinstance(error, SilentError))
+        return None
+
+    ranks = list(ranks)
+    results = await asyncio.gather(*map(lost, ranks))
+    return {rank: loss for rank, loss in zip(ranks, results, strict=True) if loss is not None}
 
 
-def submit_parts(client: Any, tables: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return tables whose delayed parts are being computed; paths stay as they are."""
-    delayed = [part for parts in tables.values() for part in parts if isinstance(part, Delayed)]
-    futures = iter(client.compute(delayed, sync=False) if delayed else ())
-    return {
-        name: [next(futures) if isinstance(part, Delayed) else part for part in parts]
-        for name, parts in tables.items()
-    }
-
-
-async def computed_tables(
-    client: Any, tables: Mapping[str, Sequence[Any]], limit: float | None = None
-) -> dict[str, TableOfParts]:
-    """Return tables whose parts are there; for the IO loop.
-
-    The first computation of the parts has no limit: it takes as long as the tasks of the caller.
-    """
-    futures = [part for parts in tables.values() for part in parts if isinstance(part, Future)]
-    try:
-        if futures:
-            await wait(futures, timeout=limit)
-    except TimeoutError:
-        raise WorkerError(
-            f"Lost parts of the data were not computed again within {limit:g} seconds."
-        ) from None
-    except FuturesCancelledError:
-        raise WorkerError(
-            "Parts of the data are lost, and Dask cannot compute them again. Pass delayed values "
-            "or a collection of Dask instead of scattered data."
-        ) from None
-    for future in futures:
-        if future.status == "error":
-            raise await future.exception()
-    sizes = {}
-    if futures:
-        keys = [future.key for future in futures]
-        sizes = await client.scheduler.nbytes(keys=keys, summary=False)
-    return {name: _computed_table(parts, sizes) for name, parts in tables.items()}
-
-
-def _computed_table(parts: Sequence[Any], sizes: Mapping[Any, int]) -> TableOfParts:
-    are_paths = bool(parts) and not isinstance(parts[0], Future)
-    if are_paths:
-        weights = [os.path.getsize(path) if os.path.exists(path) else 1 for path in parts]
-    else:
-        weights = [max(1, sizes[part.key]) for part in parts]
-    return TableOfParts(tuple(parts), tuple(map(float, weights)), are_paths)
-
-
-_MEMBERSHIP_POLL_S = 1.0  # seconds after which a worker that has not answered is looked for
-_RESTART_LIMIT_S = 20.0  # seconds that the end of a suspended process may take
-_SCHEDULER_LIMIT_S = 60.0  # seconds that the scheduler may take for an answer
+# ---- calls to workers ----
 
 
 class UnreachableError(Exception):
@@ -678,7 +662,10 @@ class SilentError(UnreachableError):
 
 
 class WorkerCalls:
-    """Calls to workers; all methods are for the IO loop of the client.
+    """Calls of the driver to the extensions of workers, through the scheduler.
+
+    A client need not reach workers itself: many clusters let it reach the scheduler only. All
+    methods are for the IO loop of the client.
 
     Parameters
     ----------
@@ -689,7 +676,7 @@ class WorkerCalls:
         self.client = client
 
     async def call(self, address: str, name: str, *arguments: object, limit: float) -> Any:
-        """Return the answer of a worker's post.
+        """Answer of a worker's extension.
 
         Raises
         ------
@@ -707,8 +694,8 @@ class WorkerCalls:
             raise answer
         return answer
 
-    async def open(self, address: str, limit: float) -> None:
-        """Make a worker ready for calls."""
+    async def install(self, address: str, limit: float) -> None:
+        """Give a worker the extension that answers calls."""
         message = {"op": "run", "function": dumps(install_extension), "args": b"", "kwargs": b""}
         await self._broadcast(address, message, limit)
 
@@ -718,7 +705,7 @@ class WorkerCalls:
         Until it has found out by itself, after five minutes, nobody else computes their parts.
         """
         if addresses:
-            await self._asked(
+            await self._ask_scheduler(
                 self.client.scheduler.restart_workers(
                     workers=list(addresses),
                     timeout=_RESTART_LIMIT_S,
@@ -729,8 +716,8 @@ class WorkerCalls:
             )
 
     async def workers(self) -> dict[str, Any]:
-        """Return the workers of the cluster by address, with their names."""
-        identity = await self._asked(self.client.scheduler.identity())
+        """Workers of the cluster by address, with their names."""
+        identity = await self._ask_scheduler(self.client.scheduler.identity())
         return {
             address: worker["name"]
             for address, worker in identity["workers"].items()
@@ -738,18 +725,19 @@ class WorkerCalls:
         }
 
     async def _broadcast(self, address: str, message: dict[str, Any], limit: float) -> Any:
-        scheduler = self.client.scheduler
-        await self._find(address)
+        await self._check_present(address)
         calling = asyncio.ensure_future(
-            scheduler.broadcast(msg=message, workers=[address], on_error="return_pickle")
+            self.client.scheduler.broadcast(
+                msg=message, workers=[address], on_error="return_pickle"
+            )
         )
         deadline = time.monotonic() + limit
         try:
             while not (await asyncio.wait([calling], timeout=min(limit, _MEMBERSHIP_POLL_S)))[0]:
-                await self._find(address)
+                await self._check_present(address)
                 if time.monotonic() > deadline:
                     raise SilentError(f"it did not answer for {limit:g} seconds")
-            reply = (await self._asked(calling))[address]
+            reply = (await self._ask_scheduler(calling))[address]
         finally:
             calling.cancel()
         if not isinstance(reply, bytes):
@@ -762,19 +750,18 @@ class WorkerCalls:
             )
         raise UnreachableError(loss_cause(failure))
 
-    async def _find(self, address: str) -> None:
+    async def _check_present(self, address: str) -> None:
         """Raise UnreachableError if a worker has left.
 
         The scheduler would try for half a minute to connect to it.
         """
-        if not await self._asked(self.client.scheduler.ncores(workers=[address])):
+        if not await self._ask_scheduler(self.client.scheduler.ncores(workers=[address])):
             raise UnreachableError("it has left the cluster")
 
-    async def _asked(self, question: Awaitable[Any]) -> Any:
-        """Return an answer of the scheduler; raise WorkerError if it is gone."""
+    async def _ask_scheduler(self, question: Awaitable[Any]) -> Any:
+        """Answer of the scheduler; raise WorkerError if it is gone."""
         try:
-            # asyncio.wait_for of Python 3.11 loses a cancellation that comes with the answer: the
-            # fit would go on without its client.
+            # Not asyncio.wait_for: see `is_set_within`.
             async with asyncio.timeout(_SCHEDULER_LIMIT_S):
                 return await question
         except (OSError, RuntimeError) as error:

@@ -8,12 +8,83 @@ ranks     0 0 0 0 2 2 2 2      1 is lost: its neighbours share its parts, no oth
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
 from arboost.data.files import DataPath, find_files, is_path
 from arboost.errors import InputTypeError
+
+# ---- tables ----
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """A table as the user has passed it, and the names of the columns that are not features.
+
+    Attributes
+    ----------
+    rows : Any
+        Parts of the table, as its cluster needs them.
+    target, weight : str or None
+        Columns of the tables; None where parts are tuples.
+    owner : object or None
+        Parts live as long as it.
+    """
+
+    rows: Any
+    target: Hashable | None
+    weight: Hashable | None
+    owner: object = None
+
+
+@dataclass(frozen=True)
+class TableParts:
+    """Consecutive parts of a table: references of the cluster to its data, or paths of files.
+
+    Attributes
+    ----------
+    numbers : range
+        Numbers of the parts among all parts of the table.
+    parts : tuple
+    are_paths : bool
+    """
+
+    numbers: range
+    parts: tuple[Any, ...]
+    are_paths: bool
+
+
+@dataclass(frozen=True)
+class PartitionedTable:
+    """All parts of a table, in the order of its rows.
+
+    Attributes
+    ----------
+    parts : tuple
+        References of the cluster to its data, or paths of files.
+    sizes : tuple of int
+        Bytes of each part, about.
+    are_paths : bool
+    """
+
+    parts: tuple[Any, ...]
+    sizes: tuple[int, ...]
+    are_paths: bool = False
+
+    @classmethod
+    def of_files(cls, paths: Sequence[str]) -> PartitionedTable:
+        """Table of files, which this machine may not see."""
+        sizes = (os.path.getsize(path) if os.path.exists(path) else 1 for path in paths)
+        return cls(tuple(paths), tuple(sizes), are_paths=True)
+
+    def slice(self, numbers: range) -> TableParts:
+        """Some of the parts."""
+        return TableParts(numbers, self.parts[numbers.start : numbers.stop], self.are_paths)
+
+
+# ---- files ----
 
 
 def require_column_names(kind: str, **columns: Any) -> None:
@@ -39,47 +110,51 @@ def require_column_names(kind: str, **columns: Any) -> None:
 def resolve_files(
     data: Any, ask_worker: Callable[[list[Any]], list[DataPath] | Exception], instead: str
 ) -> list[str]:
-    """Return the files of paths; those that this machine does not see are found by a worker.
+    """Files of paths; those that this machine does not see are found by a worker.
 
     Parameters
     ----------
     data : str, path-like or list of them
     ask_worker : callable
-        Returns the result of `try_find_files` on a worker.
+        Result of `try_find_files` on a worker.
     instead : str
         Advice where files are in folders of partition keys, which workers do not read.
     """
-    given = [data] if is_path(data) else list(data)
+    paths = [data] if is_path(data) else list(data)
     try:
-        found = find_files(given)
+        files = [
+            DataPath(os.path.abspath(file.path), os.path.abspath(file.base))
+            for file in find_files(paths)
+        ]
     except FileNotFoundError:
-        answer = ask_worker(given)
+        answer = ask_worker(paths)
         if isinstance(answer, Exception):
             raise answer from None
-        found = answer
-    else:
-        found = [DataPath(os.path.abspath(one.path), os.path.abspath(one.base)) for one in found]
-    for file in found:
+        files = answer
+    for file in files:
         if "=" in os.path.relpath(os.path.dirname(file.path), file.base or "."):
             raise ValueError(
                 f"{file.path!r} is in a folder of partition keys, which workers do not read by "
                 f"themselves. {instead}"
             )
-    return [file.path for file in found]
+    return [file.path for file in files]
 
 
-def try_find_files(given: list[Any]) -> list[DataPath] | Exception:
-    """Return the files, or the error: clusters would log a traceback of one that is raised."""
+def try_find_files(paths: list[Any]) -> list[DataPath] | Exception:
+    """Files, or the error: clusters would log a traceback of one that is raised."""
     try:
-        return find_files(given)
+        return find_files(paths)
     except (OSError, ValueError) as error:
         return error
 
 
-def balanced_ranges(weights: Sequence[float], n_ranks: int) -> list[range]:
-    """Return consecutive parts of about equal weight for each rank.
+# ---- parts of each rank ----
 
-    Each rank has a part as long as there are enough of them.
+
+def balanced_ranges(weights: Sequence[float], n_ranks: int) -> list[range]:
+    """Consecutive parts of about equal weight for each rank.
+
+    No rank is without a part if there are enough of them.
 
     Examples
     --------
@@ -108,7 +183,7 @@ def workers_near_data(
     holders: Sequence[Sequence[str]],
     workers: Sequence[str],
 ) -> list[str]:
-    """Return a worker for each range, so that many bytes are there already.
+    """Worker for each range, chosen so that few bytes have to be moved.
 
     Parameters
     ----------
@@ -141,7 +216,7 @@ def ranges_without(
     tables: Mapping[str, Sequence[range]],
     weights: Mapping[str, Sequence[float]],
 ) -> dict[str, list[range]]:
-    """Return the parts of the ranks that remain, in their order.
+    """Parts of the ranks that remain, in their order.
 
     Parts of lost ranks go to the neighbours on both sides, about half of the weight to each.
 
@@ -153,12 +228,10 @@ def ranges_without(
     >>> ranges_without([2, 1], {"train": ranges}, {"train": [1] * 7})
     {'train': [range(0, 7)]}
     """
-    return {name: _table_ranges_without(set(lost), tables[name], weights[name]) for name in tables}
+    return {name: _merged(set(lost), tables[name], weights[name]) for name in tables}
 
 
-def _table_ranges_without(
-    lost: set[int], ranges: Sequence[range], weights: Sequence[float]
-) -> list[range]:
+def _merged(lost: set[int], ranges: Sequence[range], weights: Sequence[float]) -> list[range]:
     remaining = [rank for rank in range(len(ranges)) if rank not in lost]
     bounds = [ranges[0].start]
     for left, right in pairwise(remaining):

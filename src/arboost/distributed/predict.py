@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from arboost.data.files import is_path
 from arboost.models.predictor import Predictor, load
 
-_MAX_CACHED_MODELS = 4  # in a process
+MAX_CACHED_MODELS = 4  # in a process
 
 
 @dataclass(frozen=True)
@@ -35,29 +35,29 @@ class PackedModel:
 
 
 def pack_model(model: Any) -> PackedModel:
-    """Return the bytes of a fitted estimator, a `Predictor`, or the file of a model."""
+    """Bytes of a fitted estimator, a `Predictor`, or the file of a model."""
     if is_path(model):
         model = load(model)
     packed = pickle.dumps(getattr(model, "model_", model), protocol=5)
     return PackedModel(hashlib.sha256(packed).hexdigest(), packed)
 
 
-@lru_cache(maxsize=_MAX_CACHED_MODELS)
+@lru_cache(maxsize=MAX_CACHED_MODELS)
 def load_packed(model: PackedModel) -> Any:
-    """Return the model; a process loads it once."""
+    """Model of the bytes; a process loads it once."""
     return pickle.loads(model.packed)
 
 
-def compute_results(X: Any, packed: PackedModel, method: str, instead: str) -> NDArray[Any]:
-    """Return the results of a method of the model, by one thread.
+def compute_results(X: Any, packed: PackedModel, method: str, advice: str) -> NDArray[Any]:
+    """Results of a method of the model, by one thread.
 
     Parameters
     ----------
     X : table
     packed : PackedModel
     method : str
-    instead : str
-        Advice where the results are a list of arrays.
+    advice : str
+        What to do where the results are a list of arrays.
     """
     model = load_packed(packed)
     compute: Callable[..., Any] = getattr(model, method)
@@ -65,20 +65,21 @@ def compute_results(X: Any, packed: PackedModel, method: str, instead: str) -> N
     results = compute(X, n_jobs=1) if isinstance(model, Predictor) else compute(X)
     if isinstance(results, list):
         raise TypeError(
-            f"{method} of several targets is a list of arrays, which is no result on a cluster. "
-            f"{instead}"
+            f"{method} of several targets is a list of arrays, which has no form on a cluster. "
+            f"{advice}"
         )
     array: NDArray[Any] = results
     return array
 
 
 def result_column_names(model: Any, method: str, n_columns: int) -> list[str]:
-    """Return class labels, feature names, or numbers."""
-    names: Any = None
-    if method == "predict_proba":
-        names = getattr(model, "classes", getattr(model, "classes_", None))
-    elif method == "shap_values":
-        names = getattr(model, "feature_names", getattr(model, "feature_names_in_", None))
-    if names is None or len(names) != n_columns:
-        return [str(i) for i in range(n_columns)]
-    return [str(name) for name in names]
+    """Class labels, feature names, or numbers."""
+    attributes = {
+        "predict_proba": ("classes", "classes_"),
+        "shap_values": ("feature_names", "feature_names_in_"),
+    }
+    for attribute in attributes.get(method, ()):
+        names = getattr(model, attribute, None)
+        if names is not None and len(names) == n_columns:
+            return [str(name) for name in names]
+    return [str(i) for i in range(n_columns)]

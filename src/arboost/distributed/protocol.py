@@ -16,47 +16,49 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from arboost.distributed.data import TableParts
 from arboost.workers import Share
+
+# ---- the program ----
 
 
 class WorkerContext(Protocol):
-    """A worker's place in a fit.
+    """Surroundings of the program on one worker in one attempt.
 
     Attributes
     ----------
-    kept : dict of str to Any
-        Values that live on this worker from attempt to attempt of one fit. ``kept["state"]`` may
-        be a function without arguments that returns ``(progress, state)``, an integer and a
-        picklable object. It is called after the loss of a worker.
-    resumed : object or None
+    newest_state : callable or None
+        Set by the program: a function without arguments that returns ``(progress, state)``, an
+        integer and a picklable object. It is called after the loss of a worker.
+    resumed_state : object or None
         State that this attempt continues from, the same on all workers; None in the first attempt,
-        and as long as no worker has one.
+        and until a worker has a state.
     rank : int
     n_threads : int
         Threads of the worker.
-    memory : int or None
+    memory_limit : int or None
         Bytes that the fit may use on this worker; None: unknown.
     parts : mapping of str to range
         Numbers of the parts of each table that this worker holds in this attempt.
     """
 
-    kept: dict[str, Any]
-    resumed: object | None
+    newest_state: Callable[[], tuple[int, object]] | None
+    resumed_state: object | None
     rank: int
     n_threads: int
-    memory: int | None
+    memory_limit: int | None
     parts: Mapping[str, range]
 
     def show(self, message: object) -> None:
-        """Send a message to the client, without waiting; those of other ranks are dropped.
+        """Send a message to the driver, without waiting; those of other ranks are dropped.
 
         It costs nothing: about ten messages a second are sent, and a newer one replaces an older
-        one that was not. Messages must not change afterwards.
+        one that was not sent. Messages must not change afterwards.
         """
         ...
 
     def ask(self, message: object) -> Any:
-        """Return the client's answer to a message; rank 0 only.
+        """Answer of the driver to a message; rank 0 only.
 
         Raises
         ------
@@ -73,43 +75,45 @@ class WorkerContext(Protocol):
 class Program(Protocol):
     """A picklable function; all workers call it with their shares of the same tables."""
 
-    def __call__(self, tables: Mapping[str, Share], desk: WorkerContext) -> object:
+    def __call__(self, tables: Mapping[str, Share], context: WorkerContext) -> object:
         """Run in a thread of the worker; the value that rank 0 returns is the result of the fit."""
         ...
 
 
 class Listener(Protocol):
-    """The client's side: `WorkerContext.show` and `WorkerContext.ask` end here.
+    """The driver's end of `WorkerContext.show` and `WorkerContext.ask`, in the caller's thread.
 
     An exception of these methods cancels the fit.
     """
 
-    def shown(self, message: Any) -> None:
+    def show(self, message: Any) -> None:
         """Take a message of `WorkerContext.show`."""
         ...
 
     def answer(self, message: Any) -> object:
-        """Return the answer to a message of `WorkerContext.ask`."""
+        """Answer a message of `WorkerContext.ask`."""
         ...
 
 
 @dataclass(frozen=True)
-class Interrupted:
-    """Report of a worker whose program ended because another worker is lost.
+class AttemptSpec:
+    """Work of one worker in one attempt; each cluster adds its addresses.
 
     Attributes
     ----------
-    cause : str
-        Message of the WorkerError.
-    lost : dict of int to str
-        Lost and silent workers by rank, and the cause of each.
-    progress : int or None
-        Progress of the state that this worker has; None where it has no state.
+    program : bytes
+        The program, pickled.
+    tables : mapping of str to TableParts
+    timeout : float
+        Seconds without a sign of life after which another worker counts as lost.
     """
 
-    cause: str
-    lost: Mapping[int, str] = field(default_factory=dict)
-    progress: int | None = None
+    program: bytes
+    tables: Mapping[str, TableParts]
+    timeout: float
+
+
+# ---- reports of a worker ----
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The program raised an exception of its own.
+    """The program raised an exception.
 
     Attributes
     ----------
@@ -139,7 +143,7 @@ class Failed:
 
     @classmethod
     def of(cls, error: BaseException, dumps: Callable[[object], bytes]) -> Failed:
-        """Return the record of an exception, which `dumps` pickles."""
+        """Record of an exception, which `dumps` pickles."""
         frames = traceback.extract_tb(error.__traceback__)
         where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else "unknown line"
         text = f"{type(error).__name__}: {error}"
@@ -151,14 +155,24 @@ class Failed:
             return cls(None, text, where)
         return cls(packed, text, where)
 
-    def raise_on_client(self, worker: str) -> None:
-        """Raise the exception, with a note on the worker that raised it."""
-        error = RuntimeError(self.text) if self.error is None else pickle.loads(self.error)
-        error.add_note(f"{worker} raised it in {self.where}.")
-        raise error
 
+@dataclass(frozen=True)
+class Interrupted:
+    """The program ended because another worker is lost, or the fit was cancelled.
 
-Outcome = Done | Failed | Interrupted
+    Attributes
+    ----------
+    cause : str
+        Message of the WorkerError.
+    lost : dict of int to str
+        Lost and silent workers by rank, and the cause of each.
+    progress : int or None
+        Progress of the state that this worker has; None where it has no state.
+    """
+
+    cause: str
+    lost: Mapping[int, str] = field(default_factory=dict)
+    progress: int | None = None
 
 
 @dataclass(frozen=True)
@@ -176,19 +190,18 @@ class Lost:
     is_silent: bool = False
 
 
-def silence_cause(timeout: float) -> str:
-    """Return the cause of the loss of a worker that gave no sign of life within the limit."""
-    return f"it did not answer for {timeout:g} seconds ({timeout=:g})"
+Outcome = Done | Failed | Interrupted
+Outcomes = Mapping[int, Outcome | Lost]  # by rank
 
 
 @dataclass(frozen=True)
 class StatusReport:
-    """A worker's answer to the client that watches it.
+    """Answer of a worker to the driver that watches it.
 
     Attributes
     ----------
     shown : bytes or None
-        The newest message of `WorkerContext.show`, pickled, if the client has not seen it.
+        The newest message of `WorkerContext.show`, pickled, if the driver has not seen it.
     question : tuple of int and bytes, or None
         Number and message of `WorkerContext.ask`, pickled, that waits for an answer.
     outcome : Outcome or None
@@ -201,3 +214,36 @@ class StatusReport:
     question: tuple[int, bytes] | None = None
     outcome: Outcome | None = None
     is_known: bool = True
+
+
+def result_of(outcomes: Outcomes, name: Callable[[int], str]) -> Done | None:
+    """Outcome of rank 0 if it has a result; raise the error of the program, if a rank has one.
+
+    Parameters
+    ----------
+    outcomes : mapping of int to Outcome or Lost
+    name : callable
+        Name of a worker in messages, by rank.
+    """
+    for rank in sorted(outcomes):
+        failed = outcomes[rank]
+        if isinstance(failed, Failed):
+            error = (
+                RuntimeError(failed.text) if failed.error is None else pickle.loads(failed.error)
+            )
+            error.add_note(f"{name(rank)} raised it in {failed.where}.")
+            raise error
+    first = outcomes.get(0)
+    return first if isinstance(first, Done) else None
+
+
+def failure_text(outcome: Outcome) -> str | None:
+    """Reason of an end for the other workers; None for a program that has returned."""
+    if isinstance(outcome, Failed):
+        return outcome.text
+    return outcome.cause if isinstance(outcome, Interrupted) else None
+
+
+def silence_cause(timeout: float) -> str:
+    """Cause of the loss of a worker that gave no sign of life within the limit."""
+    return f"it did not answer for {timeout:g} seconds ({timeout=:g})"

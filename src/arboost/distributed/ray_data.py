@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,39 +13,31 @@ from ray.data import Dataset
 
 from arboost.data.files import DataPath, is_paths
 from arboost.data.messages import no_column_message
-from arboost.distributed.data import require_column_names, resolve_files, try_find_files
+from arboost.distributed.data import (
+    PartitionedTable,
+    TableInput,
+    require_column_names,
+    resolve_files,
+    try_find_files,
+)
 from arboost.distributed.predict import (
+    MAX_CACHED_MODELS,
     PackedModel,
     compute_results,
     load_packed,
     pack_model,
     result_column_names,
 )
-from arboost.distributed.ray_worker import TableBlocks
 from arboost.errors import InputTypeError
 
+_FETCH_LIMIT_S = 300.0  # for Ray to bring the model
+_COLUMN_NAMES = {"predict": "prediction", "predict_proba": "probability"}
 
-@dataclass(frozen=True)
-class TableInput:
-    """Blocks or files of a table, and the names of the columns that are no features.
-
-    Attributes
-    ----------
-    blocks : TableBlocks
-    target : str
-    weight : str or None
-    data : Dataset or None
-        Its owner: blocks live as long as it.
-    """
-
-    blocks: TableBlocks
-    target: str
-    weight: str | None
-    data: Dataset | None = None
+# ---- training data ----
 
 
 def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInput:
-    """Return the blocks or files of a table, its target and its weights.
+    """Blocks or files of a table, its target and its weights.
 
     Parameters
     ----------
@@ -58,15 +49,13 @@ def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInp
     Raises
     ------
     TypeError
-        The data are no Ray Dataset and no paths, or the columns are no names.
+        The data are neither a Ray Dataset nor paths, or the columns are not names.
     ValueError
         A column does not exist, or there are no rows.
     """
     if is_paths(data):
         require_column_names("paths", target=target, weight=weight)
-        paths = _files(timeout, data)
-        sizes = [os.path.getsize(path) if os.path.exists(path) else 1 for path in paths]
-        return TableInput(TableBlocks(tuple(paths), tuple(sizes), are_paths=True), target, weight)
+        return TableInput(PartitionedTable.of_files(_files(timeout, data)), target, weight)
     if not isinstance(data, Dataset):
         raise InputTypeError(
             f"data is a {type(data).__name__}, but must be a Ray Dataset or paths of files. A "
@@ -74,10 +63,6 @@ def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInp
             "trained on without a cluster by fit of the estimator."
         )
     require_column_names("a Ray Dataset", target=target, weight=weight)
-    return _dataset_input(data, target, weight)
-
-
-def _dataset_input(data: Dataset, target: str, weight: str | None) -> TableInput:
     with _row_order_preserved(data):
         computed = data.materialize()
     columns = computed.columns() or []
@@ -93,8 +78,7 @@ def _dataset_input(data: Dataset, target: str, weight: str | None) -> TableInput
                 sizes.append(metadata.size_bytes or 1)
     if not parts:
         raise ValueError("data is a Ray Dataset without rows, but training needs some.")
-    blocks = TableBlocks(tuple(parts), tuple(sizes), are_paths=False)
-    return TableInput(blocks, target, weight, computed)
+    return TableInput(PartitionedTable(tuple(parts), tuple(sizes)), target, weight, computed)
 
 
 @contextmanager
@@ -110,18 +94,16 @@ def _row_order_preserved(data: Dataset) -> Iterator[None]:
 
 
 def _files(timeout: float, data: Any) -> list[str]:
-    def ask_worker(given: list[Any]) -> list[DataPath] | Exception:
-        found: list[DataPath] | Exception = ray.get(
-            ray.remote(try_find_files).remote(given), timeout=timeout
+    def ask_worker(paths: list[Any]) -> list[DataPath] | Exception:
+        files: list[DataPath] | Exception = ray.get(
+            ray.remote(try_find_files).remote(paths), timeout=timeout
         )
-        return found
+        return files
 
     return resolve_files(data, ask_worker, "Pass the Ray Dataset of ray.data.read_parquet.")
 
 
-_MAX_CACHED_MODELS = 4  # in a process
-_FETCH_LIMIT_S = 300.0  # seconds that Ray may take to bring the model
-_COLUMN_NAMES = {"predict": "prediction", "predict_proba": "probability"}
+# ---- predictions ----
 
 
 @dataclass(frozen=True)
@@ -132,15 +114,15 @@ class ModelReference:
     reference: Any = field(compare=False)
 
 
-@lru_cache(maxsize=_MAX_CACHED_MODELS)
+@lru_cache(maxsize=MAX_CACHED_MODELS)
 def _fetch_model(sent: ModelReference) -> PackedModel:
-    """Return the model; a process fetches it once."""
+    """Bytes of a model; a process fetches them once."""
     packed: PackedModel = ray.get(sent.reference, timeout=_FETCH_LIMIT_S)
     return packed
 
 
 def with_results(model: Any, data: Any, method: str) -> Dataset:
-    """Return a dataset with the results of a method as further columns; Ray computes them later."""
+    """Dataset with the results of a method as further columns; Ray computes them later."""
     if not isinstance(data, Dataset):
         raise InputTypeError(
             f"data is a {type(data).__name__}, but must be a Ray Dataset. Tables in memory go to "
@@ -158,7 +140,7 @@ def with_results(model: Any, data: Any, method: str) -> Dataset:
 
 
 def _append_results(table: Any, sent: ModelReference, method: str) -> Any:
-    """Return a table of PyArrow with the results as further columns."""
+    """Table of PyArrow with the results as further columns."""
     import pyarrow
 
     packed = _fetch_model(sent)
@@ -169,13 +151,13 @@ def _append_results(table: Any, sent: ModelReference, method: str) -> Any:
     name = _COLUMN_NAMES[method]
     if results.ndim == 1:
         return table.append_column(name, pyarrow.array(results))
-    for i, of in enumerate(result_column_names(model, method, results.shape[1])):
-        table = table.append_column(f"{name}_{of}", pyarrow.array(results[:, i]))
+    for i, column in enumerate(result_column_names(model, method, results.shape[1])):
+        table = table.append_column(f"{name}_{column}", pyarrow.array(results[:, i]))
     return table
 
 
 def _select_features(model: Any, table: Any) -> Any:
-    """Return the columns that the model knows; other columns of the data are kept, but not used."""
+    """Columns that the model knows, without the other columns of the data."""
     schema = getattr(model, "schema", None)
     names = getattr(model, "feature_names_in_", None) if schema is None else schema.columns
     if names is None or not set(names) <= set(table.column_names):

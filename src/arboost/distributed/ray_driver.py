@@ -15,7 +15,7 @@ import pickle
 import re
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,27 +23,30 @@ import ray
 from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from arboost.distributed.data import balanced_ranges
+from arboost.distributed.data import PartitionedTable, TableParts, balanced_ranges
 from arboost.distributed.protocol import (
     Done,
-    Failed,
     Listener,
     Lost,
     Outcome,
     Program,
     StatusReport,
+    result_of,
     silence_cause,
 )
-from arboost.distributed.ray_worker import (
-    CONTROL,
-    ActorSpec,
-    ProcessLocation,
-    TableBlocks,
-    actor_class,
-    dumps,
-)
+from arboost.distributed.ray_worker import CONTROL, ActorSpec, ProcessLocation, actor_class, dumps
 from arboost.distributed.recovery import WorkerFailureBudget, newest_state
 from arboost.errors import WorkerError
+
+_LONG_POLL_S = 2.0  # that rank 0 may hold a call until it has something to report
+_ANSWER_LIMIT_S = 10.0  # for an actor to answer once a program has ended
+_POLL_S = 0.5  # between checks of the clock
+_HEARTBEAT_S = 2.0  # between calls to the other ranks
+_RETRY_S = 0.1  # after a call that failed
+_SETTLE_LIMIT_S = 2.0  # after which Ray knows all CPUs that tasks and actors have given back
+_SETTLE_POLL_S = 0.1
+_KILL_LIMIT_S = 10.0  # for the end of a process
+_CAUSE_PATTERN = re.compile(r"The actor is dead because (.+?\.)(?: |$)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -67,18 +70,21 @@ class FitResources:
 
 
 def run_program(
-    program: Program, tables: Mapping[str, TableBlocks], listener: Listener, room: FitResources
+    program: Program,
+    tables: Mapping[str, PartitionedTable],
+    listener: Listener,
+    resources: FitResources,
 ) -> Any:
-    """Return the result of a program that actors run at the same time.
+    """Result of a program that actors run at the same time.
 
     Parameters
     ----------
     program : Program
-    tables : mapping of str to TableBlocks
+    tables : mapping of str to PartitionedTable
         Each is divided into consecutive parts of about equal bytes.
     listener : Listener
         Takes messages of the program, in this thread.
-    room : Room
+    resources : FitResources
 
     Raises
     ------
@@ -87,57 +93,42 @@ def run_program(
     Exception
         Raised by the program, or by the listener.
     """
-    size = room.n_workers
+    size = resources.n_workers
     ranges = {name: balanced_ranges(table.sizes, size) for name, table in tables.items()}
     shares = [
         {name: table.slice(ranges[name][rank]) for name, table in tables.items()}
         for rank in range(size)
     ]
-    crew = ActorGroup(size, room.cpus_per_worker, room.timeout)
-    losses = WorkerFailureBudget(room.retries)
-    packed, number = dumps(program), 0
-    missing = list(range(size))
+    group = ActorGroup(size, resources.cpus_per_worker, resources.timeout)
+    budget = WorkerFailureBudget(resources.retries)
+    packed, number, missing = dumps(program), 0, list(range(size))
     try:
         while True:
-            outcomes = _start_actors(crew, missing, losses)
+            try:
+                outcomes: dict[int, Outcome | Lost] = {**group.start(missing)}
+            except WorkerError as error:
+                raise budget.error(str(error)) from None
             if not outcomes:
-                attempt = DriverAttempt(crew, number, listener, room.timeout)
+                attempt = DriverAttempt(group, number, listener, resources.timeout)
                 outcomes = attempt.run(packed, shares)
-            for rank in sorted(outcomes):
-                failed = outcomes[rank]
-                if isinstance(failed, Failed):
-                    failed.raise_on_client(crew.names[rank])
-            first = outcomes.get(0)
-            if isinstance(first, Done):
-                return pickle.loads(first.result or b"")
-            newest = newest_state(outcomes)
-            losses.note_progress(None if newest is None else newest[1])
-            lost = {rank: one.cause for rank, one in outcomes.items() if isinstance(one, Lost)}
-            losses.note_losses({crew.names[rank]: lost[rank] for rank in sorted(lost)}, outcomes)
-            losses.check()
-            missing = sorted(lost)
+            done = result_of(outcomes, group.names.__getitem__)
+            if done is not None:
+                return pickle.loads(done.result or b"")
+            budget.note_progress(newest_state(outcomes)[1])
+            lost = {
+                rank: outcome.cause
+                for rank, outcome in sorted(outcomes.items())
+                if isinstance(outcome, Lost)
+            }
+            budget.note_losses({group.names[rank]: cause for rank, cause in lost.items()}, outcomes)
+            budget.check()
+            missing = list(lost)
             number += 1
     finally:
-        crew.stop()
+        group.stop()
 
 
-def _start_actors(
-    crew: ActorGroup, missing: list[int], losses: WorkerFailureBudget
-) -> dict[int, Outcome | Lost]:
-    """Start actors; return those that have died at once."""
-    try:
-        return {**crew.start(missing)}
-    except WorkerError as error:
-        raise losses.error(str(error)) from None
-
-
-_LONG_POLL_S = 2.0  # seconds that rank 0 may hold a call until it has news
-_ANSWER_LIMIT_S = 10.0  # seconds that an actor may take to answer once a program has ended
-_POLL_S = 0.5  # seconds between looks at the clock
-_HEARTBEAT_S = 2.0  # seconds between calls to the other ranks
-_RETRY_S = 0.1  # seconds after a call that failed
-
-Outcomes = dict[int, Outcome | Lost]
+# ---- one attempt ----
 
 
 class _Heartbeat(NamedTuple):
@@ -148,69 +139,74 @@ class _Heartbeat(NamedTuple):
 
 
 class DriverAttempt:
-    """An attempt; all methods are for the caller's thread.
+    """An attempt as the driver sees it: start all programs, watch them, collect their ends.
+
+    All methods are for the caller's thread.
 
     Parameters
     ----------
-    crew : Crew
+    group : ActorGroup
     number : int
     listener : Listener
     timeout : float
         Seconds of silence after which an actor counts as lost.
     """
 
-    def __init__(self, crew: ActorGroup, number: int, listener: Listener, timeout: float) -> None:
-        self._crew, self._number, self._listener = crew, number, listener
+    def __init__(self, group: ActorGroup, number: int, listener: Listener, timeout: float) -> None:
+        self._group, self._number, self._listener = group, number, listener
         self._timeout, self._heard = timeout, 0.0
-        self._asked: dict[int, _Heartbeat] = {}  # for a sign of life, by rank
-        self._outcomes: Outcomes = {}
+        self._heartbeats: dict[int, _Heartbeat] = {}  # by rank
+        self._outcomes: dict[int, Outcome | Lost] = {}
         self._runs: dict[Any, int] = {}  # references of outcomes that are not there yet -> ranks
 
-    def run(self, program: bytes, shares: Iterable[Mapping[str, TableBlocks]]) -> Outcomes:
-        """Return the outcome of each rank.
+    def run(
+        self, program: bytes, shares: Sequence[Mapping[str, TableParts]]
+    ) -> dict[int, Outcome | Lost]:
+        """Outcome of each rank.
 
         Parameters
         ----------
         program : bytes
-        shares : iterable of mapping of str to TableBlocks
+        shares : sequence of mapping of str to TableParts
             Tables of each rank.
         """
-        crew, outcomes = self._crew, self._outcomes
-        references = {}
+        group, outcomes = self._group, self._outcomes
+        preparing = {}
         for rank, tables in enumerate(shares):
-            orders = ActorSpec(
+            spec = ActorSpec(
+                program,
+                tables,
+                self._timeout,
                 attempt=self._number,
                 rank=rank,
-                actors=tuple(crew.actors),
-                names=tuple(crew.names),
-                program=program,
-                tables=tables,
-                n_threads=crew.n_threads,
-                timeout=self._timeout,
+                actors=tuple(group.actors),
+                names=tuple(group.names),
+                n_threads=group.n_threads,
             )
-            references[crew.call(rank, "prepare", orders)] = rank
-        progress = self._answers(references, self._timeout)
+            preparing[group.call(rank, "prepare", spec)] = rank
+        progress = self._answers(preparing, self._timeout)
         if outcomes:
             # No program has started, so the others have nothing to report.
             return outcomes
         known = [rank for rank in sorted(progress) if progress[rank] is not None]
         holder = max(known, key=progress.__getitem__, default=None)
         self._runs = {
-            actor.run.remote(self._number, holder): rank for rank, actor in enumerate(crew.actors)
+            actor.run.remote(self._number, holder): rank for rank, actor in enumerate(group.actors)
         }
         self._watch()
-        if not isinstance(outcomes.get(0), Done):
+        is_done = isinstance(outcomes.get(0), Done)
+        if not is_done:
             self._cancel()
-        self._last_ends(_ANSWER_LIMIT_S if isinstance(outcomes.get(0), Done) else self._timeout)
+        self._collect_ends(_ANSWER_LIMIT_S if is_done else self._timeout)
         return outcomes
 
     def _watch(self) -> None:
         """Pass messages to the listener until rank 0 has a result, or a rank has failed."""
-        watching, self._heard = self._ask_news(None), time.monotonic()
+        watching, self._heard = self._ask_report(None), time.monotonic()
         while time.monotonic() - self._heard < self._timeout + _LONG_POLL_S:
             ready, _ = ray.wait([*self._runs, watching], num_returns=1, timeout=_POLL_S)
             if watching in ready:
-                watching = self._ask_news(self._pass_on(watching))
+                watching = self._ask_report(self._pass_on(watching))
             elif ready:
                 rank = self._runs[ready[0]]
                 if rank == 0:
@@ -226,49 +222,49 @@ class DriverAttempt:
         """Ask the other ranks for a sign of life; whether one of them is lost without it."""
         now = time.monotonic()
         for rank in sorted({*self._runs.values()} - {0}):
-            asked = self._asked.get(rank)
-            if asked is not None and not ray.wait([asked.answer], timeout=0)[0]:
-                if now - asked.time > self._timeout:
+            heartbeat = self._heartbeats.get(rank)
+            if heartbeat is not None and not ray.wait([heartbeat.answer], timeout=0)[0]:
+                if now - heartbeat.time > self._timeout:
                     self._lose(rank, silence_cause(self._timeout))
                     return True
-            elif asked is None or now - asked.time > _HEARTBEAT_S:
-                self._asked[rank] = _Heartbeat(self._crew.call(rank, "where"), now)
+            elif heartbeat is None or now - heartbeat.time > _HEARTBEAT_S:
+                self._heartbeats[rank] = _Heartbeat(self._group.call(rank, "where"), now)
         return False
 
-    def _ask_news(self, answer: tuple[int, bytes] | None) -> Any:
-        return self._crew.call(0, "watch", self._number, answer, _LONG_POLL_S)
+    def _ask_report(self, answer: tuple[int, bytes] | None) -> Any:
+        return self._group.call(0, "watch", self._number, answer, _LONG_POLL_S)
 
     def _pass_on(self, watching: Any) -> tuple[int, bytes] | None:
-        """Pass news of rank 0 to the listener, and return its answer to a question."""
+        """Pass a report of rank 0 to the listener, and return its answer to a question."""
         try:
-            news: StatusReport = ray.get(watching, timeout=_LONG_POLL_S)
+            report: StatusReport = ray.get(watching, timeout=_LONG_POLL_S)
         except RayError:
             # The outcome tells the cause; until it is there, calls would fail without a pause.
             time.sleep(_RETRY_S)
             return None
-        self._show(news)
+        self._show(report)
         answer = None
-        if news.question is not None:
-            number, message = news.question
+        if report.question is not None:
+            number, message = report.question
             answer = number, dumps(self._listener.answer(pickle.loads(message)))
         self._heard = time.monotonic()
         return answer
 
-    def _show(self, news: StatusReport) -> None:
-        if news.shown is not None:
-            self._listener.shown(pickle.loads(news.shown))
+    def _show(self, report: StatusReport) -> None:
+        if report.shown is not None:
+            self._listener.show(pickle.loads(report.shown))
 
     def _cancel(self) -> None:
         """End the programs of all ranks that still run; those that do not answer are lost."""
         reason = "Another worker is lost, or has failed."
         calls = {
-            self._crew.call(rank, "cancel", self._number, reason): rank
+            self._group.call(rank, "cancel", self._number, reason): rank
             for rank in self._runs.values()
         }
         self._answers(calls, _ANSWER_LIMIT_S)
 
     def _answers(self, calls: Mapping[Any, int], limit: float) -> dict[int, Any]:
-        """Return the answers to calls of ranks; ranks that do not answer are lost."""
+        """Answers to calls of ranks; ranks that do not answer are lost."""
         if not calls:
             return {}
         answers = {}
@@ -282,7 +278,7 @@ class DriverAttempt:
                 self._lose(calls[reference], loss_cause(error), is_hanging=False)
         return answers
 
-    def _last_ends(self, limit: float) -> None:
+    def _collect_ends(self, limit: float) -> None:
         """Collect the outcomes of all ranks that still run."""
         if self._runs:
             ready, _ = ray.wait(list(self._runs), num_returns=len(self._runs), timeout=limit)
@@ -295,30 +291,25 @@ class DriverAttempt:
         """Take the outcome of a rank whose program has ended."""
         rank = self._runs.pop(run)
         try:
-            news: StatusReport = ray.get(run, timeout=self._timeout)
+            report: StatusReport = ray.get(run, timeout=self._timeout)
         except RayError as error:
             self._outcomes[rank] = Lost(loss_cause(error))
             return
-        self._show(news)
-        self._outcomes[rank] = news.outcome or Lost("it has given the attempt up")
+        self._show(report)
+        self._outcomes[rank] = report.outcome or Lost("it has given the attempt up")
 
     def _lose(self, rank: int, cause: str, *, is_hanging: bool = True) -> None:
         self._outcomes[rank] = Lost(cause)
         if is_hanging:
-            self._crew.hanging.add(rank)
+            self._group.hanging.add(rank)
         self._runs = {run: other for run, other in self._runs.items() if other != rank}
 
 
-_SETTLE_LIMIT_S = (
-    2.0  # seconds after which Ray knows all CPUs that tasks and actors have given back
-)
-_SETTLE_POLL_S = 0.1
-_KILL_LIMIT_S = 10.0  # seconds that the end of a process may take
-_CAUSE_PATTERN = re.compile(r"The actor is dead because (.+?\.)(?: |$)", re.DOTALL)
+# ---- actors ----
 
 
 class ActorGroup:
-    """The actors of a fit, by rank.
+    """The actors of a fit: one for each rank, and new ones in the places of lost ones.
 
     Parameters
     ----------
@@ -327,55 +318,61 @@ class ActorGroup:
         CPUs that Ray reserves for each actor.
     timeout : float
         Seconds that actors may take to start.
+
+    Attributes
+    ----------
+    actors : list of actor handles
+    names : list of str
+        Names in messages.
+    hanging : set of int
+        Ranks of actors that do not answer.
+    n_threads : int
+        Threads of each actor.
     """
 
     def __init__(self, size: int, n_cpus: float, timeout: float) -> None:
         self.actors: list[Any] = [None] * size
         self.names = [f"Worker {rank}" for rank in range(size)]
-        self.hanging: set[int] = set()  # ranks of actors that do not answer
-        self._places: dict[int, ProcessLocation] = {}
+        self.hanging: set[int] = set()
+        self.n_threads = max(1, int(n_cpus))
+        self._locations: dict[int, ProcessLocation] = {}
         self._n_cpus, self._timeout = n_cpus, timeout
         self._class = actor_class()
 
-    @property
-    def size(self) -> int:
-        """Number of actors."""
-        return len(self.actors)
-
-    @property
-    def n_threads(self) -> int:
-        """Threads of each actor."""
-        return max(1, int(self._n_cpus))
-
     def start(self, ranks: Iterable[int]) -> dict[int, Lost]:
-        """Start actors, the old ones of these ranks are killed; return those that have died.
+        """Kill the actors of these ranks, and start new ones; return those that have died.
 
         Raises
         ------
         WorkerError
             The cluster has no room for them within the time limit.
         """
-        started = {}
+        starting = {}
         for rank in ranks:
             self._kill(rank)
             # Actors on many machines read and hold more than those on one.
             options = {"num_cpus": self._n_cpus, "scheduling_strategy": "SPREAD"}
             self.actors[rank] = self._class.options(**options).remote()
-            started[self.call(rank, "where")] = rank
-        if not started:
+            starting[self.call(rank, "where")] = rank
+        if not starting:
             return {}
-        ready, late = ray.wait(list(started), num_returns=len(started), timeout=self._timeout)
+        ready, late = ray.wait(list(starting), num_returns=len(starting), timeout=self._timeout)
         lost = {}
         for reference in ready:
-            rank = started[reference]
+            rank = starting[reference]
             try:
-                place: ProcessLocation = ray.get(reference, timeout=self._timeout)
-                self._places[rank] = place
-                self.names[rank] = f"Worker {rank} at {place.address}, process {place.pid}"
+                location: ProcessLocation = ray.get(reference, timeout=self._timeout)
+                self._locations[rank] = location
+                self.names[rank] = f"Worker {rank} at {location.address}, process {location.pid}"
             except RayError as error:
                 lost[rank] = Lost(loss_cause(error))
         if late:
-            raise WorkerError(self._no_room(len(late)))
+            free = ray.available_resources().get("CPU", 0)
+            raise WorkerError(
+                f"{len(late)} of {len(self.actors)} workers did not start within "
+                f"{self._timeout:g} seconds: each needs {self._n_cpus:g} CPUs, and the cluster has "
+                f"{free:g} left. Pass a smaller n_workers or cpus_per_worker, or a larger timeout."
+            )
         return lost
 
     def call(self, rank: int, method: str, *arguments: object) -> Any:
@@ -385,33 +382,25 @@ class ActorGroup:
 
     def stop(self) -> None:
         """Kill all actors."""
-        for rank in range(self.size):
+        for rank in range(len(self.actors)):
             self._kill(rank)
 
     def _kill(self, rank: int) -> None:
+        location = self._locations.pop(rank, None)
         if self.actors[rank] is not None:
             ray.kill(self.actors[rank])
             self.actors[rank] = None
-            if rank in self.hanging and rank in self._places:
-                _end_process(self._places[rank])
+            if rank in self.hanging and location is not None:
+                _end_process(location)
         self.hanging.discard(rank)
-        self._places.pop(rank, None)
-
-    def _no_room(self, n_late: int) -> str:
-        free = ray.available_resources().get("CPU", 0)
-        return (
-            f"{n_late} of {self.size} workers did not start within {self._timeout:g} seconds: each "
-            f"needs {self._n_cpus:g} CPUs, and the cluster has {free:g} left. Pass a smaller "
-            "n_workers or cpus_per_worker, or a larger timeout."
-        )
 
 
-def _end_process(place: ProcessLocation) -> None:
+def _end_process(location: ProcessLocation) -> None:
     """End the process of an actor from its node: Ray asks the process, which may be stopped."""
-    strategy = NodeAffinitySchedulingStrategy(place.node, soft=False)
+    strategy = NodeAffinitySchedulingStrategy(location.node, soft=False)
     ending = ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=strategy)(_kill_process)
     with contextlib.suppress(RayError):  # the node is lost, too
-        ray.get(ending.remote(place.pid), timeout=_KILL_LIMIT_S)
+        ray.get(ending.remote(location.pid), timeout=_KILL_LIMIT_S)
 
 
 def _kill_process(pid: int) -> None:
@@ -420,7 +409,7 @@ def _kill_process(pid: int) -> None:
 
 
 def n_available_actors(n_cpus: float) -> int:
-    """Return the number of actors that the cluster has free CPUs for; at least 1."""
+    """Number of actors that the cluster has free CPUs for; at least 1."""
     total = ray.cluster_resources().get("CPU", 0)
     end = time.monotonic() + _SETTLE_LIMIT_S
     # Tasks and actors that have just ended give their CPUs back with a delay.
@@ -430,9 +419,9 @@ def n_available_actors(n_cpus: float) -> int:
 
 
 def loss_cause(error: RayError) -> str:
-    """Return the cause of a loss in words; Ray's own are pages of advice."""
-    found = _CAUSE_PATTERN.search(str(error)) if isinstance(error, RayActorError) else None
-    if found is not None:
-        return found[1].strip().removesuffix(".")
+    """Cause of a loss in words; Ray's own are pages of advice."""
+    cause = _CAUSE_PATTERN.search(str(error)) if isinstance(error, RayActorError) else None
+    if cause is not None:
+        return cause[1].strip().removesuffix(".")
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else 'no message'}".removesuffix(".")

@@ -6,15 +6,16 @@ program runs:
     run                              the program
     push                             messages of other actors
     where, prepare, watch, cancel    calls of the driver
+
+    program: send ──push.remote──▶ Ray ──▶ actor's thread for messages ──inbox──▶ program: receive
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,45 +23,20 @@ import ray
 from ray import cloudpickle
 from ray.exceptions import GetTimeoutError, ObjectLostError
 
-from arboost.distributed.protocol import Outcome, Program, StatusReport
-from arboost.distributed.worker import AttemptContext, InboxTransport, ProgramRun
+from arboost.distributed.protocol import AttemptSpec, StatusReport
+from arboost.distributed.worker import InboxTransport, WorkerAttempt
 from arboost.errors import WorkerError
 
+MESSAGES = "messages"  # concurrency group of the calls that carry messages
+CONTROL = "control"  # concurrency group of the driver's calls
 
-@dataclass(frozen=True)
-class TableBlocks:
-    """Consecutive parts of a table: blocks of a Ray Dataset, or files.
-
-    Attributes
-    ----------
-    parts : tuple
-        Object references of blocks, or paths.
-    sizes : tuple of int
-        Bytes of each part.
-    are_paths : bool
-    first : int
-        Number of the first part among all parts of the table.
-    """
-
-    parts: tuple[Any, ...]
-    sizes: tuple[int, ...]
-    are_paths: bool
-    first: int = 0
-
-    @property
-    def numbers(self) -> range:
-        """Numbers of the parts among all parts of the table."""
-        return range(self.first, self.first + len(self.parts))
-
-    def slice(self, numbers: range) -> TableBlocks:
-        """Return some of the parts of a whole table."""
-        chosen = slice(numbers.start, numbers.stop)
-        return TableBlocks(self.parts[chosen], self.sizes[chosen], self.are_paths, numbers.start)
+_N_CONTROL_THREADS = 4  # a call that waits for a report does not delay the others
+_BLOCK_POLL_S = 0.5  # after which a wait checks whether the fit is over
 
 
 @dataclass(frozen=True)
-class ActorSpec:
-    """The task of one actor in one attempt.
+class ActorSpec(AttemptSpec):
+    """Work of one actor in one attempt.
 
     Attributes
     ----------
@@ -69,32 +45,20 @@ class ActorSpec:
         All actors, by rank.
     names : tuple of str
         Names of all actors in messages, by rank.
-    program : bytes
-        The program, pickled.
-    tables : mapping of str to TableBlocks
     n_threads : int
-    timeout : float
     """
 
     attempt: int
     rank: int
     actors: tuple[Any, ...]
     names: tuple[str, ...]
-    program: bytes
-    tables: Mapping[str, TableBlocks]
     n_threads: int
-    timeout: float
 
 
 def dumps(value: object) -> bytes:
-    """Return a value, pickled as Ray does it: functions of scripts are pickled with their code."""
+    """Pickle a value as Ray does it: functions of scripts are pickled with their code."""
     packed: bytes = cloudpickle.dumps(value)
     return packed
-
-
-CONTROL = "control"  # concurrency group of the driver's calls
-
-_N_CONTROL_THREADS = 4  # threads: a call that waits for news does not delay the others
 
 
 class ProcessLocation(NamedTuple):
@@ -109,28 +73,27 @@ class FitWorker:
     """A worker of a fit."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Any] = {}
-        self._best: tuple[int, object] | None = None
         self._attempt: ActorAttempt | None = None
 
     def where(self) -> ProcessLocation:
-        """Return the process of this actor."""
+        """Process of this actor."""
         node = ray.get_runtime_context().get_node_id()
         return ProcessLocation(ray.util.get_node_ip_address(), node, os.getpid())
 
-    def prepare(self, orders: ActorSpec) -> int | None:
-        """Make the place of this actor in an attempt, so that others can send to it.
+    def prepare(self, spec: ActorSpec) -> int | None:
+        """Make the inboxes of this actor in an attempt, so that others can send to it.
 
         Returns
         -------
         int or None
             Progress of the state that this actor has.
         """
-        self._attempt = ActorAttempt(orders, self._kept, self._best)
-        return None if self._best is None else self._best[0]
+        best = None if self._attempt is None else self._attempt.best
+        self._attempt = ActorAttempt(spec, best)
+        return self._attempt.progress
 
     def run(self, attempt: int, holder: int | None) -> StatusReport:
-        """Run the program, and return its outcome and the last message that was not shown.
+        """Run the program, and report its outcome and the last message that was not shown.
 
         Parameters
         ----------
@@ -139,11 +102,7 @@ class FitWorker:
             Rank of the actor whose state all actors continue from.
         """
         current = self._current(attempt)
-        if current is None:
-            return StatusReport(is_known=False)
-        news = current.run(holder)
-        self._best = current.best
-        return news
+        return StatusReport(is_known=False) if current is None else current.run(holder)
 
     def push(self, attempt: int, rank: int, number: int, message: bytes) -> None:
         """Take a message of another actor; one of an attempt that is over is dropped."""
@@ -154,9 +113,11 @@ class FitWorker:
     def watch(
         self, attempt: int, answer: tuple[int, bytes] | None, patience: float
     ) -> StatusReport:
-        """Take an answer of the driver, and return news at the latest after `patience` seconds."""
+        """Take an answer of the driver, and report at the latest after `patience` seconds."""
         current = self._current(attempt)
-        return StatusReport(is_known=False) if current is None else current.news(answer, patience)
+        if current is None:
+            return StatusReport(is_known=False)
+        return current.wait_for_report(answer, patience)
 
     def cancel(self, attempt: int, reason: str) -> None:
         """End the program."""
@@ -169,14 +130,18 @@ class FitWorker:
         return current if current is not None and current.number == attempt else None
 
 
-class ActorAttempt:
+def actor_class() -> Any:
+    """Class of the actors for Ray, which restarts none of them: the driver does it."""
+    groups = {MESSAGES: 1, CONTROL: _N_CONTROL_THREADS}
+    return ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(FitWorker)
+
+
+class ActorAttempt(WorkerAttempt):
     """One attempt on one actor.
 
     Parameters
     ----------
-    orders : Orders
-    kept : dict
-        Values that the program keeps on this actor.
+    spec : ActorSpec
     best : tuple of int and object, or None
         Progress and state that this actor has.
 
@@ -186,89 +151,55 @@ class ActorAttempt:
     transport : RayTransport
     """
 
-    def __init__(
-        self, orders: ActorSpec, kept: dict[str, Any], best: tuple[int, object] | None
-    ) -> None:
-        self.number = orders.attempt
-        self.transport = RayTransport(orders)
-        self._orders = orders
-        self._has_news = threading.Event()
-        self._outcome: Outcome | None = None
-        parts = {name: table.numbers for name, table in orders.tables.items()}
-        self._desk = AttemptContext(
-            self.transport, kept, parts, orders.timeout, wake=self._has_news.set, dumps=dumps
-        )
-        self._desk.n_threads = orders.n_threads
-        self._program_run = ProgramRun(self.transport, self._desk, best, dumps)
-
-    @property
-    def best(self) -> tuple[int, object] | None:
-        """Progress and state that this actor has."""
-        return self._program_run.best
+    def __init__(self, spec: ActorSpec, best: tuple[int, object] | None) -> None:
+        self.number, self.transport = spec.attempt, RayTransport(spec)
+        super().__init__(spec, self.transport, best, dumps, n_threads=spec.n_threads)
+        self._has_report = threading.Event()
 
     def run(self, holder: int | None) -> StatusReport:
-        """Run the program; return its outcome, and the last message."""
-        self._outcome = self._program_run.outcome(self._load, self._rows, holder)
-        self._has_news.set()
-        return self._desk.news(self._outcome) or StatusReport(outcome=self._outcome)
+        """Run the program; report its outcome, and the last message."""
+        self.outcome = self.run_program(holder)
+        self._has_report.set()
+        return self.report() or StatusReport(outcome=self.outcome)
 
-    def news(self, answer: tuple[int, bytes] | None, patience: float) -> StatusReport:
-        """Take an answer of the driver, and return news at the latest after `patience` seconds."""
+    def wait_for_report(self, answer: tuple[int, bytes] | None, patience: float) -> StatusReport:
+        """Take an answer of the driver, and report at the latest after `patience` seconds."""
         if answer is not None:
-            self._desk.take(*answer)
+            self.take_answer(*answer)
         deadline = time.monotonic() + patience
-        while self._outcome is None:
-            self._has_news.clear()
-            found = self._desk.news(None)
-            left = deadline - time.monotonic()
-            if found is not None or left <= 0:
-                return found or StatusReport()
-            self._has_news.wait(min(left, max(0.0, self._desk.pause())))
+        while self.outcome is None:
+            self._has_report.clear()
+            report, left = self.report(), deadline - time.monotonic()
+            if report is not None or left <= 0:
+                return report or StatusReport()
+            self._has_report.wait(min(left, self.seconds_to_message()))
         return StatusReport()
 
-    def _load(self) -> Program:
-        program: Program = pickle.loads(self._orders.program)
-        return program
+    def _wake(self) -> None:
+        self._has_report.set()
 
-    def _rows(self) -> dict[str, object]:
-        return {name: self._rows_of(table) for name, table in self._orders.tables.items()}
-
-    def _rows_of(self, table: TableBlocks) -> object:
-        if table.are_paths and table.parts:
-            return list(table.parts)
-        return ActorBlocks(table.parts, self._orders.timeout, self.transport.check)
-
-
-def actor_class() -> Any:
-    """Return the class of the actors for Ray. None is restarted by Ray: the driver does it."""
-    groups = {MESSAGES: 1, CONTROL: _N_CONTROL_THREADS}
-    return ray.remote(concurrency_groups=groups, max_restarts=0, max_task_retries=0)(FitWorker)
-
-
-MESSAGES = "messages"  # concurrency group of the calls that carry messages
+    def _rows_of_cluster(self, parts: tuple[Any, ...]) -> ActorBlocks:
+        return ActorBlocks(parts, self._spec.timeout, self.check)
 
 
 class RayTransport(InboxTransport):
     """`Transport` of one attempt on one actor.
 
+    Ray delivers each call once, but calls that carry large messages may be overtaken by others.
+    Numbers put them back in order.
+
     Parameters
     ----------
-    orders : Orders
-
-    Attributes
-    ----------
-    n_bytes, n_messages : int
-        Sent so far.
+    spec : ActorSpec
     """
 
-    def __init__(self, orders: ActorSpec) -> None:
-        names = orders.names
-        super().__init__(
-            orders.rank, len(names), orders.timeout, lambda rank: names[rank], has_signs=False
-        )
-        self._attempt = orders.attempt
+    has_signs_of_life = False
+
+    def __init__(self, spec: ActorSpec) -> None:
+        super().__init__(spec.rank, len(spec.names), spec.timeout, spec.names.__getitem__)
+        self._attempt = spec.attempt
         self._pushes = [
-            actor.push.options(num_returns=0, concurrency_group=MESSAGES) for actor in orders.actors
+            actor.push.options(num_returns=0, concurrency_group=MESSAGES) for actor in spec.actors
         ]
         self._n_sent = [0] * self.size
         self._n_delivered = [0] * self.size
@@ -287,11 +218,8 @@ class RayTransport(InboxTransport):
             early = self._early[rank]
             early[number] = message
             while self._n_delivered[rank] in early:
-                self._inboxes.put(rank, early.pop(self._n_delivered[rank]))
+                self.put(rank, early.pop(self._n_delivered[rank]))
                 self._n_delivered[rank] += 1
-
-
-_BLOCK_POLL_S = 0.5  # seconds after which a wait looks whether the fit is over
 
 
 class ActorBlocks:

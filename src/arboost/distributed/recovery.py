@@ -6,11 +6,11 @@ them have all trees; scores follow from the trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from arboost.distributed.protocol import Interrupted, Lost, Outcome, WorkerContext
+from arboost.distributed.protocol import Interrupted, Outcomes, WorkerContext
 from arboost.errors import WorkerError
 from arboost.training.checkpoint import (
     Checkpoint,
@@ -22,9 +22,11 @@ from arboost.training.checkpoint import (
 )
 from arboost.workers import Workers
 
+_LATER_PHASE = 1 << 40  # progress of a fit after its search for the number of rounds
+
 
 class WorkerFailureBudget:
-    """Counts losses without progress in between.
+    """Limit on losses of workers without progress in between.
 
     Parameters
     ----------
@@ -39,16 +41,18 @@ class WorkerFailureBudget:
         self._progress: int | None = None
 
     def note_progress(self, progress: int | None) -> bool:
-        """Take note of the newest state, and return whether it is newer than those before."""
+        """Take note of the newest state; whether it is newer than those before."""
         if progress is None or (self._progress is not None and progress <= self._progress):
             return False
         self._progress, self._n_losses = progress, 0
         return True
 
-    def note_losses(self, lost: Mapping[str, str], outcomes: Mapping[int, Outcome | Lost]) -> None:
+    def note_losses(self, lost: Mapping[str, str], outcomes: Outcomes) -> None:
         """Count the end of an attempt: causes of lost workers by name, or else a report."""
         losses = [f"{name} is lost: {cause}." for name, cause in lost.items()]
-        reports = [one.cause for one in outcomes.values() if isinstance(one, Interrupted)]
+        reports = [
+            outcome.cause for outcome in outcomes.values() if isinstance(outcome, Interrupted)
+        ]
         self._losses += losses or reports[:1] or ["The workers lost each other."]
         self._n_losses += 1
 
@@ -60,31 +64,27 @@ class WorkerFailureBudget:
                 "allows no more."
             )
 
-    def error(self, *advice: str) -> WorkerError:
-        """Return the error that names all losses."""
-        texts: Iterable[str] = dict.fromkeys(self._losses)
-        return WorkerError(" ".join([*texts, *advice]))
+    def error(self, advice: str) -> WorkerError:
+        """Error that names all losses."""
+        return WorkerError(" ".join([*dict.fromkeys(self._losses), advice]))
 
 
-def newest_state(outcomes: Mapping[int, Outcome | Lost]) -> tuple[int, int] | None:
-    """Return rank and progress of the worker with the newest state; None where there is none."""
+def newest_state(outcomes: Outcomes) -> tuple[int, int] | tuple[None, None]:
+    """Rank and progress of the worker with the newest state; None where there is no state."""
     progress = {
         rank: outcome.progress
         for rank, outcome in outcomes.items()
         if isinstance(outcome, Interrupted) and outcome.progress is not None
     }
     if not progress:
-        return None
+        return None, None
     newest = max(progress, key=lambda rank: (progress[rank], -rank))
     return newest, progress[newest]
 
 
-_LATER_PHASE = 1 << 40  # progress of a fit after its search for the number of rounds
-
-
 @dataclass(frozen=True)
 class FileRequest:
-    """Request to the client: read, write or remove a checkpoint file.
+    """Request to the driver: read, write or remove a checkpoint file.
 
     Attributes
     ----------
@@ -101,23 +101,22 @@ class FileRequest:
 
 
 class RoundStateStore:
-    """The last round of each phase of a fit; a search for the number of rounds is one of its own.
+    """The last round of each phase of a fit; a search for the number of rounds is a phase.
 
     Parameters
     ----------
-    kept : dict
-        Values of the worker that live from attempt to attempt; it gets the entry "state".
-    resumed : mapping of str to State, or None
-        States that an earlier attempt has left, by phase.
+    context : WorkerContext
+        It resumes from the states of an earlier attempt, by phase, and gets the newest ones.
     """
 
-    def __init__(self, kept: dict[str, Any], resumed: Mapping[str, State] | None) -> None:
+    def __init__(self, context: WorkerContext) -> None:
+        resumed: Any = context.resumed_state
         self._done: dict[str, State] = dict(resumed or {})
         self._current: tuple[str, int, Callable[[], State]] | None = None
-        kept["state"] = self.newest
+        context.newest_state = self.newest
 
     def resumed(self, phase: str) -> State | None:
-        """Return the state that a phase continues from."""
+        """State that a phase continues from."""
         return self._done.get(phase)
 
     def note(self, phase: str, rounds: int, state: Callable[[], State]) -> None:
@@ -127,12 +126,12 @@ class RoundStateStore:
         self._current = phase, rounds, state
 
     def newest(self) -> tuple[int, dict[str, State]]:
-        """Return the progress of this worker, and the states of all phases."""
+        """Progress of this worker, and the states of all phases."""
         if self._current is None:
             return 0, self._done
         phase, rounds, state = self._current
-        others = {name: one for name, one in self._done.items() if name != phase}
-        return len(others) * _LATER_PHASE + rounds, {**others, phase: state()}
+        earlier = {name: done for name, done in self._done.items() if name != phase}
+        return len(earlier) * _LATER_PHASE + rounds, {**earlier, phase: state()}
 
 
 @dataclass(frozen=True)
@@ -142,23 +141,23 @@ class WorkerCheckpoint(Checkpoint):
     Attributes
     ----------
     path : str
-        Name of the phase; the file is with the client.
+        Name of the phase; the file is with the driver.
     every : int or None
-    book : RoundBook
-    desk : Desk
+    states : RoundStateStore
+    context : WorkerContext
     workers : Workers
     has_file : bool
         Whether the user has asked for a file.
     """
 
     path: str
-    book: RoundStateStore = field(kw_only=True, repr=False)
-    desk: WorkerContext = field(kw_only=True, repr=False)
+    states: RoundStateStore = field(kw_only=True, repr=False)
+    context: WorkerContext = field(kw_only=True, repr=False)
     workers: Workers = field(kw_only=True, repr=False)
     has_file: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        """The client has checked the path."""
+        """The driver has checked the path."""
 
     @property
     def compares(self) -> bool:
@@ -166,23 +165,23 @@ class WorkerCheckpoint(Checkpoint):
         return self.has_file
 
     def is_due(self, rounds: int, pace: WritePace) -> bool:
-        """Return whether to write after these rounds, by the clock of the first worker."""
+        """Whether to write after these rounds, by the clock of the first worker."""
         return self.has_file and self.workers.broadcast(super().is_due(rounds, pace))
 
     def rounds_at_once(self, rounds: int) -> int:
-        """Return 1: each round is noted."""
+        """1: each round is noted."""
         return 1
 
     def note_round(self, rounds: int, take: Callable[[], Callable[[], State]]) -> None:
         """Take note of a finished round."""
-        self.book.note(self.path, rounds, take())
+        self.states.note(self.path, rounds, take())
 
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
-        """Return the state of an earlier attempt, or else that of the file."""
-        known = self.book.resumed(self.path)
+        """State of an earlier attempt, or else that of the file."""
+        known = self.states.resumed(self.path)
         if known is not None or not self.has_file:
             return known
-        content = self.desk.ask(FileRequest(self.path)) if self.desk.rank == 0 else None
+        content = self.context.ask(FileRequest(self.path)) if self.context.rank == 0 else None
         content = self.workers.broadcast(content)
         if content is None:
             return None
@@ -191,11 +190,11 @@ class WorkerCheckpoint(Checkpoint):
         return state
 
     def store(self, state: State) -> None:
-        """Have the client write a state, where the user has asked for a file."""
-        if self.has_file and self.desk.rank == 0:
-            self.desk.ask(FileRequest(self.path, state_bytes(state)))
+        """Have the driver write a state, where the user has asked for a file."""
+        if self.has_file and self.context.rank == 0:
+            self.context.ask(FileRequest(self.path, state_bytes(state)))
 
     def remove(self) -> None:
-        """Have the client delete the file."""
-        if self.has_file and self.desk.rank == 0:
-            self.desk.ask(FileRequest(self.path, removes=True))
+        """Have the driver delete the file."""
+        if self.has_file and self.context.rank == 0:
+            self.context.ask(FileRequest(self.path, removes=True))

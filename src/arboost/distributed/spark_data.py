@@ -28,13 +28,25 @@ from arboost.data.files import is_path
 from arboost.errors import InputTypeError
 from arboost.models.predictor import Predictor, load
 
+_VECTOR_COLUMN = "__arboost_vectors"  # column for the time of a prediction
+_TYPES = {
+    "b": (BooleanType(), pa.bool_()),
+    "f": (DoubleType(), pa.float64()),
+    "i": (LongType(), pa.int64()),
+    "u": (LongType(), pa.int64()),
+    "O": (StringType(), pa.string()),
+    "U": (StringType(), pa.string()),
+}
+
+# ---- features of a fit ----
+
 
 def check_columns(frame: DataFrame, argument: str, names: Sequence[object]) -> None:
     """Raise ValueError unless all names are columns."""
     for name in names:
         if name not in frame.columns:
             raise ValueError(
-                f"{argument}={name!r} is no column of the DataFrame. Its columns are: "
+                f"{argument}={name!r} is not a column of the DataFrame. Its columns are: "
                 f"{', '.join(frame.columns)}."
             )
 
@@ -45,14 +57,14 @@ def is_vector(frame: DataFrame, name: object) -> bool:
 
 
 def quoted_column(name: str) -> Column:
-    """Return a column by its name, which may have dots."""
+    """Column by its name, which may have dots."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def training_columns(
     frame: DataFrame, features: str | Sequence[str] | None, others: Sequence[str]
 ) -> DataFrame:
-    """Return the features, and other columns after them.
+    """Features, and other columns after them.
 
     Parameters
     ----------
@@ -77,10 +89,10 @@ def training_columns(
 
 
 def _element_names(frame: DataFrame, vectors: str, others: Sequence[str]) -> list[str]:
-    """Return the names that VectorAssembler has noted, or else numbered ones."""
+    """Names that VectorAssembler has noted, or else numbered ones."""
     noted = frame.schema[vectors].metadata.get("ml_attr", {})
-    known = [one for group in noted.get("attrs", {}).values() for one in group]
-    names = {one["idx"]: one["name"] for one in known if "name" in one}
+    attributes = [attr for group in noted.get("attrs", {}).values() for attr in group]
+    names = {attr["idx"]: attr["name"] for attr in attributes if "name" in attr}
     length = noted.get("num_attrs", len(names)) or _length(frame, vectors)
     if len(set(names.values()) - set(others)) == length:
         return [names[i] for i in range(length)]
@@ -88,39 +100,31 @@ def _element_names(frame: DataFrame, vectors: str, others: Sequence[str]) -> lis
 
 
 def _length(frame: DataFrame, vectors: str) -> int:
-    """Return the length of the first vector."""
+    """Length of the first vector."""
     row = frame.select(quoted_column(vectors)).dropna().first()
     if row is None:
         raise ValueError(f"featuresCol={vectors!r} has no vectors, so there is nothing to learn.")
     return len(row[0])
 
 
-_VECTOR_COLUMN = "__arboost_vectors"  # column for the time of a prediction
-_TYPES = {
-    "b": (BooleanType(), pa.bool_()),
-    "f": (DoubleType(), pa.float64()),
-    "i": (LongType(), pa.int64()),
-    "u": (LongType(), pa.int64()),
-    "O": (StringType(), pa.string()),
-    "U": (StringType(), pa.string()),
-}
+# ---- predictions ----
 
 
 def predictor_of(model: Any) -> Any:
-    """Return the predictor of a fitted estimator, of a file, or the predictor itself."""
-    found = load(model) if is_path(model) else getattr(model, "model_", model)
-    if not hasattr(found, "schema"):
+    """Predictor of a fitted estimator, of a file, or the predictor itself."""
+    predictor = load(model) if is_path(model) else getattr(model, "model_", model)
+    if not hasattr(predictor, "schema"):
         raise InputTypeError(
             f"model is a {type(model).__name__}, but must be a fitted estimator of arboost, a "
             "Predictor, or the path of a model file."
         )
-    return found
+    return predictor
 
 
 def with_predictions(
     model: Any, frame: DataFrame, features: object, prediction: str, probability: str
 ) -> DataFrame:
-    """Return the DataFrame with columns for predictions and class probabilities.
+    """DataFrame with columns for predictions and class probabilities.
 
     Parameters
     ----------
@@ -151,10 +155,10 @@ def with_predictions(
         prediction=prediction,
         probability=probability,
     )
-    given = frame
+    rows = frame
     if task.names is None:
-        given = frame.withColumn(_VECTOR_COLUMN, vector_to_array(quoted_column(str(features))))
-    result = given.mapInArrow(task.run, StructType([*frame.schema.fields, *new]))
+        rows = frame.withColumn(_VECTOR_COLUMN, vector_to_array(quoted_column(str(features))))
+    result = rows.mapInArrow(task.run, StructType([*frame.schema.fields, *new]))
     if probability:
         result = result.withColumn(probability, array_to_vector(quoted_column(probability)))
     return result
@@ -207,7 +211,7 @@ class _PredictionTask:
 
 
 def _feature_names(model: Any, frame: DataFrame, features: object) -> tuple[str, ...] | None:
-    """Return the columns of the features; None for vectors."""
+    """Columns of the features; None for vectors."""
     if is_vector(frame, features):
         return None
     if model.schema.columns is not None:
@@ -218,7 +222,7 @@ def _feature_names(model: Any, frame: DataFrame, features: object) -> tuple[str,
 
 
 def _offset_names(model: Any, frame: DataFrame) -> tuple[str, ...]:
-    """Return the columns of the offset."""
+    """Columns of the offset."""
     offset = model.schema.offset
     if offset == ():
         raise ValueError(
@@ -242,17 +246,18 @@ def _prediction_type(model: Any) -> DataType:
 
 
 def _vectors_as_table(vectors: pa.ListArray, names: Sequence[str]) -> pa.Table:
-    """Return lists of equal length as columns."""
+    """Lists of equal length as columns."""
     if vectors.null_count or len(vectors.flatten()) != len(vectors) * len(names):
         raise ValueError(
-            f"A vector of the features is missing, or has not the {len(names)} elements of the fit."
+            "A vector of the features is missing, or does not have the "
+            f"{len(names)} elements of the fit."
         )
     values = vectors.flatten().to_numpy(zero_copy_only=False).reshape(len(vectors), len(names))
     return pa.table({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)})
 
 
 def _as_column(results: NDArray[Any]) -> pa.Array:
-    """Return an array as a column; that of a matrix has lists."""
+    """Array as a column; that of a matrix has lists."""
     kind = _TYPES[results.dtype.kind][1]
     if results.ndim == 1:
         return pa.array(results, kind)

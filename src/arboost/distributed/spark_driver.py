@@ -13,10 +13,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name of all users of Spark
 
 from arboost.distributed.dask_transport import loads
-from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program
+from arboost.distributed.protocol import Interrupted, Program, result_of
 from arboost.distributed.spark_worker import OUTCOMES, BarrierTask, pack_batches
 from arboost.errors import InputTypeError, WorkerError
 
+_ROW_COLUMN, _KEY_COLUMN = "__arboost_row", "__arboost_key"  # columns for the time of a shuffle
+# Numbers per worker: one of 10,000 workers stays without a key once in 1e13 times.
+_CANDIDATES_PER_WORKER = 40
 _UNSUPPORTED_CHAIN = "BarrierJobUnsupportedRDDChainException"
 # Losses in the words of Spark; all other failures would come again.
 _LOSS_PATTERN = re.compile(
@@ -33,7 +36,7 @@ def run_stage(
     timeout: float,
     retries: int,
 ) -> Any:
-    """Return the result of a program whose workers are the tasks of a stage.
+    """Result of a program whose workers are the tasks of a stage.
 
     Parameters
     ----------
@@ -88,32 +91,18 @@ def _run_attempts(frame: DataFrame, task: BarrierTask, retries: int) -> Any:
                 raise
             cause = loss["cause"] or loss[0]
             continue
-        end = _attempt_end(outcomes)
-        if isinstance(end, Done):
-            return loads(end.result or b"")
-        cause = end.cause
+        done = result_of(outcomes, "Task {}".format)
+        causes = [end.cause for end in outcomes.values() if isinstance(end, Interrupted)]
+        if done is not None and not causes:
+            return loads(done.result or b"")
+        cause = causes[0] if causes else "Task 0 has no result."
     raise WorkerError(
         f"The fit has failed {retries + 1} times, because tasks were lost: {cause.rstrip('.')}. "
         "See the logs of the executors."
     )
 
 
-def _attempt_end(outcomes: Mapping[int, Outcome]) -> Done | Interrupted:
-    """Return the end of an attempt; raise the error of the program, if one task has one."""
-    for rank, outcome in sorted(outcomes.items()):
-        if isinstance(outcome, Failed):
-            outcome.raise_on_client(f"Task {rank}")
-    interrupted = [one for one in outcomes.values() if isinstance(one, Interrupted)]
-    done = outcomes.get(0)
-    if interrupted or not isinstance(done, Done):
-        return interrupted[0] if interrupted else Interrupted("Task 0 has no result.")
-    return done
-
-
-_ROW_COLUMN, _KEY_COLUMN = "__arboost_row", "__arboost_key"  # columns for the time of a shuffle
-_CANDIDATES_PER_WORKER = (
-    40  # numbers per worker: one of 10,000 workers stays without a key once in 1e13 times
-)
+# ---- rows ----
 
 
 def check_frame(frame: object, name: str) -> None:
@@ -127,14 +116,14 @@ def check_frame(frame: object, name: str) -> None:
 
 
 def n_slots(frame: DataFrame) -> int:
-    """Return the number of tasks that run at the same time."""
+    """Number of tasks that run at the same time."""
     context = frame.sparkSession.sparkContext
     cores = int(context.getConf().get("spark.task.cpus", "1"))
     return max(int(context.defaultParallelism) // cores, 1)
 
 
 def regroup(frame: DataFrame, n_partitions: int, n_groups: int) -> DataFrame:
-    """Return the rows in as many partitions as groups, each of consecutive partitions.
+    """Rows in as many partitions as groups, each of consecutive partitions.
 
     This is a shuffle: a barrier stage must not start with `coalesce`, which also does not keep the
     order of partitions that are cached or have preferred hosts.
@@ -162,14 +151,14 @@ def regroup(frame: DataFrame, n_partitions: int, n_groups: int) -> DataFrame:
 
 
 def _partition_keys(frame: DataFrame, n_groups: int) -> list[int]:
-    """Return a number for each group whose hash code leads to its partition."""
+    """Number for each group whose hash code leads to its partition."""
     numbers = frame.sparkSession.range(0, _CANDIDATES_PER_WORKER * n_groups, 1, 1)
-    found = numbers.selectExpr(f"pmod(hash(id), {n_groups})", "id").collect()
-    keys = {int(group): int(number) for group, number in found}
+    pairs = numbers.selectExpr(f"pmod(hash(id), {n_groups})", "id").collect()
+    keys = {int(group): int(number) for group, number in pairs}
     return [keys[group] for group in range(n_groups)]
 
 
 def collect_batches(frame: DataFrame) -> list[bytes]:
-    """Return all rows as Arrow streams, in their order."""
+    """All rows as Arrow streams, in their order."""
     rows: list[Any] = frame.mapInArrow(pack_batches, "batch binary").collect()
     return [bytes(row.batch) for row in rows]

@@ -11,7 +11,7 @@ Spark's own calls between tasks take about a second each, so they carry the addr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +24,14 @@ from distributed.security import Security
 from distributed.utils import LoopRunner
 
 from arboost.distributed.dask_transport import DaskTransport, Membership, dumps
-from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program
+from arboost.distributed.protocol import (
+    Done,
+    Failed,
+    Interrupted,
+    Outcome,
+    Program,
+    failure_text,
+)
 from arboost.distributed.training import TRAIN
 from arboost.errors import WorkerError
 from arboost.workers import Share, Workers, spread
@@ -42,10 +49,10 @@ class BarrierTask:
     fit : str
         Id of the fit.
     timeout : float
-        Seconds without a message after which another task counts as lost.
+        Seconds of silence after which another task counts as lost.
     others : pyspark.Broadcast
         Further tables by name, each as the lists of bytes that `pack_batches` returns. Each task
-        takes its share of their rows.
+        takes some of their rows.
     """
 
     program: Program
@@ -64,17 +71,17 @@ class BarrierTask:
         host = context.getTaskInfos()[rank].address.rpartition(":")[0]
         with TaskEndpoint(host) as endpoint:
             addresses = tuple(context.allGather(endpoint.address))
-            place = Membership(self.fit, context.stageId(), rank, addresses)
-            transport = endpoint.connect(place, self.timeout)
-            failed: str | None = "its task has ended"
+            member = Membership(self.fit, context.stageId(), rank, addresses)
+            transport = endpoint.connect(member, self.timeout)
+            failure: str | None = "its task has ended"
             try:
                 outcome = self._outcome(rows, transport, context.cpus())
-                failed = _failure_reason(outcome)
+                failure = failure_text(outcome)
             except WorkerError as error:
-                failed = str(error)
+                failure = str(error)
                 raise
             finally:
-                endpoint.close(transport, failed)
+                endpoint.close(transport, failure)
         if not isinstance(outcome, Done) or rank == 0:
             yield pa.RecordBatch.from_pydict(
                 {"rank": pa.array([rank], pa.int32()), "outcome": [dumps(outcome)]}
@@ -109,10 +116,10 @@ class TaskWorkerContext:
 
     def __init__(self, transport: DaskTransport, n_threads: int) -> None:
         self.rank, self.n_threads = transport.rank, n_threads
-        self.memory: int | None = None
-        self.kept: dict[str, Any] = {}
+        self.memory_limit: int | None = None
+        self.newest_state: Callable[[], tuple[int, object]] | None = None
+        self.resumed_state: object | None = None
         self.parts: Mapping[str, range] = {}
-        self.resumed: object | None = None
         self._transport = transport
 
     def show(self, message: object) -> None:
@@ -136,14 +143,6 @@ class _BatchTable:
     def __iter__(self) -> Iterator[pa.Table]:
         return iter(self._tables)
 
-    def part(self, rank: int, size: int) -> _BatchTable:
-        """Return the rows of one of several workers."""
-        if not self._tables:
-            return self
-        (table,) = self._tables
-        part = spread(table.num_rows, size)[rank]
-        return _BatchTable(table.slice(part.start, len(part)).to_batches())
-
 
 def pack_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield Arrow batches as rows of one binary column "batch", for the driver."""
@@ -155,19 +154,17 @@ def pack_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _task_rows(packed: Sequence[bytes], transport: DaskTransport) -> _BatchTable:
-    batches = [batch for one in packed for batch in pa.ipc.open_stream(one)]
-    return _BatchTable(batches).part(transport.rank, transport.size)
-
-
-def _failure_reason(outcome: Outcome) -> str | None:
-    """Return the reason for the other tasks; None for a program that has returned."""
-    if isinstance(outcome, Failed):
-        return outcome.text
-    return outcome.cause if isinstance(outcome, Interrupted) else None
+    """Rows of one task, of a table that all tasks have."""
+    batches = [batch for stream in packed for batch in pa.ipc.open_stream(stream)]
+    if not batches:
+        return _BatchTable(batches)
+    table = pa.Table.from_batches(batches)
+    rows = spread(table.num_rows, transport.size)[transport.rank]
+    return _BatchTable(table.slice(rows.start, len(rows)).to_batches())
 
 
 class TaskEndpoint:
-    """Listener of one task, with an IO loop in a thread of its own; a context manager.
+    """Listener of one task, with an IO loop in a thread; a context manager.
 
     TLS and protocol are those of the configuration of Dask in this process.
 
@@ -211,14 +208,14 @@ class TaskEndpoint:
         self._runner.run_sync(self._stop)
         self._runner.stop()
 
-    def connect(self, place: Membership, timeout: float) -> DaskTransport:
-        """Return the transport, which connects to all other tasks in the background."""
-        transport: DaskTransport = self._runner.run_sync(self._connect, place, timeout)
+    def connect(self, member: Membership, timeout: float) -> DaskTransport:
+        """Transport, which connects to all other tasks in the background."""
+        transport: DaskTransport = self._runner.run_sync(self._connect, member, timeout)
         return transport
 
-    def close(self, transport: DaskTransport, failed: str | None) -> None:
+    def close(self, transport: DaskTransport, failure: str | None) -> None:
         """Tell the other tasks that this one has ended, or why it failed."""
-        self._runner.run_sync(transport.close, failed)
+        self._runner.run_sync(transport.close, failure)
 
     async def _listen(self) -> None:
         self._connected = asyncio.get_running_loop().create_future()
@@ -227,20 +224,20 @@ class TaskEndpoint:
         port = self._listener.listen_address.rpartition(":")[2]
         self.address = f"{scheme}://{self._host}:{port}"
 
-    async def _connect(self, place: Membership, timeout: float) -> DaskTransport:
-        transport = DaskTransport(self, place, timeout)
+    async def _connect(self, member: Membership, timeout: float) -> DaskTransport:
+        transport = DaskTransport(self, member, timeout)
         transport.start()
-        self._connected.set_result((place, transport))
+        self._connected.set_result((member, transport))
         return transport
 
     async def _accept(self, comm: Any) -> None:
         """Read the messages of another task; its connection may come before `connect`."""
         try:
             hello = await comm.read()
-            place, transport = await asyncio.shield(self._connected)
+            member, transport = await asyncio.shield(self._connected)
         except CommClosedError:
             return
-        if (hello["fit"], hello["attempt"]) == (place.fit, place.attempt):
+        if (hello["fit"], hello["attempt"]) == (member.fit, member.attempt):
             await transport.read(hello["rank"], comm)
         else:
             comm.abort()
