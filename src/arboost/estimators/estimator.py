@@ -22,6 +22,7 @@ from arboost.data.cuda import check_device, refuse_logarithms
 from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
+from arboost.data.target import Task, class_factors
 from arboost.errors import InputTypeError
 from arboost.losses.links import Probabilities, decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
@@ -259,6 +260,20 @@ class EngineEstimator(BaseEstimator):
         options = replace(column_options(params), category_encoding=encoding)
         return resolve_input(
             arrays, params, stream, kind=self._KIND, options=options, needs_values=needs_values
+        )
+
+    def _class_factors(
+        self, params: Mapping[str, Any], task: Task, weight: Floats | None
+    ) -> Floats | None:
+        """Factor on the row weights of each class; None for regression."""
+        if task.classes is None:
+            return None
+        return class_factors(
+            params["class_weight"],
+            task.classes,
+            task.y,
+            weight,
+            scale_pos_weight=params.get("scale_pos_weight", 1.0),
         )
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:

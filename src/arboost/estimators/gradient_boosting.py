@@ -19,7 +19,7 @@ from arboost.data.cuda import refuse_logarithms
 from arboost.data.feature_names import split_target
 from arboost.data.level_columns import check_pairing, warn_weight_scale
 from arboost.data.schema import Schema
-from arboost.data.target import Task, class_factors
+from arboost.data.target import Task
 from arboost.errors import warn_caller
 from arboost.estimators.boosting_recipe import check_combinations, make_loss, make_recipe
 from arboost.estimators.boosting_rounds import BoostingRounds
@@ -319,20 +319,6 @@ class GradientBoosting(EngineEstimator):
         params = auto.resolve(requested, size, has_validation=False)
         params |= {"learning_rate": plan.learning_rate}
         return Search(plan, self._plan(params, task, rows.schema)[1])
-
-    def _class_factors(
-        self, params: dict[str, Any], task: Task, weight: Floats | None
-    ) -> Floats | None:
-        """Return the factor on the row weights of each class; None for regression."""
-        if task.classes is None:
-            return None
-        return class_factors(
-            params["class_weight"],
-            task.classes,
-            task.y,
-            weight,
-            scale_pos_weight=params["scale_pos_weight"],
-        )
 
     def _keep_one_class(
         self, X: object, schema: Schema, task: Task, recorded: dict[str, Any]

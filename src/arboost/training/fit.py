@@ -427,7 +427,7 @@ def continued_rows(
     return scored(train), tuple(map(scored, validation))
 
 
-def number_to_add(n_estimators: int, n_kept: int, what: str) -> int:
+def number_to_add(n_estimators: int, n_kept: int, what: str, *, warns: bool = True) -> int:
     """The number of trees or members that a warm start adds to those that it keeps.
 
     Parameters
@@ -435,6 +435,8 @@ def number_to_add(n_estimators: int, n_kept: int, what: str) -> int:
     n_estimators, n_kept : int
     what : str
         Their name in messages.
+    warns : bool
+        Whether a fit that adds none warns.
     """
     if n_estimators < n_kept:
         raise ParameterError(
@@ -442,7 +444,7 @@ def number_to_add(n_estimators: int, n_kept: int, what: str) -> int:
             f"{what} there are. Use a larger number, or warm_start=False to start anew.",
             parameter="n_estimators",
         )
-    if n_estimators == n_kept:
+    if n_estimators == n_kept and warns:
         warn_caller(
             f"n_estimators={n_estimators} is the number of {what} that warm_start=True keeps, so "
             "that none is added. Use a larger number, or warm_start=False to start anew."

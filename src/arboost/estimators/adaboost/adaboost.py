@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
-from arboost.data.target import Task, class_factors, codes_of, target
+from arboost.data.target import Task, codes_of, target
 from arboost.errors import InputTypeError, ParameterError, warns_first
 from arboost.estimators.adaboost.learners import LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe
@@ -37,7 +37,7 @@ from arboost.models.metadata import history_of, votes_history, with_history, wit
 from arboost.models.predictor import Predictor
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR, ENGINE_ONLY
 from arboost.params.suggestions import known_arguments
-from arboost.training.fit import FitJob, FitSettings
+from arboost.training.fit import FitJob, FitSettings, number_to_add
 from arboost.training.inputs import (
     Rows,
     SourceOptions,
@@ -133,10 +133,12 @@ class AdaBoost(EngineEstimator):
         check_pairing(X, None, sample_weight=sample_weight, groups=groups)
         sets = evaluation_arguments((X, y), (X_val, y_val, sample_weight_val), eval_set, eval_names)
         previous = self._previous(init_model)
-        n_rounds = self._n_to_add(requested["n_estimators"], previous)
-        if previous is self and (n_rounds == 0 or self._is_done):
+        n_rounds = requested["n_estimators"]
+        if previous is self and self.warm_start:
+            n_rounds = number_to_add(n_rounds, self.model_.n_rounds, "learners", warns=False)
+        if previous is self and (n_rounds == 0 or self._ends_perfect):
             return self
-        learners = self._learner_source(requested, previous, checkpoint)
+        learners = self._learner_strategy(requested, previous, checkpoint)
         has_validation = any(not part.is_training for part in sets)
         stream = SourceOptions(memory_limit, cache, groups, has_validation)
         rows, task = self._read(learners, (X, y, sample_weight), requested, previous, stream)
@@ -240,28 +242,15 @@ class AdaBoost(EngineEstimator):
             )
         return init_model
 
-    def _n_to_add(self, n_estimators: int, previous: AdaBoost | None) -> int:
-        """Return the number of learners to add: a warm start of this estimator counts its own."""
-        if previous is not self or not self.warm_start:
-            return n_estimators
-        n_kept = self.model_.n_rounds
-        if n_estimators < n_kept:
-            raise ParameterError(
-                f"n_estimators={n_estimators} is not allowed: warm_start=True keeps the {n_kept} "
-                "learners there are. Use a larger number, or warm_start=False to start anew.",
-                parameter="n_estimators",
-            )
-        return n_estimators - n_kept
-
     @property
-    def _is_done(self) -> bool:
+    def _ends_perfect(self) -> bool:
         """Whether the last learner was perfect, so that no row has an error to learn."""
         return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0
 
-    def _learner_source(
+    def _learner_strategy(
         self, params: dict[str, Any], previous: AdaBoost | None, checkpoint: object
     ) -> LearnerStrategy[Any]:
-        """Return the source of learners: engine trees, or clones of the estimator."""
+        """The strategy for the learners: engine trees, or clones of the estimator."""
         if self.estimator is None:
             return TreeStrategy(params, previous)
         # Modules of scikit-learn that fits of engine trees do not need take time to import.
@@ -326,14 +315,6 @@ class AdaBoost(EngineEstimator):
         """Return the loss of a fit of engine trees, and the callable that starts its training."""
         recipe = self._recipe(params, task)
         return recipe.loss, TreeStrategy(params).start(recipe, task)
-
-    def _class_factors(
-        self, params: dict[str, Any], task: Task, weight: Floats | None
-    ) -> Floats | None:
-        """Return the factor on the row weights of each class; None for regression."""
-        if task.classes is None:
-            return None
-        return class_factors(params["class_weight"], task.classes, task.y, weight)
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]

@@ -96,7 +96,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         """Return the callable that starts a training; raise ValueError for unsuitable ones."""
         votes = MemberVotes(recipe.scheme, task.classes)
         check_learner(self._estimator, votes, resample=recipe.resample)
-        return partial(_start_clones, recipe, self._estimator, votes, self._old)
+        return partial(self._start, recipe, votes)
 
     def run(self, job: FitJob[MemberTable]) -> FitResult:
         """Train; there are no bins, no search for the number of rounds and no checkpoint."""
@@ -113,8 +113,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         (fitted,), monitor, _ = train_with_monitor([rounds], watch, metrics)
         covers = np.full(len(fitted.forest), total_weight(train.target))
         fitted = replace(fitted, round_stats={**fitted.round_stats, "cover": covers})
-        n_before = 0 if self._old is None else self._old.n_rounds
-        return fit_result(fitted, monitor, train, n_before=n_before)
+        return fit_result(fitted, monitor, train, n_before=self._n_before)
 
     def model(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
@@ -142,41 +141,39 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
             return rows
         return rows.started(old.predict_raw(X) if old.combine == "sum" else old.columns(X))
 
+    def _start(
+        self,
+        recipe: AdaBoostRecipe,
+        votes: MemberVotes,
+        data: EstimatorRows,
+        evaluations: Sequence[EstimatorRows] = (),
+        *,
+        n_threads: int,
+        seed: int,
+    ) -> AdaBoostRounds:
+        """Return the rounds of a fit of clones, or of the decision trees that they would be."""
+        learners: Learners | None = None
+        if not recipe.resample:
+            learners = decision_tree_learners(
+                self._estimator, data, evaluations, votes, n_threads=n_threads, seed=seed
+            )
+        if learners is None:
+            learners = EstimatorLearners(self._estimator, data, evaluations, votes, seed=seed)
+        return make_rounds(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=self._n_before,
+            start_weights=None if self._old is None else self._old.weights,
+            n_threads=n_threads,
+            seed=seed,
+        )
 
-def _start_clones(
-    recipe: AdaBoostRecipe,
-    estimator: Any,
-    votes: MemberVotes,
-    old: EstimatorModel | None,
-    data: EstimatorRows,
-    evaluations: Sequence[EstimatorRows] = (),
-    *,
-    n_threads: int,
-    seed: int,
-) -> AdaBoostRounds:
-    """Return the rounds of a fit of clones, or of the decision trees that they would be."""
-    learners: Learners | None = decision_tree_learners(
-        estimator,
-        training_input(data),
-        data.target,
-        [training_input(rows) for rows in evaluations],
-        votes,
-        resample=recipe.resample,
-        n_threads=n_threads,
-        seed=seed,
-    )
-    if learners is None:
-        learners = EstimatorLearners(estimator, data, evaluations, votes, seed=seed)
-    return make_rounds(
-        recipe,
-        learners,
-        data,
-        evaluations,
-        first_round=0 if old is None else old.n_rounds,
-        start_weights=None if old is None else old.weights,
-        n_threads=n_threads,
-        seed=seed,
-    )
+    @property
+    def _n_before(self) -> int:
+        """Number of learners of the continued model."""
+        return 0 if self._old is None else self._old.n_rounds
 
 
 def _checked_estimator_model(model: object) -> EstimatorModel:
@@ -343,28 +340,26 @@ _DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
 def decision_tree_learners(
     estimator: Any,
-    X: Any,
-    target: Target,
-    evaluations: Sequence[Any],
+    data: EstimatorRows,
+    evaluations: Sequence[EstimatorRows],
     member_votes: MemberVotes,
     *,
-    resample: bool,
     n_threads: int,
     seed: int,
 ) -> DecisionTreeLearners | None:
     """Return learners for a decision tree of arboost; None where clones are needed.
 
-    Clones are for subclasses, drawn rows, class weights and pruning, and for tables whose target
-    encodings depend on the weights.
+    Clones are for subclasses, class weights and pruning, and for tables whose target encodings
+    depend on the weights.
     """
-    if type(estimator) not in _DECISION_TREES or resample:
+    if type(estimator) not in _DECISION_TREES:
         return None
     params = clone(estimator)._checked_params()  # which may draw from a random state
     if params.get("class_weight") is not None or params["ccp_alpha"] > 0.0:
         return None
-    classes = member_votes.classes
+    classes, target = member_votes.classes, data.target
     y = target.y if classes is None else classes[target.y.astype(np.intp)]
-    rows = read_rows((X, y, target.weight), params)
+    rows = read_rows((training_input(data), y, target.weight), params)
     tree_target = ForestTarget.read(estimator._KIND, rows.y, params["criterion"])
     tree_classes = tree_target.tasks[0].classes
     has_all = classes is None or (tree_classes is not None and len(tree_classes) == len(classes))
@@ -374,7 +369,7 @@ def decision_tree_learners(
         estimator,
         rows,
         tree_target,
-        evaluations,
+        tuple(map(training_input, evaluations)),
         member_votes,
         params=params,
         n_threads=n_threads,
@@ -419,7 +414,7 @@ class DecisionTreeLearners(_NoCheckpoint):
         self._estimator = estimator
         self._rows = rows
         self._target = target
-        self._evaluations = tuple(evaluations)
+        self._evaluations = evaluations
         self._member_votes = member_votes
         self._n_threads = n_threads
         self._seed = seed

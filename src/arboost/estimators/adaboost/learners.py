@@ -77,7 +77,7 @@ class LearnerStrategy(ABC, Generic[TableT]):
 
     @abstractmethod
     def run(self, job: FitJob[TableT]) -> FitResult:
-        """Train, continued from the model of this source where there is one."""
+        """Train; the learners of a continued model come first."""
 
     @abstractmethod
     def model(self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]) -> Any:
@@ -119,9 +119,7 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """Return the callable that starts a training on binned sets."""
-        weights = None if self._old is None else self._old.tree_weights
-        least_share = self._params["min_weight_fraction_leaf"]
-        return partial(_start_trees, recipe, _tree_params(self._params), least_share, weights)
+        return partial(self._start, recipe)
 
     def run(self, job: FitJob[Table | Dataset]) -> FitResult:
         """Train; the rows of a continued fit start with the scores of the old model."""
@@ -143,49 +141,33 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         scores = tree_values if self._old.combine == "median" else table_scores
         return rows.started(scores(self._old, rows.source, n_threads=n_threads))
 
-
-def _start_trees(
-    recipe: AdaBoostRecipe,
-    tree: TreeParams,
-    least_share: float,
-    start_weights: Floats | None,
-    data: TrainingSet,
-    evaluations: Sequence[EvaluationSet] = (),
-    *,
-    n_threads: int,
-    seed: int,
-    workspace: core.Workspace | None = None,
-) -> AdaBoostRounds:
-    """Return the rounds of a fit on binned sets.
-
-    `least_share` is the share of the rows' weight that each side of a split must hold.
-    """
-    scheme: Scheme = recipe.scheme
-    if isinstance(scheme, R2Scheme):
-        scheme = replace(scheme, centre=mean(data.target))
-    learners = TreeLearners(
-        data,
-        evaluations,
-        # The row weights of every round have the mean 1.
-        replace(tree, min_child_weight=least_share * len(data.target.y)),
-        scheme,
-        n_threads=n_threads,
-        seed=seed,
-        workspace=workspace,
-    )
-    return make_rounds(
-        recipe,
-        learners,
-        data,
-        evaluations,
-        first_round=data.first_round,
-        start_weights=start_weights,
-        n_threads=n_threads,
-        seed=seed,
-    )
+    def _start(
+        self,
+        recipe: AdaBoostRecipe,
+        data: TrainingSet,
+        evaluations: Sequence[EvaluationSet] = (),
+        *,
+        workspace: core.Workspace | None = None,
+        **options: int,
+    ) -> AdaBoostRounds:
+        """Return the rounds of a fit on binned sets; `options` are n_threads and seed."""
+        scheme: Scheme = recipe.scheme
+        if isinstance(scheme, R2Scheme):
+            scheme = replace(scheme, centre=mean(data.target))
+        tree = _tree_params(self._params, len(data.target.y))
+        learners = TreeLearners(data, evaluations, tree, scheme, workspace=workspace, **options)
+        return make_rounds(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=data.first_round,
+            start_weights=None if self._old is None else self._old.tree_weights,
+            **options,
+        )
 
 
-def _tree_params(params: Mapping[str, Any]) -> TreeParams:
+def _tree_params(params: Mapping[str, Any], n_rows: int) -> TreeParams:
     """Return the parameters of the trees, which have no penalties."""
     best_first = params["max_leaves"] is not None
     by_error = params.get("criterion") == "error"
@@ -195,7 +177,8 @@ def _tree_params(params: Mapping[str, Any]) -> TreeParams:
         max_depth=params["max_depth"],
         max_leaves=params["max_leaves"],
         grow_policy="leafwise" if best_first else "depthwise",
-        min_child_weight=0.0,
+        # The row weights of every round have the mean 1.
+        min_child_weight=params["min_weight_fraction_leaf"] * n_rows,
         min_samples_leaf=params["min_samples_leaf"],
         gamma=0.0,
         reg_lambda=0.0,
