@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +22,13 @@ from arboost import (
     ModelFormatError,
 )
 from arboost.models.files import model_file
-from arboost.training.checkpoint import read_state, write_state
+from arboost.training.checkpoint import State
 
 N_ROWS = 300
+
+
+def stored_state(path):
+    return State.from_bytes(Path(path).read_bytes(), str(path))
 
 
 class Killed(BaseException):
@@ -116,7 +122,7 @@ def test_killed_and_resumed(tmp_path, data, name):
     for rounds in (3, 5):
         with pytest.raises(Killed):
             fit(estimator, data, n_classes, checkpoint=checkpoint, callbacks=[kill_at(rounds)])
-        assert len(read_state(checkpoint.path).arrays["weights"]) == rounds - 1
+        assert len(stored_state(checkpoint.path).arrays["weights"]) == rounds - 1
     estimator.set_params(n_jobs=3)
     assert fit(estimator, data, n_classes, checkpoint=checkpoint) == whole
     assert os.listdir(tmp_path) == []
@@ -230,13 +236,10 @@ def test_hostile_trees(tmp_path, data, change):
     checkpoint = Checkpoint(tmp_path / "fit.arc", every=4)
     with pytest.raises(Killed):
         estimator.fit(X, y, checkpoint=checkpoint, callbacks=[kill_at(5)])
-    state = read_state(checkpoint.path)
+    state = stored_state(checkpoint.path)
     arrays = {name: array.copy() for name, array in state.arrays.items()}
     change(arrays)
-    write_state(
-        type(state)(fingerprint=state.fingerprint, facts=state.facts, arrays=arrays),
-        checkpoint.path,
-    )
+    checkpoint.store(replace(state, arrays=arrays))
     with pytest.raises(ModelFormatError, match="cannot read the checkpoint"):
         estimator.fit(X, y, checkpoint=checkpoint)
 
@@ -290,7 +293,7 @@ def test_killed_process(tmp_path, blow, rounds):
     assert struck.returncode != 0
     assert ("KeyboardInterrupt" in struck.stderr) == (blow == "SIGINT")
     assert not model.exists()
-    assert len(read_state(path).arrays["weights"]) == rounds
+    assert len(stored_state(path).arrays["weights"]) == rounds
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
     estimator = GradientBoostingRegressor(n_estimators=20, subsample=0.5, rate_drop=0.2)

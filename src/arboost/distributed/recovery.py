@@ -16,9 +16,6 @@ from arboost.training.checkpoint import (
     Checkpoint,
     State,
     WritePace,
-    refuse_other,
-    state_bytes,
-    state_of,
 )
 from arboost.workers import Workers
 
@@ -185,14 +182,14 @@ class WorkerCheckpoint(Checkpoint):
         content = self.workers.broadcast(content)
         if content is None:
             return None
-        state = state_of(content, self.path)
-        refuse_other(state.fingerprint, fingerprint, self.path)
+        state = State.from_bytes(content, self.path)
+        state.check_fit(fingerprint, self.path)
         return state
 
     def store(self, state: State) -> None:
         """Have the driver write a state, where the user has asked for a file."""
         if self.has_file and self.context.rank == 0:
-            self.context.ask(FileRequest(self.path, state_bytes(state)))
+            self.context.ask(FileRequest(self.path, state.to_bytes()))
 
     def remove(self) -> None:
         """Have the driver delete the file."""

@@ -136,17 +136,16 @@ class Checkpoint:
         ValueError
             The state belongs to another fit.
         """
-        remove_orphans(self.path)
-        try:
-            state = read_state(self.path)
-        except FileNotFoundError:
+        content = read_bytes(self.path)
+        if content is None:
             return None
-        refuse_other(state.fingerprint, fingerprint, os.fsdecode(self.path))
+        state = State.from_bytes(content, os.fsdecode(self.path))
+        state.check_fit(fingerprint, os.fsdecode(self.path))
         return state
 
     def store(self, state: State) -> None:
         """Write a state; a failure leaves the one that was there before."""
-        write_state(state, self.path)
+        write_file(self.path, state.to_bytes())
 
     def remove(self) -> None:
         """Delete the file, if there is one, and scratch files of killed fits."""
@@ -214,24 +213,46 @@ class State:
     facts: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]]
 
+    def to_bytes(self) -> bytes:
+        """The bytes of a file."""
+        header = {"fingerprint": dict(self.fingerprint), "facts": dict(self.facts)}
+        return pack(FORMAT, header, self.arrays)
 
-def write_state(state: State, path: str | os.PathLike[str]) -> None:
-    """Write a state to a file; a failure leaves the file that was there before."""
-    write_file(path, state_bytes(state))
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str) -> Self:
+        """The state in the bytes of a file, which messages name; its arrays are read-only.
 
+        The fit checks that they match it.
 
-def state_bytes(state: State) -> bytes:
-    """A state as the bytes of a file."""
-    header = {"fingerprint": dict(state.fingerprint), "facts": dict(state.facts)}
-    return pack(FORMAT, header, state.arrays)
+        Raises
+        ------
+        ModelFormatError
+            The bytes are damaged, or not those of a checkpoint.
+        """
+        with naming_errors(FORMAT, f"the checkpoint {path!r}"):
+            header, arrays = unpack(FORMAT, content)
+            for name in ("fingerprint", "facts"):
+                if type(header[name]) is not dict:
+                    raise TypeError(f"{name} of another kind")
+            return cls(fingerprint=header["fingerprint"], facts=header["facts"], arrays=arrays)
 
-
-def read_state(path: str | os.PathLike[str]) -> State:
-    """The state in a file; raise ModelFormatError where it holds none, or a damaged one.
-
-    The arrays are read-only. The fit checks that they match it.
-    """
-    return state_of(read_file(FORMAT, path), os.fsdecode(path))
+    def check_fit(self, fingerprint: Mapping[str, Any], path: str) -> None:
+        """Raise ParameterError with the differences unless the state belongs to this fit."""
+        current = json.loads(json.dumps(dict(fingerprint)))  # tuples become lists, as in the file
+        if self.fingerprint == current:
+            return
+        differences = [
+            _difference(name, self.fingerprint, current)
+            for name in sorted({*self.fingerprint, *current})
+            if (name in self.fingerprint) != (name in current)
+            or self.fingerprint.get(name) != current.get(name)
+        ]
+        raise ParameterError(
+            f"the checkpoint {path!r} is of another fit. They differ in "
+            f"{listing(differences)}. Make them equal to go on, delete the file to start anew, or "
+            "give another path.",
+            parameter="checkpoint",
+        )
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes | None:
@@ -241,16 +262,6 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes | None:
         return read_file(FORMAT, path)
     except FileNotFoundError:
         return None
-
-
-def state_of(content: bytes, path: str) -> State:
-    """The state in the bytes of a file, which messages name."""
-    with naming_errors(FORMAT, f"the checkpoint {path!r}"):
-        header, arrays = unpack(FORMAT, content)
-        for name in ("fingerprint", "facts"):
-            if type(header[name]) is not dict:
-                raise TypeError(f"{name} of another kind")
-        return State(fingerprint=header["fingerprint"], facts=header["facts"], arrays=arrays)
 
 
 def digest(*arrays: NDArray[Any] | None) -> str:
@@ -316,24 +327,6 @@ class HeldInterrupt:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
             self._before = None
-
-
-def refuse_other(stored: Mapping[str, Any], current: Mapping[str, Any], path: str) -> None:
-    """Raise ValueError with the differences unless a stored state belongs to this fit."""
-    current = json.loads(json.dumps(dict(current)))  # tuples become lists, as they do in the file
-    if stored == current:
-        return
-    differences = [
-        _difference(name, stored, current)
-        for name in sorted({*stored, *current})
-        if (name in stored) != (name in current) or stored.get(name) != current.get(name)
-    ]
-    raise ParameterError(
-        f"the checkpoint {path!r} is of another fit. They differ in "
-        f"{listing(differences)}. Make them equal to go on, delete the file to start anew, or give "
-        "another path.",
-        parameter="checkpoint",
-    )
 
 
 def _difference(name: str, stored: Mapping[str, Any], current: Mapping[str, Any]) -> str:
