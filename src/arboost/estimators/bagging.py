@@ -65,7 +65,7 @@ from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import BAGGING_CLASSIFIER, BAGGING_REGRESSOR
 from arboost.params.kinds import Param
-from arboost.params.records import ParamRecord, check
+from arboost.params.records import check
 from arboost.params.suggestions import check_params, new_estimator
 from arboost.progress import Bar
 from arboost.training.fit import number_to_add
@@ -152,8 +152,7 @@ class Bagging(EnsembleMethods):
             index = np.flatnonzero(weight).astype(np.uint32)
             source, source_y, source_weight = table.take(index), target[index], weight[index]
             arguments = arguments_for_rows(template, arguments, index, table.n_rows)
-        n_features, bagging = table.schema.n_features, BagParams.of(params)
-        bags = make_bags(bagging, source.n_rows, n_features, source_weight)
+        bags = make_bags(params, source.n_rows, table.schema.n_features, source_weight)
         member_weight = None if params["bootstrap"] else source_weight
         if member_weight is not None:
             check_takes_weights(template)
@@ -639,18 +638,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
 _FEW_DRAWS = 10  # a member learns little from fewer rows
 
 
-@dataclass(frozen=True, kw_only=True)
-class BagParams(ParamRecord):
-    """Parameters that bags depend on."""
-
-    max_samples: int | float | None
-    max_features: int | float
-    bootstrap: bool
-    bootstrap_features: bool
-    oob_score: bool
-    random_state: int
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bags:
     """Draws of rows and features, by the number of the member.
@@ -691,17 +678,20 @@ class Bags:
         return bits
 
 
-def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | None) -> Bags:
+def make_bags(
+    params: Mapping[str, Any], n_rows: int, n_features: int, weight: Floats | None
+) -> Bags:
     """Return the bags of a fit.
 
     Parameters
     ----------
-    params : BagParams
+    params : mapping
+        Checked parameters of the ensemble.
     n_rows, n_features : int
     weight : float64 array of shape (n_rows,), or None
         Weights above 0.
     """
-    repeats, max_samples = params.bootstrap, params.max_samples
+    repeats, max_samples = params["bootstrap"], params["max_samples"]
     chances = weight if repeats else None
     if max_samples is None:
         n_draws = n_rows
@@ -720,13 +710,13 @@ def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | 
             "can be drawn once. Use a smaller number, a share, or bootstrap=True.",
             parameter="max_samples",
         )
-    if params.oob_score and not repeats and n_draws == n_rows:
+    if params["oob_score"] and not repeats and n_draws == n_rows:
         raise ParameterError(
             "oob_score=True is not allowed with bootstrap=False and all rows in every bag: no row "
             "is out of bag. Use bootstrap=True, or for example max_samples=0.5.",
             parameter="oob_score",
         )
-    n_drawn_features = _draw_count(params.max_features, n_features)
+    n_drawn_features = _draw_count(params["max_features"], n_features)
     if n_drawn_features > n_features:
         raise ParameterError(
             f"max_features={n_drawn_features} is not allowed: X has {n_features} features. Use a "
@@ -736,7 +726,7 @@ def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | 
     rows = RowDraws(
         n_rows=n_rows,
         n_draws=n_draws,
-        seed=params.random_state,
+        seed=params["random_state"],
         repeats=repeats,
         weight=chances,
     )
@@ -744,7 +734,7 @@ def make_bags(params: BagParams, n_rows: int, n_features: int, weight: Floats | 
         rows=rows,
         n_features=n_features,
         n_drawn_features=n_drawn_features,
-        repeats_features=params.bootstrap_features,
+        repeats_features=params["bootstrap_features"],
     )
 
 

@@ -116,6 +116,20 @@ class Voting(NamedMembers):
             )
         return params
 
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Only checked against the columns of fit.
+        """
+        check_is_fitted(self)
+        self._input_names(input_features)
+        members = self._fitted_names()
+        n_columns = len(self.classes_) if getattr(self, "voting", "hard") == "soft" else None
+        return self._names_out(members, [n_columns] * len(members))
+
     def _ensemble(self, caller: str) -> Ensemble:
         is_hard = getattr(self, "voting", "soft") == "hard"
         output = "votes" if is_hard else "probabilities"
@@ -276,25 +290,15 @@ class VotingClassifier(ClassifierMixin, Voting):
         return np.hstack(probabilities) if self.flatten_transform else np.stack(probabilities)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the columns that `transform` returns.
-
-        Parameters
-        ----------
-        input_features : sequence of str, optional
-            Only checked against the columns of fit.
-        """
-        check_is_fitted(self)
-        self._input_names(input_features)
-        members = self._fitted_names()
-        if self.voting == "hard":
-            return self._names_out(members, [None] * len(members))
-        if not self.flatten_transform:
+        """Return the names of the columns that `transform` returns, as `Voting` does."""
+        names = super().get_feature_names_out(input_features)
+        if self.voting == "soft" and not self.flatten_transform:
             raise ParameterError(
                 'voting="soft" with flatten_transform=False gives an array of three dimensions, '
                 "which has no named columns. Use flatten_transform=True.",
                 parameter="voting",
             )
-        return self._names_out(members, [len(self.classes_)] * len(members))
+        return names
 
     def _votes(self, X: object) -> NDArray[np.intp]:
         """Return the class index that each member predicts, shape (n_rows, n_members)."""
@@ -380,19 +384,6 @@ class VotingRegressor(RegressorMixin, Voting):
         """Return the predictions of each member, shape (n_rows, n_members)."""
         check_is_fitted(self)
         return np.column_stack(self._predictions(X))
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the columns that `transform` returns.
-
-        Parameters
-        ----------
-        input_features : sequence of str, optional
-            Only checked against the columns of fit.
-        """
-        check_is_fitted(self)
-        self._input_names(input_features)
-        members = self._fitted_names()
-        return self._names_out(members, [None] * len(members))
 
     def _predictions(self, X: object) -> Sequence[Floats]:
         table = self._table_like_fit(X)
