@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -221,3 +221,16 @@ def warns_first(fit: Callable[P, R]) -> Callable[P, R]:
             _said.reset(token)
 
     return fit_with_one_warning
+
+
+def listing(items: Iterable[object], limit: int = 10) -> str:
+    """Return the items with commas between them, and the number of items beyond ``limit``.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], limit=2)
+    'a, b and 1 more'
+    """
+    shown = [str(item) for item in items]
+    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + more

@@ -166,7 +166,7 @@ class Share:
     Attributes
     ----------
     X : source
-        The rows of this worker, as `arboost.data.opening.open_source` takes them: paths, or an
+        The rows of this worker, as `arboost.data.source.open_source` takes them: paths, or an
         iterable of tables or of tuples (X, y) or (X, y, weight) that starts again. They follow
         those of lower ranks. There may be none.
     workers : Workers

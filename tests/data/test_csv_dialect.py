@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from arboost.data import text_files
-from arboost.data.opening import FileFormat, open_files
+from arboost.data.source import FileFormat, open_files
 from arboost.data.text_files import CsvDialect, find_dialect
 from arboost.errors import DataWarning
 

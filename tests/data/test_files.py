@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from arboost.data.opening import is_source, open_source
+from arboost.data.source import is_source, open_source
 from arboost.errors import SchemaError
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from arboost.data.opening import is_source, open_source
-from arboost.data.source import row_count
+from arboost.data.source import is_source, open_source, row_count
 
 
 class Batches:

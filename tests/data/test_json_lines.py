@@ -8,7 +8,7 @@ import pytest
 
 from arboost import GradientBoostingRegressor
 from arboost.data import text_files
-from arboost.data.opening import open_source
+from arboost.data.source import open_source
 from arboost.errors import SchemaError
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv, feather
 
 from arboost.data import files, text_files
-from arboost.data.opening import open_source
+from arboost.data.source import open_source
 from arboost.errors import SchemaError
 
 N_ROWS = 1000

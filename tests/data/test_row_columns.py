@@ -148,7 +148,7 @@ def test_continued_training():
 
 def test_names_that_are_no_column():
     model = arboost.GradientBoostingRegressor(**SPLIT)
-    message = r"sample_weight='wait' names no column .* Did you mean 'weight'\?"
+    message = "sample_weight='wait' names no column of X"
     with pytest.raises(ValueError, match=message):
         model.fit(FRAME, "price", "wait")
     with pytest.raises(ValueError, match=rf"eval_set\[0\]: {message}"):

@@ -10,8 +10,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from arboost.data import opening
-from arboost.data.opening import is_source, open_source
+from arboost.data import source as source_module
+from arboost.data.source import is_source, open_source
 from arboost.errors import SchemaError
 
 N_ROWS = 1000
@@ -76,7 +76,7 @@ def test_files_of_datasets_are_checked(table, folder):
 
 
 def test_record_batch_readers(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "_STORED_ROWS", 128)
+    monkeypatch.setattr(source_module, "_STORED_ROWS", 128)
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(300))
     assert is_source(reader)
     source = open_source(reader, scratch=str(tmp_path))
@@ -128,7 +128,7 @@ def test_full_disk(table, tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(opening, "_store", full)
+    monkeypatch.setattr(source_module, "_store", full)
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
     with pytest.raises(OSError, match="the RecordBatchReader cannot be stored in the folder") as no:
         open_source(reader, scratch=str(tmp_path))

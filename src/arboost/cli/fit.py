@@ -47,7 +47,7 @@ from arboost.cli.tables import (
     resolve_names,
 )
 from arboost.data.memory import limit_bytes
-from arboost.data.opening import BY_NAME, FileFormat
+from arboost.data.source import BY_NAME, FileFormat
 from arboost.errors import MissingPackageError
 
 # Options with names of their own -> parameters of estimators.
@@ -609,7 +609,7 @@ def fits_in_memory(console: Console, options: TrainOptions) -> bool:
 def _table_bytes(options: TrainOptions) -> float:
     """Return the size of the table in memory, about."""
     from arboost.data.files import compression_of, find_files
-    from arboost.data.opening import open_files
+    from arboost.data.source import open_files
 
     with reading_data():
         paths = [file.path for file in find_files(list(options.data), options.form.kind)]

@@ -18,7 +18,7 @@ from arboost.cli.errors import (
 )
 from arboost.cli.row_record import SPLIT, RowRecord
 from arboost.cli.tables import Loaded, column_kinds, input_label, read_table, require_columns
-from arboost.data.opening import FileFormat
+from arboost.data.source import FileFormat
 from arboost.params.suggestions import did_you_mean
 
 _MOST_NAMES = 3  # in a message

@@ -39,7 +39,7 @@ def complete_columns(ctx: click.Context, _param: click.Parameter, incomplete: st
     given = ctx.params.get("data") or ctx.args
     data = [path for path in given if path != "-" and not path.endswith((".arb", ".json"))]
     with suppress(Exception):  # a completion has no place for an error
-        from arboost.data.opening import FileFormat, open_files
+        from arboost.data.source import FileFormat, open_files
 
         form = FileFormat(ctx.params.get("kind"), ctx.params.get("delimiter"))
         names = open_files(list(data), None, form).arrow_schema.names
@@ -125,7 +125,7 @@ def input_options(function: F) -> F:
 
     @wraps(function)
     def with_form(*args: Any, **options: Any) -> Any:
-        from arboost.data.opening import FileFormat
+        from arboost.data.source import FileFormat
 
         names = ("kind", "delimiter", "decimal")
         form = FileFormat(**{name: options.pop(name) for name in names})

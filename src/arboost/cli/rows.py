@@ -14,7 +14,7 @@ from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure
 from arboost.cli.tables import Loaded, read_table, require_columns, resolve_names
 from arboost.data.levels import MAX_SET_LEVELS
-from arboost.data.opening import FileFormat
+from arboost.data.source import FileFormat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,8 @@ from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, reading
 from arboost.errors import needs_packages
 
 if TYPE_CHECKING:
-    from arboost.data.opening import FileFormat, FileSource
     from arboost.data.schema import Schema
+    from arboost.data.source import FileFormat, FileSource
     from arboost.data.text_files import CsvFile
 
 MOST_ROWS = 1 << 20  # of a batch: row groups of most Parquet files are then read whole
@@ -209,7 +209,7 @@ def _open(data: Sequence[str], form: FileFormat, columns: Columns, like: Any) ->
     with needs_packages("cli", "The command line"):
         import pyarrow  # noqa: F401
     from arboost.data.files import TEXT_KINDS, find_files
-    from arboost.data.opening import open_files
+    from arboost.data.source import open_files
 
     paths = [file.path for file in find_files(list(data), form.kind)]
     for path in paths:
@@ -442,7 +442,7 @@ def source_like(source: FileSource, like: Any) -> FileSource:
     `like` is a model, a schema, or a dict of kinds as `column_kinds` returns it.
     """
     from arboost.data.files import ArrowFile, ParquetFile
-    from arboost.data.opening import FileSource
+    from arboost.data.source import FileSource
     from arboost.data.text_files import JsonLinesFile
 
     if isinstance(source.files[0], ParquetFile | ArrowFile):

@@ -16,12 +16,11 @@ from arboost.data.level_columns import (
     ordered_levels,
     read_dates,
 )
-from arboost.data.levels import MAX_SET_LEVELS, Levels, Order
-from arboost.data.messages import listing
+from arboost.data.levels import MAX_SET_LEVELS, Codes, Floats, Levels, Order
 from arboost.data.raw_table import RawTable, missing_column
 from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, chosen_parts
 from arboost.data.table import ColumnOptions, read_columns
-from arboost.errors import InputTypeError, SchemaError, error_prefix
+from arboost.errors import InputTypeError, SchemaError, error_prefix, listing
 
 _WORDS = {"number": "numbers", "string": "strings", "datetime": "dates", "duration": "durations"}
 
@@ -183,7 +182,7 @@ class MergedColumns(NamedTuple):
 
     schema: Schema
     notes: ColumnNotes
-    codes: dict[int, NDArray[np.float64]]
+    codes: dict[int, Floats]
 
 
 class ColumnPart(NamedTuple):
@@ -381,11 +380,11 @@ class ColumnMerge:
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
             codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
         _check_level_count(len(known), kinds.label(i))
-        return level_column(int(raw.columns.n_rows), codes)
+        return level_column(codes)
 
     def _final_levels(
         self, kinds: ColumnKinds, i: int, notes: ColumnNotes
-    ) -> tuple[Levels | str, NDArray[np.float64]]:
+    ) -> tuple[Levels | str, Floats]:
         """Return the levels of a category in order, and the final codes of provisional ones.
 
         Of dates in strings they are the format, and seconds.
@@ -430,13 +429,13 @@ def _check_level_count(n_levels: int, label: str) -> None:
         )
 
 
-def _sorted_text(known: core.LevelSet) -> tuple[Levels, NDArray[np.int32]]:
+def _sorted_text(known: core.LevelSet) -> tuple[Levels, Codes]:
     """Return strings as levels, and the code of each by its number."""
     values, offsets, places = known.levels()
     return Levels("string", values, offsets), places
 
 
-def _sorted_numbers(known: core.LevelSet) -> tuple[Levels, NDArray[np.int32]]:
+def _sorted_numbers(known: core.LevelSet) -> tuple[Levels, Codes]:
     """Return numbers as levels, and the code of each by its number."""
     values = known.strings()[0].view(np.float64)
     levels, places = Levels.of_numbers(values)

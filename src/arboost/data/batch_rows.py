@@ -17,6 +17,7 @@ from arboost.data.feature_names import (
     split_offset,
     split_target,
 )
+from arboost.data.levels import Floats, Index
 from arboost.data.memory import BOOSTING_STATE, RowState
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
@@ -27,9 +28,6 @@ from arboost.workers import Workers
 
 if TYPE_CHECKING:
     from arboost.data.source import Batch
-
-Index = NDArray[np.uint32]
-Floats = NDArray[np.float64]
 
 
 class BatchRows(NamedTuple):
@@ -49,7 +47,7 @@ class BatchRows(NamedTuple):
 
     X: object
     y: NDArray[Any] | None
-    weight: NDArray[np.float64] | None
+    weight: Floats | None
     kept: Index | None
     group: NDArray[Any] | None = None
     offset: Floats | None = None
@@ -236,7 +234,7 @@ class GatheredRows:
         return self._values("y")
 
     @property
-    def weight(self) -> NDArray[np.float64] | None:
+    def weight(self) -> Floats | None:
         """Weights above 0, None where there are none."""
         found = self._values("weight")
         if found is not None:

@@ -27,7 +27,8 @@ from arboost.data.batch_rows import (
 )
 from arboost.data.bins import MOST_BINS, AnyCodes, Binned, GrowMemory, bin_for_purity
 from arboost.data.cache import SourceCache
-from arboost.data.feature_names import offset_names
+from arboost.data.feature_names import no_column_error, offset_names
+from arboost.data.levels import Index
 from arboost.data.memory import (
     BOOSTING_STATE,
     FileSink,
@@ -39,11 +40,10 @@ from arboost.data.memory import (
     shown_bytes,
     sink_like,
 )
-from arboost.data.messages import no_column_message
-from arboost.data.opening import FileSource, open_source
 from arboost.data.passes import encode_batches, sketch_batches
 from arboost.data.schema import Schema
 from arboost.data.shares import empty_columns, gather_rows, shared_codes
+from arboost.data.source import FileSource, open_source
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import encode_labels
 from arboost.params.auto import AUTO
@@ -124,7 +124,7 @@ def bin_source(
         tables.append(table)
         return replace(found, max_bins=most)
 
-    def truth() -> tuple[NDArray[Any] | None, NDArray[np.uint32] | None]:
+    def truth() -> tuple[NDArray[Any] | None, Index | None]:
         y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
         return y, None if y is None or choice is None else choice(y, tables[0].groups)
 
@@ -156,7 +156,7 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     given = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
     for argument, name in (*given, *(("offset", one) for one in offset_names(rows.offset) or ())):
         if isinstance(name, str) and source.names is not None and name not in source.names:
-            raise ValueError(no_column_message(name, source.names, argument))
+            raise no_column_error(name, source.names, argument)
     return source
 
 
@@ -530,6 +530,6 @@ def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows
 
 def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
     """Return the source with some columns; an iterable selects its own."""
-    from arboost.data.opening import is_iterable
+    from arboost.data.source import is_iterable
 
     return open_rows(X, rows, None if is_iterable(X) else columns)

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.cuda import device_number
-from arboost.data.level_columns import warn_constant_columns
+from arboost.data.levels import Floats, Index
 from arboost.data.schema import Schema, part_edges
 from arboost.data.table import Table
 from arboost.data.target import encode_labels
+from arboost.errors import warn_caller
 from arboost.params.records import USUAL_BINS
 
 AnyCodes = core.Codes | core.SharedCodes
@@ -67,7 +68,7 @@ class Binned:
     """
 
     codes: AnyCodes
-    edges: tuple[NDArray[np.float64], ...]
+    edges: tuple[Floats, ...]
     schema: Schema
     group_order: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     memory: GrowMemory | None = None
@@ -108,9 +109,7 @@ class Binned:
                 f'Dataset(..., tree_method="{tree_method}").'
             )
 
-    def encode(
-        self, table: Table, n_threads: int, rows: NDArray[np.uint32] | None = None
-    ) -> core.Codes:
+    def encode(self, table: Table, n_threads: int, rows: Index | None = None) -> core.Codes:
         """Return the codes of all or some rows of another table with the same columns."""
         categorical = self.codes.is_category.astype(bool).tolist()
         return core.encode(table.values, rows, list(self.edges), n_threads, categorical)
@@ -120,8 +119,8 @@ def bin_table(
     table: Table,
     *,
     max_bins: int,
-    rows: NDArray[np.uint32] | None,
-    weights: NDArray[np.float64] | None,
+    rows: Index | None,
+    weights: Floats | None,
     n_threads: int,
     tree_method: str = "hist",
     bundling: bool = True,
@@ -196,8 +195,8 @@ def bin_table(
 
 def bin_for_purity(
     make: Callable[[int], Binned],
-    truth: Callable[[], tuple[NDArray[Any] | None, NDArray[np.uint32] | None]],
-    values: tuple[Table, NDArray[np.uint32] | None] | None = None,
+    truth: Callable[[], tuple[NDArray[Any] | None, Index | None]],
+    values: tuple[Table, Index | None] | None = None,
 ) -> Binned:
     """Return the binned rows for ``max_bins="auto"``: trees can grow until their leaves are pure.
 
@@ -234,9 +233,9 @@ def bin_for_purity(
 
 def _differ(
     table: Table,
-    kept: NDArray[np.uint32] | None,
-    mixed: NDArray[np.uint32],
-    targets: NDArray[np.float64],
+    kept: Index | None,
+    mixed: Index,
+    targets: Floats,
 ) -> bool:
     """Whether the values of mixed rows tell some of them apart."""
     rows = mixed if kept is None else kept[mixed]
@@ -245,16 +244,14 @@ def _differ(
     return len(core.mixed_rows(keys, targets[mixed])) < len(mixed)
 
 
-def _target_columns(y: NDArray[Any]) -> NDArray[np.float64]:
+def _target_columns(y: NDArray[Any]) -> Floats:
     """Return a number for each target of each row, equal where the targets are equal."""
     columns = y.reshape(len(y), -1).T
     numbers = [one if one.dtype.kind == "f" else encode_labels(one)[1] for one in columns]
     return np.ascontiguousarray(np.stack(numbers, axis=1), dtype=np.float64)
 
 
-def _mixed_rows(
-    binned: Binned, targets: NDArray[np.float64], rows: NDArray[np.uint32] | None
-) -> NDArray[np.uint32]:
+def _mixed_rows(binned: Binned, targets: Floats, rows: Index | None) -> Index:
     """Return the rows, among the given ones, that have the codes of a row with other targets."""
     keys = binned.own_codes.row_keys()
     if isinstance(binned.codes, core.SharedCodes):
@@ -265,7 +262,7 @@ def _mixed_rows(
     return core.mixed_rows(keys, targets)
 
 
-def fixed_edges(schema: Schema, max_bins: int) -> dict[int, NDArray[np.float64]]:
+def fixed_edges(schema: Schema, max_bins: int) -> dict[int, Floats]:
     """Return the edges that do not depend on the rows: of categories and calendar parts."""
     edges = {i: np.arange(0.5, n - 1) for i, n in enumerate(schema.n_levels) if n > 0}
     parts = enumerate(schema.parts, schema.n_columns)
@@ -279,8 +276,8 @@ def _is_dense(columns: core.Columns | core.DeviceColumns) -> bool:
 
 def storage_plan(
     columns: core.Columns | core.DeviceColumns,
-    rows: NDArray[np.uint32] | None,
-    edges: Sequence[NDArray[np.float64]],
+    rows: Index | None,
+    edges: Sequence[Floats],
     *,
     categorical: Sequence[bool] = (),
     bundling: bool = True,
@@ -323,4 +320,37 @@ def storage_plan(
     """
     return core.plan_storage(
         columns, rows, list(edges), n_threads, list(categorical), bundling, max_conflict_rate
+    )
+
+
+_FEWEST_ROWS = 2  # fewer are always constant
+
+
+def warn_constant_columns(table: Table, rows: Index | None, edges: Sequence[Floats]) -> None:
+    """Warn where no column can be split: all are constant, or have no values.
+
+    Parameters
+    ----------
+    table : Table
+    rows : uint32 array, or None for all
+        Training rows.
+    edges : sequence of float64 arrays
+        Bin edges of each column.
+    """
+    n_rows = table.n_rows if rows is None else len(rows)
+    if n_rows < _FEWEST_ROWS or any(map(len, edges)):
+        return
+    kinds = set()
+    for feature in range(table.schema.n_features):
+        column = table.columns.read(feature)
+        missing = np.isnan(column if rows is None else column[rows])
+        if missing.any() and not missing.all():
+            return  # a split can separate the missing values
+        kinds.add(bool(missing.all()))
+    if not kinds:
+        return
+    found = "all values of X are missing" if kinds == {True} else "all columns of X are constant"
+    warn_caller(
+        f"{found} in the {n_rows} training rows, so there is nothing to split on, and the model "
+        "predicts a constant. Check how X was read, and the parameter `missing`."
     )

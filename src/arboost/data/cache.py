@@ -29,7 +29,7 @@ from arboost.backend import core
 from arboost.data.batch_rows import BinningSpec, SketchedTable
 from arboost.data.bins import Binned
 from arboost.data.feature_names import offset_names
-from arboost.data.levels import Levels
+from arboost.data.levels import Floats, Levels
 from arboost.data.memory import check_room, naming_folder
 from arboost.data.schema import Schema
 from arboost.data.shares import SourceLevels
@@ -307,6 +307,6 @@ def _check_sizes(table: SketchedTable, codes: core.Codes) -> None:
         raise ValueError("the description is not that of the bins")
 
 
-def _distinct(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+def _distinct(weight: Floats | None) -> Floats | None:
     """Return weights that are not all the same, as target encodings keep them."""
     return None if weight is None or (weight == weight[0]).all() else weight

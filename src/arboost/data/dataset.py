@@ -27,10 +27,10 @@ from arboost.data.feature_names import (
     split_row_columns,
     split_target,
 )
-from arboost.data.level_columns import check_pairing
+from arboost.data.levels import Floats
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
-from arboost.data.target import target
+from arboost.data.target import check_pairing, target
 from arboost.data.target import weights as checked_weights
 from arboost.data.target_encoding import (
     ENCODINGS,
@@ -222,8 +222,8 @@ class Dataset:
             else make(max_bins=most)
         )
         self.y: NDArray[Any] | None = labels
-        self.sample_weight: NDArray[np.float64] | None = weight
-        self.offset: NDArray[np.float64] | None = start
+        self.sample_weight: Floats | None = weight
+        self.offset: Floats | None = start
         self.groups: NDArray[Any] | None = None
         self.max_bins: int = self.binned.max_bins if isinstance(most, str) else most
         self.max_conflict_rate: float = max_conflict_rate
@@ -335,7 +335,7 @@ calendar_parts, n_jobs
         data.tree_method = binned.tree_method
         return data
 
-    def _offset_of(self, offset: object) -> NDArray[np.float64] | None:
+    def _offset_of(self, offset: object) -> Floats | None:
         """Return the offset of all rows: that of the Dataset, or the array given to ``fit``."""
         names = offset_names(offset)
         if names is None:

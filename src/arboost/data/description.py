@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from arboost.data.feature_names import names_of
 from arboost.data.level_columns import ColumnNotes
-from arboost.data.levels import MAX_SET_LEVELS, Levels
+from arboost.data.levels import MAX_SET_LEVELS, Floats, Levels
 from arboost.data.raw_table import N_DIMENSIONS, is_column, is_missing
 from arboost.data.table import ColumnOptions, Table, learn_table
 from arboost.params.boosting import PARAMS
@@ -268,7 +268,7 @@ def _describe_column(table: Table, notes: ColumnNotes, i: int) -> ColumnDescript
     return ColumnDescription(name, "category", len(levels), n_missing, use)
 
 
-def _distinct(table: Table, i: int) -> tuple[NDArray[np.float64], int]:
+def _distinct(table: Table, i: int) -> tuple[Floats, int]:
     """Distinct values of a column, ascending, and its number of missing values."""
     stored = table.columns.stored(i)
     if stored is None:
@@ -284,7 +284,7 @@ def _distinct(table: Table, i: int) -> tuple[NDArray[np.float64], int]:
     return np.unique(values[~np.isnan(values)]), n_missing
 
 
-def _range_text(values: NDArray[np.float64], n_present: int, unit: str) -> str:
+def _range_text(values: Floats, n_present: int, unit: str) -> str:
     """Use of a column of numbers or times with these distinct values."""
     if len(values) == 0:
         return "empty"

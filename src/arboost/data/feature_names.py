@@ -12,13 +12,12 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from arboost.data.messages import listing, no_column_message
+from arboost.data.levels import Floats
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.target import vector
-from arboost.errors import ParameterError
+from arboost.errors import InputError, ParameterError, listing
 from arboost.params.suggestions import did_you_mean
 
 _LARGEST_OFFSET = 1e100  # sums with scores and their squares stay finite
@@ -196,7 +195,7 @@ def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, s
     if names is None or names.count(name) > 1:  # two columns of one name: the reader of X says so
         return X, y, None
     if name not in names:
-        raise ValueError(no_column_message(name, names, argument))
+        raise no_column_error(name, names, argument)
     if isinstance(X, Mapping):
         return {key: column for key, column in X.items() if key != name}, X[name], name
     if isinstance(X, list | tuple):
@@ -261,7 +260,7 @@ def split_row_columns(
 
 def offset_values(
     offset: object, n_rows: int, names: tuple[str, ...] = (), argument: str = "offset"
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the offset as float64 of shape (n_rows, n_columns), finite.
 
     Parameters
@@ -305,7 +304,7 @@ def offset_values(
     return np.ascontiguousarray(array)
 
 
-def _floats(values: Any) -> NDArray[np.float64]:
+def _floats(values: Any) -> Floats:
     """Return numbers as float64, with NaN for masked ones."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(np.float64), np.nan)
@@ -328,3 +327,16 @@ def names_of(X: Any) -> list[Any] | None:
     if names is None:
         names = getattr(getattr(X, "schema", None), "names", None)  # of a record batch
     return None if names is None else list(names)
+
+
+def no_column_error(name: str, names: Iterable[object], argument: str = "y") -> InputError:
+    """Error of a y, or another argument, that names no column of X."""
+    known = list(names)
+    meant = did_you_mean(name, [other for other in known if isinstance(other, str)])
+    column = "the column to predict" if argument == "y" else "a column"
+    return InputError(
+        f"{argument}={name!r} names no column of X, whose columns are "
+        f"{listing(map(repr, known))}.{meant}",
+        f"Pass the name of {column}, or one value for each row.",
+        parameter=argument,
+    )

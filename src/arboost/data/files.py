@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from arboost.data.source import has_fixed_size
 from arboost.errors import InputError, SchemaError, needs_packages
 from arboost.params.suggestions import did_you_mean
 
@@ -649,3 +648,19 @@ def _ipc_reader(path: str, n_bytes: int) -> Any:
         return pyarrow.ipc.open_file(pyarrow.memory_map(path))
     except OSError:  # no room in a limited address space
         return reader
+
+
+_STRING_BYTES = 16  # at least
+
+
+def has_fixed_size(kind: Any) -> bool:
+    """Whether all values of a type of PyArrow have the same size."""
+    try:
+        return bool(kind.bit_width)
+    except ValueError:
+        return False
+
+
+def type_bytes(kind: Any) -> int:
+    """Return the bytes of a value, of strings and lists the least."""
+    return max(1, int(kind.bit_width) // 8) if has_fixed_size(kind) else _STRING_BYTES

@@ -12,15 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data import messages
-from arboost.data.levels import MAX_SET_LEVELS, Levels, Order, encoded_values, merged_order
-from arboost.data.messages import listing
-from arboost.data.raw_table import RawTable, missing_column
+from arboost.data.levels import (
+    MAX_SET_LEVELS,
+    Codes,
+    Floats,
+    Index,
+    Levels,
+    Order,
+    encoded_values,
+    merged_order,
+)
+from arboost.data.raw_table import RawTable, missing_column, number_column
 from arboost.data.schema import Schema
-from arboost.errors import SchemaError, warn_caller, warn_first
+from arboost.errors import SchemaError, listing, warn_first
 
 if TYPE_CHECKING:
-    from arboost.data.table import Table
+    pass
 
 FAMILIES = ("iso", "dayfirst", "monthfirst")
 AMBIGUOUS = "ambiguous"  # day first or month first: no value tells
@@ -49,7 +56,7 @@ class ReadDates(NamedTuple):
     """
 
     format: str
-    seconds: NDArray[np.float64]
+    seconds: Floats
 
 
 def is_date_format(text: str) -> bool:
@@ -97,13 +104,11 @@ def read_dates(raw: RawTable, i: int, date_format: str) -> None:
             f"date of the format {date_format!r}. Correct it, or pass another date_format to fit; "
             "missing values are None or empty."
         )
-    column = core.Columns(int(raw.columns.n_rows))
-    column.add(np.append(seconds, np.nan)[codes])
-    raw.columns.put(i, column)
+    raw.columns.put(i, number_column(encoded_values(seconds, codes)))
     raw.units[i] = "datetime"
 
 
-def _seconds(levels: Levels, date_format: str) -> NDArray[np.float64] | None:
+def _seconds(levels: Levels, date_format: str) -> Floats | None:
     """Return the seconds of each level; None unless all are dates of the format, or blank."""
     ticks = np.empty(len(levels), np.int64)
     for code, text in enumerate(levels.texts()):
@@ -113,7 +118,7 @@ def _seconds(levels: Levels, date_format: str) -> NDArray[np.float64] | None:
         ticks[code] = tick
     column = core.Columns(len(ticks))
     column.add_times(ticks, 1, 10**6)
-    seconds: NDArray[np.float64] = column.read(0)
+    seconds: Floats = column.read(0)
     return seconds
 
 
@@ -162,10 +167,6 @@ def _ticks_of_parts(parts: tuple[str | None, ...], date_format: str) -> int:
         ticks -= (offset if zone[0] == "+" else -offset) * 60 * 10**6
     return ticks
 
-
-_FLOAT32 = np.finfo(np.float32)
-_TABLE_DIMENSIONS = 2
-_FEWEST_ROWS = 2  # fewer are always constant
 
 # Shares of distinct values from which strings look like keys, and sentences like free text.
 _KEY_SHARE = 0.9
@@ -326,121 +327,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def warn_constant_columns(
-    table: Table, rows: NDArray[np.uint32] | None, edges: Sequence[NDArray[np.float64]]
-) -> None:
-    """Warn where no column can be split: all are constant, or have no values.
-
-    Parameters
-    ----------
-    table : Table
-    rows : uint32 array, or None for all
-        Training rows.
-    edges : sequence of float64 arrays
-        Bin edges of each column.
-    """
-    n_rows = table.n_rows if rows is None else len(rows)
-    if n_rows < _FEWEST_ROWS or any(map(len, edges)):
-        return
-    kinds = set()
-    for feature in range(table.schema.n_features):
-        column = table.columns.read(feature)
-        missing = np.isnan(column if rows is None else column[rows])
-        if missing.any() and not missing.all():
-            return  # a split can separate the missing values
-        kinds.add(bool(missing.all()))
-    if not kinds:
-        return
-    found = "all values of X are missing" if kinds == {True} else "all columns of X are constant"
-    warn_caller(
-        f"{found} in the {n_rows} training rows, so there is nothing to split on, and the model "
-        "predicts a constant. Check how X was read, and the parameter `missing`."
-    )
-
-
-def check_pairing(X: Any, y: Any, **values: Any) -> None:
-    """Check that y and other values of the rows are in the order of X, where pandas tells it.
-
-    Warn where y is a column of X too, or has the index of X in another order: it may have been
-    shuffled on purpose. Raise ValueError where other values, by their names, are in another order.
-    """
-    if not hasattr(X, "iloc") or X.ndim != _TABLE_DIMENSIONS:
-        return
-    if hasattr(y, "iloc") and y.ndim == 1:
-        if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):
-            by_name = f", or pass y={y.name!r}, which takes it out" * isinstance(y.name, str)
-            warn_caller(
-                f"X has the column {y.name!r}, which equals y: the model learns to copy it. Drop "
-                f"it from X{by_name}."
-            )
-        if _is_other_order(X, y):
-            warn_caller(
-                "X and y have the same index in different orders, but rows are matched by "
-                "position. Pass y.loc[X.index], or arrays where the order is right."
-            )
-    for name, of_rows in values.items():
-        if hasattr(of_rows, "iloc") and _is_other_order(X, of_rows):
-            raise ValueError(
-                f"X and {name} have the same index in different orders, but rows are matched by "
-                f"position. Pass {name}.loc[X.index], or {name}.to_numpy() where the order is "
-                "right."
-            )
-
-
-def _is_other_order(X: Any, values: Any) -> bool:
-    """Whether values have the labels of the rows of X in another order."""
-    given, rows = values.index, X.index
-    if len(given) != len(rows) or given.equals(rows):
-        return False
-    return bool(rows.is_unique and given.is_unique and given.isin(rows).all())
-
-
-def warn_target_scale(name: str, largest: float) -> None:
-    """Warn where a target leaves the range of float32."""
-    if largest > float(_FLOAT32.max):
-        warn_caller(
-            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
-            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
-            f"{name} to a smaller scale."
-        )
-
-
-def warn_weight_scale(
-    weight: NDArray[np.float64] | None, min_child_weight: float, *, grew: bool
-) -> None:
-    """Warn where weights are too small for a booster, to which their scale matters.
-
-    Parameters
-    ----------
-    weight : float64 array of shape (n_rows,), or None
-    min_child_weight : float
-    grew : bool
-        Whether any tree has a split.
-    """
-    if weight is None:
-        return
-    total, largest = float(weight.sum()), float(weight.max())
-    if not grew and total < 2 * min_child_weight:
-        warn_caller(
-            f"no tree has a split: sample_weight adds up to {total:g}, and each leaf needs "
-            f"min_child_weight={min_child_weight:g}. Scale the weights to a mean of 1, or lower "
-            "min_child_weight."
-        )
-    elif largest < float(_FLOAT32.tiny):
-        warn_caller(
-            f"sample_weight is at most {largest:g}, so small that reg_lambda outweighs all rows, "
-            "and that sums lose digits. Scale the weights to a mean of 1."
-        )
-
-
 _FIRST_INEXACT = 2.0**53  # from here on float64 lacks integers
 
 
-def level_column(n_rows: int, codes: NDArray[Any]) -> core.Columns:
-    """Return level codes, -1 for missing, as one column of the core."""
-    narrow = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
-    column = core.Columns(n_rows)
-    column.add(codes.astype(narrow))
+def level_column(codes: NDArray[Any]) -> core.Columns:
+    """Level codes, -1 for missing, as one column of the core."""
+    column = number_column(codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1)))
     column.set_missing(-1.0)
     return column
 
@@ -459,22 +351,20 @@ def learn_levels(
     n_rows = int(raw.columns.n_rows)
     if i in raw.orders and i not in notes.categories:
         levels = ordered_levels(raw.orders[i], raw.label(i))
-        return LearnedColumn(levels, _code_column(n_rows, levels, _codes(raw, i, levels)))
+        return LearnedColumn(levels, _code_column(levels, _codes(raw, i, levels)))
     if i in raw.texts:
         return _learn_text(raw, i, notes, date_format)
     stored = raw.columns.stored(i)
     if stored is None:
         levels, codes = number_levels(raw, i, raw.columns.read(i))
-        return LearnedColumn(levels, level_column(n_rows, codes))
+        return LearnedColumn(levels, level_column(codes))
     rows, values, fill = stored
     numbers = values if len(rows) == n_rows else np.append(values, fill)
     levels, _ = number_levels(raw, i, numbers)
     return LearnedColumn(levels, _sparse_levels(n_rows, levels, rows, values, fill))
 
 
-def number_levels(
-    raw: RawTable, i: int, values: NDArray[np.float64]
-) -> tuple[Levels, NDArray[np.int32]]:
+def number_levels(raw: RawTable, i: int, values: Floats) -> tuple[Levels, Codes]:
     """Return the levels of a category of numbers, and the code of each value, -1 for missing.
 
     Raise ValueError for integers that float64 does not tell apart, which would become one level.
@@ -501,19 +391,17 @@ def _learn_text(
     if not (i in raw.categories or i in notes.categories):
         dates = notes.dates(i, levels, date_format)
         if dates is not None:
-            column = core.Columns(n_rows)
-            column.add(encoded_values(dates.seconds, codes))
-            return LearnedColumn(dates.format, column)
+            return LearnedColumn(dates.format, number_column(encoded_values(dates.seconds, codes)))
         if notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
             return LearnedColumn(Levels.none(), missing_column(n_rows))
-    return LearnedColumn(levels, level_column(n_rows, codes))
+    return LearnedColumn(levels, level_column(codes))
 
 
 def _sparse_levels(
     n_rows: int,
     levels: Levels,
-    rows: NDArray[np.uint32],
-    values: NDArray[np.float64],
+    rows: Index,
+    values: Floats,
     fill: float,
 ) -> core.Columns:
     codes = levels.codes_of_numbers(np.append(values, fill))
@@ -531,32 +419,35 @@ def apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.
         return _sparse_levels(n_rows, levels, *stored)
     codes = _codes(raw, i, levels)
     if (codes < 0).all():
-        n_present = _present_count(raw, i)
+        if i in raw.texts:
+            n_present = int(raw.texts[i].n_present)
+        else:
+            n_present = int(np.count_nonzero(~np.isnan(raw.columns.read(i))))
         if n_present > 1:  # a single value may well be new
-            warn_first(messages.unseen_message(schema.label(i), n_present, len(levels)))
-    return _code_column(n_rows, levels, codes)
+            warn_first(
+                f"None of the {n_present} values in the column {schema.label(i)} of X is among the "
+                f"{len(levels)} levels of fit, so all of them count as missing. Check that it is "
+                "the same column, written alike."
+            )
+    return _code_column(levels, codes)
 
 
-def _codes(raw: RawTable, i: int, levels: Levels) -> NDArray[np.int32]:
+def _codes(raw: RawTable, i: int, levels: Levels) -> Codes:
     """Return the level code of each row, -1 for missing and unknown values."""
     if i in raw.texts:
         return levels.codes_of_text(raw.texts[i])
     return levels.codes_of_numbers(raw.columns.read(i))
 
 
-def _present_count(raw: RawTable, i: int) -> int:
-    if i in raw.texts:
-        return int(raw.texts[i].n_present)
-    return int(np.count_nonzero(~np.isnan(raw.columns.read(i))))
-
-
-def _code_column(n_rows: int, levels: Levels, codes: NDArray[np.int32]) -> core.Columns:
+def _code_column(levels: Levels, codes: Codes) -> core.Columns:
     """Return a category as one column of the core: its level codes, or the numbers of these."""
     if levels.numbers is None:
-        return level_column(n_rows, codes)
-    column = core.Columns(n_rows)
-    column.add(encoded_values(levels.numbers, codes))
-    return column
+        return level_column(codes)
+    return number_column(encoded_values(levels.numbers, codes))
+
+
+def _shown_level(level: Any) -> str:
+    return repr(level.decode("utf-8", "replace") if isinstance(level, bytes) else level)
 
 
 def ordered_levels(
@@ -568,6 +459,12 @@ def ordered_levels(
     """
     order = merged_order(orders)
     if order is None or not set(values).issubset(order):
-        more = [tuple(values)] if order is not None else []
-        raise SchemaError(messages.order_message(label, [*orders, *more]))
+        several = [*orders, *([tuple(values)] if order is not None else [])][:2]
+        shown = " and ".join(f"[{listing(map(_shown_level, one))}]" for one in several)
+        raise SchemaError(
+            f"The levels of the column {label} of X have no single order: its dictionaries are "
+            f"{shown}.",
+            "Use one dictionary of all levels, or name the column in categorical_features, for "
+            "levels without an order.",
+        )
     return Levels.ordered(order)

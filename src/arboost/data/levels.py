@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from arboost.backend import core, lazy_property
 
+Floats = NDArray[np.float64]
+Index = NDArray[np.uint32]  # of rows
+Codes = NDArray[np.int32]  # of levels, -1 for missing
 Order = tuple[Any, ...]  # all levels of an ordered category, ascending: bytes, or numbers
 
 # Largest number of levels of a category that is split by sets of levels. The core has room for
@@ -66,11 +69,11 @@ class Levels:
     kind: str
     values: NDArray[Any]
     offsets: NDArray[np.int64] | None = None
-    statistic: NDArray[np.float64] | None = None
+    statistic: Floats | None = None
     groups: NDArray[np.uint8] | None = None
-    group_means: NDArray[np.float64] | None = None
+    group_means: Floats | None = None
     shared_groups: NDArray[np.uint8] | None = None
-    ranks: NDArray[np.int32] | None = None
+    ranks: Codes | None = None
 
     def __post_init__(self) -> None:
         for name in _PARTS:
@@ -87,7 +90,7 @@ class Levels:
         return self.values.nbytes + offsets + 32 * len(self)
 
     @classmethod
-    def of_text(cls, text: core.Text) -> tuple[Levels, NDArray[np.int32]]:
+    def of_text(cls, text: core.Text) -> tuple[Levels, Codes]:
         """Return the levels of a column of strings, and the level code of each row."""
         values, offsets, codes = text.levels()
         return cls("string", values, offsets), codes
@@ -115,7 +118,7 @@ class Levels:
         return cls("string", np.empty(0, np.uint8), np.zeros(1, np.int64))
 
     @classmethod
-    def of_numbers(cls, numbers: NDArray[np.float64]) -> tuple[Levels, NDArray[np.int32]]:
+    def of_numbers(cls, numbers: Floats) -> tuple[Levels, Codes]:
         """Return the levels of a column of numbers, and the level code of each row."""
         present = ~np.isnan(numbers)
         # Adding 0 makes the two zeros one level.
@@ -179,7 +182,7 @@ class Levels:
         return self.label(int(self.by_rank[min(max(int(threshold), 0), len(self) - 1)]))
 
     @lazy_property
-    def numbers(self) -> NDArray[np.float64] | None:
+    def numbers(self) -> Floats | None:
         """Number of each level in the table of a fit, NaN for missing; None: its code."""
         if self.ranks is not None:
             return self.ranks.astype(np.float64)
@@ -190,7 +193,7 @@ class Levels:
         return numbers
 
     @property
-    def means(self) -> NDArray[np.float64] | None:
+    def means(self) -> Floats | None:
         """Mean target of each level, of a shared group that of the group; None: not encoded."""
         if self.groups is None:
             return self.statistic
@@ -204,7 +207,7 @@ class Levels:
         assert self.shared_groups is not None
         return np.isin(groups, self.shared_groups)
 
-    def nearest_shared(self, means: NDArray[np.float64]) -> NDArray[np.uint8]:
+    def nearest_shared(self, means: Floats) -> NDArray[np.uint8]:
         """Return the shared groups of the nearest means."""
         assert self.group_means is not None
         assert self.shared_groups is not None
@@ -213,7 +216,7 @@ class Levels:
             return np.full(len(means), NO_GROUP, np.uint8)
         return self.shared_groups[np.searchsorted(steps[:-1] + np.diff(steps) / 2, means)]
 
-    def groups_by(self, means: NDArray[np.float64]) -> NDArray[np.uint8]:
+    def groups_by(self, means: Floats) -> NDArray[np.uint8]:
         """Return the groups of the levels, of rare ones by other means, and `NO_GROUP` at -1.
 
         A mean of NaN is a level without training rows, which has no group.
@@ -244,12 +247,12 @@ class Levels:
         bits[NO_GROUP] = False
         return bits[self.groups]
 
-    def codes_of_text(self, text: core.Text) -> NDArray[np.int32]:
+    def codes_of_text(self, text: core.Text) -> Codes:
         """Return the level code of each row of a column of strings."""
-        codes: NDArray[np.int32] = self._index.codes(text)
+        codes: Codes = self._index.codes(text)
         return codes
 
-    def codes_of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+    def codes_of_numbers(self, numbers: Floats) -> Codes:
         """Return the level code of each number."""
         if len(self) == 0:
             return np.full(len(numbers), -1, np.int32)
@@ -339,7 +342,7 @@ class Levels:
         return core.LevelIndex(self.values, self.offsets)
 
 
-def encoded_values(statistic: NDArray[np.float64], codes: NDArray[np.int32]) -> NDArray[np.float64]:
+def encoded_values(statistic: Floats, codes: Codes) -> Floats:
     """Return the target encoding of each level code; NaN for the code -1."""
     return np.append(statistic, np.nan)[codes]  # the index -1 is the last one
 

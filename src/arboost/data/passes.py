@@ -31,9 +31,11 @@ from arboost.data.batch_rows import (
     changed_message,
     naming_batch,
 )
-from arboost.data.bins import Binned, fixed_edges
+from arboost.data.bins import Binned, fixed_edges, warn_constant_columns
 from arboost.data.feature_names import offset_names
-from arboost.data.level_columns import level_column, warn_constant_columns
+from arboost.data.level_columns import level_column
+from arboost.data.levels import Codes, Floats, Index
+from arboost.data.raw_table import number_column
 from arboost.data.schema import calendar_part
 from arboost.data.shares import (
     ShareRows,
@@ -59,8 +61,6 @@ from arboost.workers import together
 
 if TYPE_CHECKING:
     from arboost.data.schema import Schema
-
-Floats = NDArray[np.float64]
 
 
 def sketch_batches(
@@ -183,7 +183,7 @@ def _plan(
     edges: list[Floats],
     encodings: dict[int, Floats],
     spec: BinningSpec,
-    chosen: NDArray[np.uint32] | None,
+    chosen: Index | None,
     n_rows: int,
 ) -> core.StoragePlan:
     """Return the storage plan of all rows; warn where no column can be split.
@@ -215,14 +215,14 @@ def _plan(
 
 def _complete_sample(
     sample: core.Columns,
-    places: NDArray[np.uint32],
+    places: Index,
     schema: Schema,
     edges: list[Floats],
     encodings: dict[int, Floats],
 ) -> None:
     """Put target-encoded categories into a sample; warn where no column of it can be split."""
     for feature, values in encodings.items():
-        sample.put(feature, value_column(int(sample.n_rows), values[places]))
+        sample.put(feature, number_column(values[places]))
     warn_constant_columns(Table(sample, schema), None, edges)
 
 
@@ -232,7 +232,7 @@ def _edges(
     gathered: GatheredRows,
     encoded: TargetEncodedTable | None,
     spec: BinningSpec,
-    chosen: NDArray[np.uint32] | None,
+    chosen: Index | None,
     n_rows: int,
 ) -> list[Floats]:
     """Return the edges of all columns, as `arboost.data.bins.bin_table` has them.
@@ -261,7 +261,7 @@ def _edges(
         edges[i] = of_feature
     for feature, values in encoded_values(encoded).items():
         if schema.n_levels[feature] == 0:  # target means
-            column = value_column(len(values), values)
+            column = number_column(values)
             (edges[feature],) = core.quantiles(
                 column, chosen, weight, spec.max_bins, spec.n_threads
             )
@@ -290,7 +290,7 @@ def _training_rows(gathered: GatheredRows | None, spec: BinningSpec) -> NDArray[
     return chosen
 
 
-def _chosen(is_chosen: NDArray[np.bool_], kept: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+def _chosen(is_chosen: NDArray[np.bool_], kept: Index | None) -> Index:
     """Return the chosen rows of a batch, of all of them or of the kept ones."""
     rows = np.flatnonzero(is_chosen).astype(np.uint32)
     return rows if kept is None else kept[rows]
@@ -325,7 +325,7 @@ def _target_encoded(
             values = codes[feature]
             if spec.workers is not None:
                 values = spec.workers.concatenated(values)
-            columns.extend(level_column(len(target[0]), values))
+            columns.extend(level_column(values))
         else:
             columns.add_missing()
     encoded = target_encode(
@@ -345,7 +345,7 @@ def _level_codes(
     schema: Schema,
     features: list[int],
     n_rows: int | None,
-) -> dict[int, NDArray[np.int32]]:
+) -> dict[int, Codes]:
     """Return the level codes of some categories, -1 for missing, by a pass over the batches."""
     codes = {feature: GrowingArray(n_rows) for feature in features}
     for batch in batches("reading levels"):
@@ -420,7 +420,7 @@ def _encode_pass(
 
 def _encode(
     columns: core.Columns,
-    kept: NDArray[np.uint32] | None,
+    kept: Index | None,
     spec: BinningSpec,
     table: SketchedTable,
     plan: core.StoragePlan,

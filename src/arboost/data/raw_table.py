@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -15,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data import messages
 from arboost.data.cuda import columns_of, table_array
-from arboost.data.levels import Order
+from arboost.data.levels import Floats, Order
 from arboost.data.schema import unique_names
-from arboost.errors import InputTypeError
+from arboost.errors import InputError, InputTypeError, listing
 
 # Kinds of NumPy dtypes.
 _NUMBERS = "biuf"
@@ -119,7 +119,7 @@ class RawTable:
         elif kind in _STRINGS:
             self.add_objects(values.tolist(), label)
         else:
-            raise InputTypeError(messages.column_type_message([(label, str(values.dtype))]))
+            raise column_type_error([(label, str(values.dtype))])
 
     def add_text(self, text: core.Text, *, is_category: bool = False) -> None:
         """Append a column of strings."""
@@ -140,7 +140,7 @@ class RawTable:
             return
         string = next((one for one in values if isinstance(one, str | bytes)), None)
         if string is not None:
-            raise InputTypeError(messages.mixed_message(label, string, values[stop]))
+            raise mixed_error(label, string, values[stop])
         if _unit_of(values[stop]):
             self._add_time_objects(values, label)
         else:
@@ -150,9 +150,7 @@ class RawTable:
         """Append the only column of an Arrow stream."""
         part, fields, _ = core.columns_of_arrow(stream)
         if part is None:
-            raise InputTypeError(
-                messages.column_type_message([(label, _arrow_type(fields[0].format))])
-            )
+            raise column_type_error([(label, _arrow_type(fields[0].format))])
         index = int(self.columns.n_columns)
         self.columns.extend(part)
         self._add_metadata(index, fields[0])
@@ -176,7 +174,7 @@ class RawTable:
         if unit in ("Y", "M") and kind == "M":
             values, unit, count = values.astype("M8[D]"), "D", 1
         if unit not in TICKS:
-            raise InputTypeError(messages.column_type_message([(label, str(values.dtype))]))
+            raise column_type_error([(label, str(values.dtype))])
         if count != 1 or not values.dtype.isnative:
             values = values.astype(f"{kind}8[{unit}]")
         ticks = np.ascontiguousarray(values).view(np.int64)
@@ -193,7 +191,7 @@ class RawTable:
         units = {_unit_of(value) for value in present}
         if len(units) > 1:
             other = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
-            raise InputTypeError(messages.mixed_message(label, present[0], other))
+            raise mixed_error(label, present[0], other)
         if isinstance(present[0], np.datetime64 | np.timedelta64):
             missing = type(present[0])("NaT")
             given = [missing if is_missing(value) else value for value in values]
@@ -210,7 +208,7 @@ class RawTable:
 def from_numpy(X: NDArray[Any]) -> RawTable:
     """Return the columns of a matrix."""
     if X.ndim != N_DIMENSIONS:
-        raise ValueError(messages.dimensions_message(X))
+        raise dimensions_error(X)
     raw = RawTable(core.Columns(X.shape[0]))
     if X.dtype.kind == "c":
         raise ValueError(
@@ -240,7 +238,7 @@ def from_device(X: Any, device: str | None) -> RawTable:
     """
     array = table_array(X, device)
     if array.ndim != N_DIMENSIONS:
-        raise ValueError(messages.dimensions_message(array))
+        raise dimensions_error(array)
     names = getattr(X, "columns", None)  # of cuDF
     # The methods that tables are read by are those of core.Columns.
     columns = cast(core.Columns, columns_of(array))
@@ -290,10 +288,10 @@ def from_arrow(X: Any) -> RawTable:
         return _from_objects(X)
     columns, fields, is_table = core.columns_of_arrow(X.__arrow_c_stream__())
     if not is_table:
-        raise ValueError(messages.series_message(X))
+        raise series_error(X)
     if columns is None:
         bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
-        raise InputTypeError(messages.column_type_message(bad))
+        raise column_type_error(bad)
     raw = RawTable(columns, unique_names([one.name for one in fields]))
     for index, one in enumerate(fields):
         raw._add_metadata(index, one)
@@ -312,9 +310,16 @@ def _from_objects(X: Any) -> RawTable:
 
 
 def missing_column(n_rows: int) -> core.Columns:
-    """Return a table of one column without values."""
+    """One column without values."""
     column = core.Columns(n_rows)
     column.add_missing()
+    return column
+
+
+def number_column(values: NDArray[Any]) -> core.Columns:
+    """One column of numbers."""
+    column = core.Columns(len(values))
+    column.add(values)
     return column
 
 
@@ -337,7 +342,7 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
+def _numbers_of(values: list[Any], label: object) -> Floats:
     """Return numbers, decimals and fractions as float64."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = [np.nan if is_missing(value) else value for value in values]
@@ -345,7 +350,7 @@ def _numbers_of(values: list[Any], label: object) -> NDArray[np.float64]:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
         first = next((one for one in objects if not isinstance(one, Number)), None)
-        raise InputTypeError(messages.object_message(label, first, error)) from error
+        raise _object_error(label, first, error) from error
 
 
 def _unit_of(value: object) -> str:
@@ -418,7 +423,7 @@ def _add(raw: RawTable, series: Any, label: object, pandas: Any) -> None:
     elif isinstance(dtype, pandas.PeriodDtype):
         raw.add(series.dt.to_timestamp().to_numpy(), label)
     else:
-        raise InputTypeError(messages.column_type_message([(label, str(dtype))]))
+        raise column_type_error([(label, str(dtype))])
 
 
 def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
@@ -470,7 +475,7 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
-        raise InputTypeError(messages.mixed_message(label, alike[0], alike[1]))
+        raise mixed_error(label, alike[0], alike[1])
     return texts
 
 
@@ -484,7 +489,7 @@ def _texts(strings: list[Any]) -> Order:
 def _add_sparse(raw: RawTable, array: Any, label: object) -> None:
     values = array.sp_values
     if values.dtype.kind not in "biuf":
-        raise InputTypeError(messages.column_type_message([(label, str(array.dtype))]))
+        raise column_type_error([(label, str(array.dtype))])
     rows = array.sp_index.to_int_index().indices.astype(np.uint32)
     fill = array.fill_value
     raw.columns.add_sparse(rows, native(values), np.nan if is_missing(fill) else float(fill))
@@ -533,8 +538,7 @@ def from_scipy(X: Any) -> RawTable:
         )
     matrix = checked_matrix(X)
     n_rows, n_columns = matrix.shape
-    if n_rows > core.most_rows:
-        raise ValueError(messages.row_count_message(n_rows, core.most_rows))
+    check_row_count(n_rows)
     if not matrix.has_canonical_format:
         matrix = matrix.copy() if matrix is X else matrix
         matrix.sum_duplicates()
@@ -574,7 +578,7 @@ def checked_matrix(X: Any) -> Any:
     """
     shape = X.shape
     if len(shape) != N_DIMENSIONS:
-        raise ValueError(messages.dimensions_message(X))
+        raise dimensions_error(X)
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
         _refuse(X, f"its shape is {shape!r}")
     convert = _FORMATS.get(X.format)
@@ -754,3 +758,85 @@ def _is_index(value: object) -> bool:
 
 def _is_place(key: object) -> bool:
     return isinstance(key, tuple) and len(key) == N_DIMENSIONS and all(map(_is_index, key))
+
+
+# ---- Errors, the first words as in scikit-learn
+
+
+def dimensions_error(array: Any) -> InputError:
+    """Error of an array of other than two dimensions."""
+    if array.ndim == 0:
+        value = array.item()
+        return InputError(
+            f"Expected 2D array, got scalar array instead: X is {reprlib.repr(value)} "
+            f"({type(value).__name__}).",
+            "Pass rows and columns: a NumPy array, a table of pandas, Polars or PyArrow, a sparse "
+            "matrix, or a list of lists.",
+        )
+    if array.ndim > 1:
+        return InputError(
+            f"Found array with dim {array.ndim}, while dim <= 2 is required: X has the shape "
+            f"{array.shape}.",
+            "Pass rows and columns, for example X.reshape(len(X), -1).",
+        )
+    return InputError(
+        f"Expected 2D array, got 1D array instead, of shape {array.shape}.",
+        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
+        "array.reshape(1, -1) if it contains a single sample.",
+    )
+
+
+def series_error(series: object) -> InputError:
+    """Error of a series in place of a table."""
+    return InputError(
+        f"Expected a 2-dimensional container but got {type(series)} instead.",
+        "Pass a DataFrame containing a single row (i.e. single sample) or a single column (i.e. "
+        "single feature) instead. Reshape your data, for example with to_frame().",
+    )
+
+
+def check_row_count(n_rows: int) -> None:
+    """Raise InputError for a table of too many rows."""
+    if n_rows > core.most_rows:
+        raise InputError(
+            f"X has {n_rows:,} rows, but at most {core.most_rows:,} are allowed.",
+            "Pass a part of the rows, for example a random sample.",
+        )
+
+
+def column_type_error(columns: Iterable[tuple[object, str]]) -> InputTypeError:
+    """Error of columns, as pairs of name and type, of unusable types."""
+    shown = listing(f"{name!r} ({kind})" for name, kind in columns)
+    return InputTypeError(
+        f"X has columns of types that cannot be used: {shown}. Columns must be numbers, booleans, "
+        "decimals, dates and times, or categories: strings, or what categorical_features names.",
+        "Take nested values apart into columns of their own (in Polars by X.unnest), turn others "
+        "into numbers or strings; or drop them.",
+        parameter="X",
+    )
+
+
+def mixed_error(column: object, value: object, other: object) -> InputTypeError:
+    """Error of a column with values of two kinds."""
+    return InputTypeError(
+        f"The column {column!r} of X holds values of several kinds, among them "
+        f"{value!r} ({type(value).__name__}) and {other!r} ({type(other).__name__}), so that they "
+        "cannot be compared.",
+        "Turn all of them into strings, or all into numbers.",
+    )
+
+
+def _object_error(column: object, value: object, error: object) -> InputTypeError:
+    """Error of a column of objects other than numbers and strings, such as a value."""
+    if isinstance(value, Mapping):
+        return InputTypeError(
+            f"The column {column!r} of X holds dicts, such as {reprlib.repr(value)}: {error}.",
+            f"Take them apart into columns: X.drop(columns=[{column!r}]).join("
+            f"pandas.json_normalize(X[{column!r}].tolist()).set_index(X.index)); or drop the "
+            "column.",
+        )
+    return InputTypeError(
+        f"The column {column!r} of X holds objects that are neither numbers nor strings: {error}.",
+        "Take nested values apart into columns of their own, turn others into numbers or strings; "
+        "or drop the column.",
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import lazy_property
-from arboost.data import messages
-from arboost.data.levels import Levels
-from arboost.errors import InputTypeError, SchemaError, warn_caller
+from arboost.data.levels import Floats, Levels
+from arboost.errors import InputError, InputTypeError, SchemaError, listing, warn_caller
 
 T = TypeVar("T")
 
@@ -200,7 +200,7 @@ class Schema:
         return self.names, self.n_features, self.levels, self.units, self.formats, self.parts
 
 
-def as_times(seconds: NDArray[np.float64], unit: str) -> NDArray[Any]:
+def as_times(seconds: Floats, unit: str) -> NDArray[Any]:
     """Return a column of times as datetime64 or timedelta64; NaN becomes NaT."""
     is_missing = np.isnan(seconds)
     ticks = np.where(is_missing, 0.0, np.round(seconds * MICROSECONDS)).astype(np.int64)
@@ -224,9 +224,18 @@ def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
     are_strings = [isinstance(name, str) for name in given]
     names = tuple(map(str, given))
     if any(are_strings) and not all(are_strings):
-        raise InputTypeError(messages.name_types_message(given))
+        types = sorted({type(name).__qualname__ for name in given})
+        raise InputTypeError(  # the first words are those of scikit-learn
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {types} as feature name / column name types.",
+            "Convert them all to strings, for example with X.columns = X.columns.astype(str).",
+        )
     if len(set(names)) < len(names):
-        raise ValueError(messages.twice_message(names))
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise InputError(
+            f"X has several columns of the same name: {listing(map(repr, twice))}.",
+            "Each column must have a name of its own: rename or drop columns.",
+        )
     return None if not any(are_strings) and names == _numbers(len(names)) else names
 
 
@@ -248,7 +257,7 @@ def other_places(
         known = set(names) - schema.other_columns
         if known not in (set(fitted), set(columns)):
             features = tuple(name for name in names if name not in schema.other_columns)
-            raise SchemaError(messages.names_message(features, columns))
+            raise _names_error(features, columns)
         places = {name: place for place, name in enumerate(names)}
         # Derived features are read from a table that has all of them.
         return [places[name] for name in (fitted if known == set(fitted) else columns)]
@@ -258,16 +267,36 @@ def other_places(
             "as input. Pass a table with the columns of fit."
         )
     if names is not None or fitted is not None:
-        warn_caller(messages.unnamed_message(caller, is_named=fitted is not None))
+        warn_caller(
+            f"X does not have valid feature names, but {caller} was fitted with feature names: "
+            "columns are matched by their order. Pass a data frame with the names of fit."
+            if names is None
+            else f"X has feature names, but {caller} was fitted without feature names: columns are "
+            "matched by their order. Fit on a data frame, or pass an array."
+        )
     return None
+
+
+def _names_error(given: Collection[str], fitted: Collection[str]) -> SchemaError:
+    """Error of missing and unknown columns, worded as in scikit-learn."""
+
+    def bullets(names: Iterable[str], limit: int = 20) -> str:
+        lines = [f"- {name}\n" for name in sorted(names)]
+        return "".join(lines[:limit]) + ("- ...\n" if len(lines) > limit else "")
+
+    message = "The feature names should match those that were passed during fit.\n"
+    extra, missing = set(given) - set(fitted), set(fitted) - set(given)
+    if extra:
+        message += f"Feature names unseen at fit time:\n{bullets(extra)}"
+    if missing:
+        message += f"Feature names seen at fit time, yet now missing:\n{bullets(missing)}"
+    return SchemaError(message + "Pass exactly the columns of fit; their order does not matter.")
 
 
 def _numbers(n_columns: int) -> tuple[str, ...]:
     """Return the names of columns that have numbers only."""
     return tuple(map(str, range(n_columns)))
 
-
-Floats = NDArray[np.float64]
 
 _DAY = 24 * 3600
 _LATEST = 1e14  # seconds; far beyond, days overflow int64

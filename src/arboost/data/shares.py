@@ -14,7 +14,9 @@ from arboost.backend import core
 from arboost.data.batch_columns import ColumnHeader
 from arboost.data.batch_rows import Batches, BinningSpec, GatheredRows, naming_batch
 from arboost.data.bins import AnyCodes, Binned
+from arboost.data.levels import Floats, Index
 from arboost.data.memory import sink_like
+from arboost.data.raw_table import number_column
 from arboost.data.schema import Schema
 from arboost.data.table import Table, read_columns
 from arboost.data.target_encoding import TargetEncodedTable
@@ -22,8 +24,6 @@ from arboost.workers import Workers, spread, together
 
 if TYPE_CHECKING:
     from arboost.data.source import Source
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _arrow_header(source: Source, spec: BinningSpec) -> ColumnHeader | None:
 class _SampledColumns(NamedTuple):
     """Sampled rows of one worker in some columns: positions, values and distinct values."""
 
-    places: NDArray[np.uint32]
+    places: Index
     values: list[NDArray[Any]]
     distinct: list[Floats | None]
 
@@ -173,9 +173,7 @@ def _joined_values(parts: Sequence[Floats | None], most: int) -> Floats | None:
     return values if len(known) == len(parts) and len(values) <= most else None
 
 
-def shared_sample(
-    sketch: core.TableSketch, workers: Workers
-) -> tuple[core.Columns, NDArray[np.uint32]]:
+def shared_sample(sketch: core.TableSketch, workers: Workers) -> tuple[core.Columns, Index]:
     """Return the sampled rows of all workers, and their positions among all rows."""
     columns = range(len(sketch.has_missing))
     parts = workers.gather(_SampledColumns.of(sketch, columns))
@@ -285,9 +283,7 @@ class SourceLevels(TargetEncodedTable):
 
     workers: Workers | None = None
 
-    def held_out_codes(
-        self, binned: Binned, fold: tuple[NDArray[np.uint32], NDArray[np.uint32]], n_threads: int
-    ) -> AnyCodes:
+    def held_out_codes(self, binned: Binned, fold: tuple[Index, Index], n_threads: int) -> AnyCodes:
         """Return the codes of held-out rows, their levels encoded from the training rows only.
 
         `fold` has the positions of the training rows and of the held-out rows, ascending.
@@ -329,20 +325,16 @@ def empty_columns(schema: Schema) -> core.Columns:
     return columns
 
 
-def value_column(
-    n_rows: int, values: Floats, kept: NDArray[np.uint32] | None = None
-) -> core.Columns:
-    """Return values of all rows, or of the kept ones, as a column."""
-    if kept is not None:
-        of_all = np.full(n_rows, np.nan)
-        of_all[kept] = values
-        values = of_all
-    column = core.Columns(n_rows)
-    column.add(values)
-    return column
+def value_column(n_rows: int, values: Floats, kept: Index | None) -> core.Columns:
+    """Column of the values of the kept rows, NaN in all others; None: all rows are kept."""
+    if kept is None:
+        return number_column(values)
+    of_all = np.full(n_rows, np.nan)
+    of_all[kept] = values
+    return number_column(of_all)
 
 
-def _values_of_codes(binned: Binned) -> Sequence[NDArray[np.float64]]:
+def _values_of_codes(binned: Binned) -> Sequence[Floats]:
     """Return a value of each bin of each feature: its upper edge, or the code of its level."""
     is_category = binned.codes.is_category.astype(bool).tolist() or [False] * len(binned.edges)
     return [

@@ -1,24 +1,124 @@
-"""Source: rows that do not have to fit in memory, in batches, as often as a consumer asks.
+"""Source: rows that need not fit in memory, in batches, as often as a consumer asks.
 
     open_source(X) --> Source --batches(65536)--> Batch, Batch, Batch     pass 1
                               --batches(65536)--> Batch, Batch, Batch     pass 2, the same rows
 
-The next batch is read in the background while the consumer works on the last one: two batches are
-in memory, and what the reader of the files needs.
+X is paths, a dataset of PyArrow, a stream or query, or an iterable of batches. The next batch is
+read in the background while the consumer works on the last one: two batches are in memory, and
+the buffers of the reader of the files.
 """
 
 from __future__ import annotations
 
+import io
+import sys
+import tempfile
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import IO, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-_STRING_BYTES = 16  # at least
+from arboost.backend import lazy_property
+from arboost.data.files import (
+    BUFFER_BYTES,
+    DAMAGED,
+    TEXT_KINDS,
+    ArrowFile,
+    DataFile,
+    DataPath,
+    ParquetFile,
+    as_schema,
+    common_schema,
+    file_kind,
+    find_files,
+    has_fixed_size,
+    is_paths,
+    naming_file,
+    partition_keys,
+    paths_label,
+    require_pyarrow,
+    selected,
+    type_bytes,
+)
+from arboost.data.text_files import DELIMITERS, CsvFile, JsonLinesFile
+from arboost.errors import InputTypeError, SchemaError
+from arboost.params.suggestions import did_you_mean
+from arboost.workers import Share
+
 _COLUMN_BYTES = 500_000  # that a reader holds for a column
+
+
+def is_source(X: object) -> bool:
+    """Whether X stands for rows that need not be in memory, and `open_source` takes it.
+
+    Tables, arrays and lists of rows are in memory, and no sources. A `Share` is one: the rows of
+    one worker.
+    """
+    return isinstance(X, Share) or has_columns(X) or is_iterable(X)
+
+
+def has_columns(X: object) -> bool:
+    """Whether X is a source with named columns, of which `open_source` reads a selection."""
+    return is_paths(X) or is_dataset(X) or is_stream(X)
+
+
+def open_source(
+    X: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    scratch: str | None = None,
+    once: bool = False,
+) -> Source:
+    """Return the restartable batches of X, whose files are checked first.
+
+    Parameters
+    ----------
+    X : str, path-like or list of them
+        Parquet, Arrow, Feather, CSV, TSV or JSON lines files, patterns such as "data/*.parquet",
+        or folders, whose hive partition keys are columns.
+    X : pyarrow.dataset.Dataset
+    X : pyarrow.RecordBatchReader, polars.LazyFrame or DuckDB relation
+        It is read once, into a temporary file.
+    X : iterable
+        Object whose ``__iter__`` starts again, or function without arguments that returns an
+        iterator, of tables or of tuples (X, y) or (X, y, weight).
+    columns : sequence of str, optional
+        Columns to read, in this order; not for iterables, which select their own.
+    scratch : str, optional
+        Folder of the temporary file of a stream or query.
+    once : bool, default=False
+        Whether there is one pass only: a stream or query is then not stored, and generators are
+        iterables like others.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        A file cannot be read; as SchemaError, where files have different columns.
+    TypeError
+        X is no source.
+    """
+    if is_paths(X):
+        return open_files(X, columns)
+    if is_dataset(X):
+        return DatasetSource(X, columns)
+    if is_stream(X):
+        return open_stream(X, columns, scratch, once=once)
+    if is_iterable(X):
+        if columns is not None:
+            raise ValueError(
+                f"columns={list(columns)!r} is not allowed with an iterable of batches. Select the "
+                "columns in the iterable."
+            )
+        return IterableSource(X, once=once)
+    raise InputTypeError(
+        f"X is a {type(X).__name__}, which is no source of batches. Pass paths, a dataset or query "
+        "of PyArrow, Polars or DuckDB, or an iterable of batches that starts again."
+    )
 
 
 @dataclass(frozen=True)
@@ -92,7 +192,7 @@ class Source(ABC):
             return None
         measured = self._text_bytes
         return sum(
-            max(_type_bytes(field.type), measured.get(field.name, 0)) for field in self.arrow_schema
+            max(type_bytes(field.type), measured.get(field.name, 0)) for field in self.arrow_schema
         )
 
     @property
@@ -141,19 +241,6 @@ class Source(ABC):
             yield table if whole else table.slice(start, batch_rows)
 
 
-def has_fixed_size(kind: Any) -> bool:
-    """Whether all values of a type of PyArrow have the same size."""
-    try:
-        return bool(kind.bit_width)
-    except ValueError:
-        return False
-
-
-def _type_bytes(kind: Any) -> int:
-    """Return the bytes of a value, of strings and lists the least."""
-    return max(1, int(kind.bit_width) // 8) if has_fixed_size(kind) else _STRING_BYTES
-
-
 def row_count(table: Any) -> int:
     """Return the number of rows of a table; that of X for a tuple (X, y) or (X, y, weight)."""
     if isinstance(table, tuple):
@@ -167,8 +254,493 @@ def row_count(table: Any) -> int:
     return len(table)
 
 
-T = TypeVar("T")
+# ---- Files
 
+
+_READERS: dict[str, type[DataFile]] = {
+    "parquet": ParquetFile,
+    "arrow": ArrowFile,
+    "jsonl": JsonLinesFile,
+}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Choices on how files are read, where their names and first lines do not tell it.
+
+    Attributes
+    ----------
+    kind : str or None
+        Kind of all files; None for those of their names.
+    delimiter, decimal : str or None
+        Delimiter and decimal mark of CSV and TSV files; see `CsvDialect`.
+    """
+
+    kind: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+
+    def kind_of(self, path: str) -> str:
+        """Return the kind of a file."""
+        return file_kind(path)[0] if self.kind is None else self.kind
+
+    def open(self, path: str, kind: str) -> DataFile:
+        """Return a file of a kind."""
+        if kind in DELIMITERS:
+            return CsvFile.open(path, kind, self.delimiter, self.decimal)
+        return _READERS[kind].open(path)
+
+
+BY_NAME = FileFormat()
+
+
+def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME) -> FileSource:
+    """Return the source of a path, a pattern, a folder or a list of them; see `find_files`."""
+    require_pyarrow("Reading files")
+    found = find_files(X, form.kind)
+    kind = _one_kind(found) if form.kind is None else form.kind
+    files = [form.open(file.path, kind) for file in found]
+    keys = [
+        {name: key for name, key in of_file.items() if name not in file.schema.names}
+        for file, of_file in zip(files, partition_keys(found), strict=True)
+    ]
+    schema = common_schema(
+        [(file.path, _with_keys(file, of_file)) for file, of_file in zip(files, keys, strict=True)],
+        columns,
+        promotes=kind in TEXT_KINDS,
+    )
+    return FileSource(paths_label(X), files, schema, keys)
+
+
+def _one_kind(found: Sequence[DataPath]) -> str:
+    """Return the kind of all files; raise ValueError where there are several."""
+    first, _ = file_kind(found[0].path)
+    for file in found:
+        kind, _ = file_kind(file.path)
+        if kind != first:
+            raise ValueError(
+                f"The files {found[0].path!r} ({first}) and {file.path!r} ({kind}) are of two "
+                "kinds. Pass files of one kind."
+            )
+    return first
+
+
+def _with_keys(file: DataFile, keys: dict[str, Any]) -> Any:
+    """Return the schema of a file with its partition keys as the last columns."""
+    import pyarrow
+
+    return pyarrow.schema([*file.schema, *((name, key.type) for name, key in keys.items())])
+
+
+def _add_keys(batch: Any, keys: dict[str, Any]) -> Any:
+    """Return a record batch with its partition keys as the last columns."""
+    if not keys:
+        return batch
+    import pyarrow
+
+    columns = [pyarrow.repeat(key, batch.num_rows) for key in keys.values()]
+    names = [*batch.schema.names, *keys]
+    return pyarrow.RecordBatch.from_arrays([*batch.columns, *columns], names)
+
+
+class FileSource(Source):
+    """Rows of files.
+
+    Parameters
+    ----------
+    label : str
+    files : sequence of DataFile
+    schema : pyarrow.Schema
+        Columns of the batches, partition keys included.
+    keys : sequence of dict of str to pyarrow.Scalar
+        Partition keys of each file by name.
+    """
+
+    def __init__(
+        self, label: str, files: Sequence[DataFile], schema: Any, keys: Sequence[dict[str, Any]]
+    ) -> None:
+        counts = [file.n_rows for file in files]
+        n_rows = None if None in counts else sum(count for count in counts if count is not None)
+        super().__init__(label, schema, n_rows, sum(file.n_bytes for file in files))
+        self.files = tuple(files)
+        self.keys = tuple(keys)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of the files, in the order of their rows."""
+        return tuple(file.path for file in self.files)
+
+    @property
+    def reader_bytes(self) -> int:
+        """Bytes that the reader of a file holds next to batches, those of the largest."""
+        columns = self.arrow_schema.names
+        return max((file.reader_bytes(columns) for file in self.files), default=0)
+
+    @lazy_property
+    def _text_bytes(self) -> Mapping[str, int]:
+        """Bytes of a value of each column of no fixed size, in the first rows of three files."""
+        found: dict[str, int] = {}
+        if all(has_fixed_size(kind) for kind in self.arrow_schema.types):
+            return found
+        for number in {0, len(self.files) // 2, len(self.files) - 1}:
+            file, keys = self.files[number], self.keys[number]
+            fields = [field for field in self.arrow_schema if field.name not in keys]
+            for name, size in file.text_bytes(_schema(fields)).items():
+                found[name] = max(size, found.get(name, 0))
+        return found
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        before = 0
+        for file, keys in zip(self.files, self.keys, strict=True):
+            file.check_unchanged()
+            columns = [name for name in self.arrow_schema.names if name not in keys]
+            for batch, n_bytes in file.read(columns, self.arrow_schema, batch_rows):
+                table = as_schema(_add_keys(batch, keys), self.arrow_schema)
+                yield Part(table, file.path, before + n_bytes)
+            before += file.n_bytes
+
+
+def _schema(fields: list[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.schema(fields)
+
+
+# ---- Datasets of PyArrow
+
+
+def is_dataset(X: object) -> bool:
+    """Whether X is a dataset of PyArrow."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(X, module.Dataset)
+
+
+class DatasetSource(Source):
+    """Rows of a dataset; its filter and its types apply.
+
+    PyArrow decodes row groups of Parquet files as a whole, about two of them at a time.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+    columns : sequence of str, or None for all
+    """
+
+    def __init__(self, dataset: Any, columns: Sequence[str] | None) -> None:
+        import pyarrow
+
+        label = f"the {type(dataset).__name__}"
+        names = selected(columns, dataset.schema.names, label)
+        sizes: dict[str, int] = {}
+        for part in _with_files(dataset):
+            _check_columns(part, names)
+            sizes |= _file_sizes(part)
+        schema = pyarrow.schema([dataset.schema.field(name) for name in names])
+        super().__init__(label, schema, None, sum(sizes.values()) if sizes else None)
+        self._dataset = dataset
+        self._sizes = sizes
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of the files, in their own file system."""
+        return tuple(self._sizes)
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        scanner = self._dataset.scanner(
+            columns=self.arrow_schema.names,
+            batch_size=batch_rows,
+            batch_readahead=1,
+            fragment_readahead=1,
+            fragment_scan_options=_scan_options(self._dataset),
+        )
+        done: set[str] = set()  # files that have been begun
+        with naming_file(self.label, "Check its files."):
+            for tagged in scanner.scan_batches():
+                file = getattr(tagged.fragment, "path", self.label)
+                done.add(file)
+                n_bytes = sum(self._sizes.get(path, 0) for path in done)
+                yield Part(tagged.record_batch, file, n_bytes)
+
+
+def _with_files(dataset: Any) -> list[Any]:
+    """Return the datasets of files in a dataset, which may be a union of several."""
+    if hasattr(dataset, "children"):
+        return [one for child in dataset.children for one in _with_files(child)]
+    return [dataset] if hasattr(dataset, "files") else []
+
+
+def _check_columns(dataset: Any, names: Sequence[str]) -> None:
+    """Raise SchemaError for a file without a column, which PyArrow would fill with nulls."""
+    partitioning = getattr(dataset, "partitioning", None)
+    keys = [] if partitioning is None else partitioning.schema.names
+    for path in dataset.files:
+        with naming_file(path, DAMAGED):
+            fragment = dataset.format.make_fragment(path, dataset.filesystem)
+            given = fragment.physical_schema.names
+        for name in names:
+            if name not in given and name not in keys:
+                raise SchemaError(
+                    f"The file {path!r} has no column {name!r}, which the dataset has."
+                    f"{did_you_mean(name, given)} All files must have the columns to read: write "
+                    "it again, or leave it out."
+                )
+
+
+def _file_sizes(dataset: Any) -> dict[str, int]:
+    """Return the sizes of the files of a dataset by path."""
+    infos = dataset.filesystem.get_file_info(dataset.files)
+    return {info.path: int(info.size or 0) for info in infos}
+
+
+def _scan_options(dataset: Any) -> Any:
+    """Return options by which local Parquet files are read page by page; None for all others.
+
+    Other file systems answer few large requests faster than many small ones.
+    """
+    from pyarrow import dataset as arrow_dataset
+    from pyarrow import fs
+
+    is_parquet = isinstance(getattr(dataset, "format", None), arrow_dataset.ParquetFileFormat)
+    if not is_parquet or not isinstance(dataset.filesystem, fs.LocalFileSystem):
+        return None
+    return arrow_dataset.ParquetFragmentScanOptions(
+        use_buffered_stream=True, buffer_size=BUFFER_BYTES, pre_buffer=False
+    )
+
+
+# ---- Streams and queries
+
+
+_STORED_ROWS = 1 << 16  # of a record batch, which is read as a whole
+
+
+def is_stream(X: object) -> bool:
+    """Whether X is a RecordBatchReader of PyArrow, a LazyFrame of Polars or a DuckDB relation."""
+    return _is_of(X, "pyarrow", "RecordBatchReader") or _is_query(X)
+
+
+def open_stream(
+    X: Any, columns: Sequence[str] | None, scratch: str | None, *, once: bool = False
+) -> Source:
+    """Return the source of a stream or query; for one pass only (`once`) nothing is stored."""
+    require_pyarrow("Reading a query" if _is_query(X) else "Reading a stream")
+    label, schema, batches = _batches(X, columns)
+    schema = schema.remove_metadata()
+    if once:
+        return OnceSource(label, schema, batches)
+    return StreamSource(label, schema, batches, scratch)
+
+
+class OnceSource(Source):
+    """Rows of a stream, for one pass.
+
+    Parameters
+    ----------
+    label : str
+    schema : pyarrow.Schema
+        Columns to read.
+    batches : iterable of pyarrow.RecordBatch
+    """
+
+    def __init__(self, label: str, schema: Any, batches: Iterable[Any]) -> None:
+        super().__init__(label, schema)
+        self._batches = batches
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        for batch in self._batches:
+            yield Part(as_schema(batch, self.arrow_schema), self.label, 0)
+
+
+class StreamSource(Source):
+    """Rows of a stream, stored in a temporary file.
+
+    The file has no name: the system deletes it with the source, and when the process is killed.
+
+    Parameters
+    ----------
+    label : str
+    schema : pyarrow.Schema
+        Columns to store.
+    batches : iterable of pyarrow.RecordBatch
+    scratch : str or None
+        Folder of the file; None is that of temporary files.
+    """
+
+    def __init__(
+        self, label: str, schema: Any, batches: Iterable[Any], scratch: str | None
+    ) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._lock = threading.Lock()
+        try:
+            n_rows, n_bytes = _store(batches, schema, self._file)
+        except OSError as error:
+            if error.errno is None:
+                raise
+            folder = tempfile.gettempdir() if scratch is None else scratch
+            raise type(error)(
+                error.errno,
+                f"{label} cannot be stored in the folder {folder!r}: {error.strerror}. Choose a "
+                "folder with more space",
+            ) from error
+        super().__init__(label, schema, n_rows, n_bytes)
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        import pyarrow
+
+        reader = _FileView(self._file, self._lock)
+        with pyarrow.ipc.open_stream(pyarrow.PythonFile(reader, "r")) as stream:
+            for batch in stream:
+                yield Part(batch, self.label, reader.tell())
+
+
+def _store(batches: Iterable[Any], schema: Any, file: IO[bytes]) -> tuple[int, int]:
+    """Write record batches in Arrow's stream format; return their number of rows and bytes."""
+    import pyarrow
+
+    n_rows = 0
+    with pyarrow.ipc.new_stream(pyarrow.PythonFile(file, "w"), schema) as writer:
+        for batch in batches:
+            n_rows += batch.num_rows
+            rows = as_schema(batch, schema)
+            for start in range(0, rows.num_rows, _STORED_ROWS):
+                writer.write_batch(rows.slice(start, _STORED_ROWS))
+        n_bytes = file.tell()  # without the end of the stream, which no pass reads
+    file.flush()
+    return n_rows, n_bytes
+
+
+class _FileView(io.RawIOBase):
+    """A position of its own in a file that several passes share."""
+
+    def __init__(self, file: IO[bytes], lock: threading.Lock) -> None:
+        self._file = file
+        self._lock = lock
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self._lock:
+            self._file.seek(self._position)
+            data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+
+def _batches(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
+    """Return label, columns and record batches of a stream or query."""
+    if _is_of(X, "polars", "LazyFrame"):
+        return _of_lazy_frame(X, columns)
+    if _is_of(X, "duckdb", "DuckDBPyRelation"):
+        return _of_relation(X, columns)
+    import pyarrow
+
+    label = "the RecordBatchReader"
+    names = selected(columns, X.schema.names, label)
+    return label, pyarrow.schema([X.schema.field(name) for name in names]), X
+
+
+def _of_lazy_frame(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
+    if not hasattr(X, "collect_batches"):
+        raise ImportError(
+            "A LazyFrame is read in batches by Polars 1.34 or later, but an older version is "
+            "installed. Install a newer one, or write the query to a file: X.sink_parquet(path)."
+        )
+    label = "the LazyFrame"
+    names = selected(columns, X.collect_schema().names(), label)
+    X = X.select(names)
+    frames = X.collect_batches(chunk_size=_STORED_ROWS, maintain_order=True, engine="streaming")
+    batches = (batch for frame in frames for batch in frame.to_arrow().to_batches())
+    return label, X.collect_schema().to_frame().to_arrow().schema, batches
+
+
+def _of_relation(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
+    label = "the DuckDB relation"
+    names = selected(columns, X.columns, label)
+    if columns is not None:
+        quoted = ('"' + name.replace('"', '""') + '"' for name in names)
+        X = X.project(", ".join(quoted))
+    read = getattr(X, "to_arrow_reader", None) or X.fetch_arrow_reader  # its name until DuckDB 1.3
+    stream = read(_STORED_ROWS)
+    return label, stream.schema, stream
+
+
+def _is_query(X: object) -> bool:
+    return _is_of(X, "polars", "LazyFrame") or _is_of(X, "duckdb", "DuckDBPyRelation")
+
+
+def _is_of(X: object, module: str, name: str) -> bool:
+    """Whether X is of a class of a package, which is not imported for it."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(X, kind)
+
+
+# ---- Iterables
+
+
+# A table, array or series has one of these.
+_OF_TABLES = (
+    "__array__",
+    "__array_interface__",
+    "__arrow_c_array__",
+    "__arrow_c_stream__",
+    "__cuda_array_interface__",
+    "__dataframe__",
+    "__dlpack__",
+    "__getitem__",
+    "shape",
+)
+
+
+def is_iterable(X: Any) -> bool:
+    """Whether X is an iterable or a function, but no table in memory."""
+    if isinstance(X, type | str | bytes | Mapping | Sequence | Set):
+        return False
+    if any(hasattr(X, name) for name in _OF_TABLES):
+        return False
+    return hasattr(X, "__iter__") or callable(X)
+
+
+class IterableSource(Source):
+    """Batches of a user's iterable: tables of any type, or tuples (X, y) or (X, y, weight).
+
+    They are computed in the thread of the caller, one at a time. A generator can be read only
+    `once`.
+    """
+
+    _READS_AHEAD: ClassVar[bool] = False
+
+    def __init__(
+        self, X: Iterable[Any] | Callable[[], Iterable[Any]], *, once: bool = False
+    ) -> None:
+        if hasattr(X, "__next__") and not once:
+            raise InputTypeError(
+                f"X is a {type(X).__name__}, whose batches can be read only once, but training "
+                "reads them twice. Pass the function that returns it, without calling it, or an "
+                "object whose __iter__ starts again."
+            )
+        super().__init__(f"the {type(X).__name__}", None)
+        self._start = X if not hasattr(X, "__iter__") else lambda: iter(X)
+
+    def _parts(self, batch_rows: int) -> Iterator[Part]:
+        for number, table in enumerate(self._start()):
+            yield Part(table, f"batch {number} of {self.label}", 0)
+
+    def _slices(self, table: Any, batch_rows: int) -> Iterator[Any]:
+        if row_count(table):
+            yield table
+
+
+# ---- Reading ahead
+
+
+T = TypeVar("T")
 _LOST_SECONDS = 1.0  # after which a thread notices a reader that an interrupt ended
 
 
@@ -180,32 +752,32 @@ def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
     errors of `items` are raised in the caller. Ctrl-C may come between any two steps, even while
     the thread starts or is told to end: the thread ends with the generator.
     """
-    reader = _Reader()
-    slot = _Slot[T](weakref.ref(reader))
+    consumer = _Consumer()
+    slot = _Slot[T](weakref.ref(consumer))
     thread = threading.Thread(target=slot.fill, args=(items,), name="arboost-reader", daemon=True)
     try:
         thread.start()
         while True:
-            found = slot.take()
-            if not found:
+            taken = slot.take()
+            if not taken:
                 return
-            yield found.pop()
+            yield taken.pop()
     finally:
-        del reader
+        del consumer
         slot.stop()
         with suppress(RuntimeError):  # of a thread whose start was interrupted
             thread.join()
 
 
-class _Reader:
-    """Object that lives as long as the generator reads."""
+class _Consumer:
+    """Object that lives as long as the generator of `read_ahead`."""
 
 
 class _Slot(Generic[T]):
     """Room for one item between a thread that reads and one that works."""
 
-    def __init__(self, reader: Callable[[], _Reader | None]) -> None:
-        self._reader = reader
+    def __init__(self, consumer: Callable[[], _Consumer | None]) -> None:
+        self._consumer = consumer
         self._changed = threading.Condition()
         self._items: list[T] = []
         self._is_done = False
@@ -248,9 +820,9 @@ class _Slot(Generic[T]):
             self._items = [item]
             del item
             self._changed.notify_all()
-            while self._items and not self._is_done and self._reader() is not None:
+            while self._items and not self._is_done and self._consumer() is not None:
                 self._changed.wait(_LOST_SECONDS)
-            return not self._is_done and self._reader() is not None
+            return not self._is_done and self._consumer() is not None
 
 
 def _close(items: Any) -> None:

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, lazy_property
-from arboost.data import messages
 from arboost.data.cuda import host_columns, is_device_array
 from arboost.data.feature_names import feature_indices
 from arboost.data.level_columns import ColumnNotes, apply_levels, learn_levels, read_dates
 from arboost.data.levels import Levels
 from arboost.data.raw_table import (
     RawTable,
+    check_row_count,
     from_arrow,
     from_device,
     from_dicts,
@@ -40,6 +40,7 @@ from arboost.data.raw_table import (
     from_scipy,
     is_sparse,
     missing_column,
+    series_error,
 )
 from arboost.data.schema import (
     CalendarStats,
@@ -51,6 +52,14 @@ from arboost.data.schema import (
     unique_names,
 )
 from arboost.errors import InputTypeError, ParameterError, SchemaError
+
+_KIND_WORDS = {
+    "string": "strings",
+    "number": "numbers",
+    "datetime": "dates or datetimes",
+    "duration": "durations",
+    "time": "times of day",
+}
 
 
 @dataclass(frozen=True)
@@ -195,8 +204,7 @@ def learn_table(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             "required."
         )
-    if n_rows > core.most_rows:
-        raise ValueError(messages.row_count_message(n_rows, core.most_rows))
+    check_row_count(n_rows)
     schema, notes = _learn(raw, options)
     return Table(raw.columns, schema), notes
 
@@ -278,16 +286,27 @@ def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
     names = None if schema is None else schema.columns
     row = dict(zip(unique_names(list(row)) or (), row.values(), strict=False))
     if schema is None or names is None or row.keys() - schema.other_columns != set(names):
-        raise ValueError(messages.series_message(series))
+        raise series_error(series)
     return row
 
 
 def as_array(X: Any) -> NDArray[Any]:
     """Return a list of lists, or another object without columns, as an array."""
     if isinstance(X, str | os.PathLike):
-        raise InputTypeError(messages.path_message(os.fspath(X)))
+        path = os.fspath(X)
+        suffix = path.rpartition(".")[2].lower()
+        reader = {"parquet": "read_parquet", "xlsx": "read_excel", "json": "read_json"}.get(suffix)
+        raise InputTypeError(
+            f"X is the path {path!r}, but it must be a table.",
+            f"Read the file first: X = pandas.{reader or 'read_csv'}({path!r}), or the same with "
+            "polars. predict_files writes the predictions of files to a file.",
+        )
     if type(X).__name__ == "LazyFrame":
-        raise InputTypeError(messages.lazy_message())
+        raise InputTypeError(
+            "X is a LazyFrame of Polars, whose rows are not computed yet.",
+            "Collect X and y together, so that their rows match, and pass a DataFrame: "
+            "X.collect().",
+        )
     try:
         array = np.asarray(X)
         # NumPy turns numbers next to strings into strings.
@@ -370,10 +389,14 @@ def _apply(raw: RawTable, schema: Schema) -> core.Columns:
             raw.columns.put(i, missing_column(raw.columns.n_rows))
             continue
         fitted = schema.unit_of(i) or ("number" if levels is None else levels.kind)
-        given = raw.units.get(i) or ("string" if i in raw.texts else "number")
-        if fitted != given:
+        kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
+        if fitted != kind:
             if not raw.is_all_missing(i):
-                raise SchemaError(messages.other_type_message(schema.label(i), fitted, given))
+                raise SchemaError(
+                    f"The column {schema.label(i)} of X holds {_KIND_WORDS[kind]}, but it held "
+                    f"{_KIND_WORDS[fitted]} in fit.",
+                    f"Convert it to {_KIND_WORDS[fitted]}, as in fit.",
+                )
             raw.columns.put(i, missing_column(raw.columns.n_rows))
         elif levels is not None:
             raw.columns.put(i, apply_levels(raw, i, levels, schema))

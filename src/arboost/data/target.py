@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.cuda import CudaArray, device_array, is_device_array
-from arboost.data.level_columns import warn_target_scale
-from arboost.data.messages import column_name_message, listing
+from arboost.data.levels import Floats
 from arboost.data.raw_table import is_missing, is_sparse
-from arboost.errors import InputTypeError, ParameterError, warn_caller
+from arboost.errors import InputTypeError, ParameterError, listing, warn_caller
 
 # Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
@@ -37,7 +36,11 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
             "fit requires y to be passed, but the target y is None. Pass one value for each row."
         )
     if isinstance(y, str):
-        raise InputTypeError(column_name_message(y))
+        raise InputTypeError(
+            f"y is the string {y!r}, but it must be one value for each row; a column's name is for "
+            "tables with named columns, such as data frames.",
+            "Pass the values of the column.",
+        )
     array = vector(y)
     if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning
@@ -58,7 +61,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
     return array
 
 
-def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
+def weights(sample_weight: object, n_rows: int) -> Floats | None:
     """Return n_rows finite weights of at least 0, not all of them 0; None stays None."""
     if sample_weight is None:
         return None
@@ -67,7 +70,7 @@ def weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
     return array
 
 
-def batch_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64]:
+def batch_weights(sample_weight: object, n_rows: int) -> Floats:
     """Return n_rows finite weights of at least 0, all of which may be 0."""
     try:
         array = np.asarray(vector(sample_weight), dtype=np.float64)
@@ -101,7 +104,7 @@ def batch_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(array)
 
 
-def check_any_weight(weight: NDArray[np.float64]) -> None:
+def check_any_weight(weight: Floats) -> None:
     """Raise ValueError where all weights are 0."""
     if not weight.any():
         raise ValueError(
@@ -110,7 +113,7 @@ def check_any_weight(weight: NDArray[np.float64]) -> None:
         )
 
 
-def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
+def numbers_of(y: NDArray[Any], name: str = "y") -> Floats:
     """Return the target of a regressor as contiguous float64; `name` is its name in messages."""
     if y.dtype.kind == "O":
         not_numbers = [one for one in y if not isinstance(one, numbers.Real | decimal.Decimal)]
@@ -138,7 +141,7 @@ def numbers_of(y: NDArray[Any], name: str = "y") -> NDArray[np.float64]:
     return values
 
 
-def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], Floats]:
     """Return the sorted classes, and the class index of each label."""
     if y.dtype.kind in "biuf" and y.dtype.itemsize <= np.dtype(np.float64).itemsize:
         found = _indexed_labels(y, n_threads)
@@ -152,9 +155,7 @@ def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], ND
     return classes, codes.astype(np.float64)
 
 
-def _indexed_labels(
-    y: NDArray[Any], n_threads: int
-) -> tuple[NDArray[Any], NDArray[np.float64]] | None:
+def _indexed_labels(y: NDArray[Any], n_threads: int) -> tuple[NDArray[Any], Floats] | None:
     """Return the result of `encode_labels` for whole numbers in a narrow range; None for others."""
     name = f"{y.dtype.kind}{y.dtype.itemsize}"
     own = "?" if name == "b1" else name
@@ -166,7 +167,7 @@ def _indexed_labels(
     return classes.astype(own, copy=False), codes
 
 
-def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> NDArray[np.float64]:
+def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> Floats:
     """Return the class index of each label among given classes.
 
     Parameters
@@ -193,11 +194,11 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> 
 def class_factors(
     class_weight: Mapping[Any, float] | str | None,
     classes: NDArray[Any],
-    codes: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
+    codes: Floats,
+    weight: Floats | None,
     *,
     scale_pos_weight: float = 1.0,
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Return the factor on the weights of each class's rows; None where all are 1.
 
     "balanced" is scikit-learn's n_rows / (n_classes * rows of the class), in weights of rows.
@@ -327,7 +328,7 @@ class Task:
     """
 
     kind: str
-    y: NDArray[np.float64]
+    y: Floats
     classes: NDArray[Any] | None = None
 
     @classmethod
@@ -364,7 +365,7 @@ class Task:
         classes, codes = encode_labels(y, n_threads)
         return cls(kind, codes, classes)
 
-    def encode(self, y: NDArray[Any], name: str) -> NDArray[np.float64]:
+    def encode(self, y: NDArray[Any], name: str) -> Floats:
         """Return another target in the codes of this one; errors call it by the name."""
         if self.classes is None:
             return numbers_of(y, name)
@@ -389,3 +390,82 @@ class Task:
     def is_constant(self) -> bool:
         """Whether y has one class only."""
         return self.classes is not None and len(self.classes) == 1
+
+
+_FLOAT32 = np.finfo(np.float32)
+
+
+_TABLE_DIMENSIONS = 2
+
+
+def check_pairing(X: Any, y: Any, **values: Any) -> None:
+    """Check that y and other values of the rows are in the order of X, where pandas tells it.
+
+    Warn where y is a column of X too, or has the index of X in another order: it may have been
+    shuffled on purpose. Raise ValueError where other values, by their names, are in another order.
+    """
+    if not hasattr(X, "iloc") or X.ndim != _TABLE_DIMENSIONS:
+        return
+    if hasattr(y, "iloc") and y.ndim == 1:
+        if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):
+            by_name = f", or pass y={y.name!r}, which takes it out" * isinstance(y.name, str)
+            warn_caller(
+                f"X has the column {y.name!r}, which equals y: the model learns to copy it. Drop "
+                f"it from X{by_name}."
+            )
+        if _is_other_order(X, y):
+            warn_caller(
+                "X and y have the same index in different orders, but rows are matched by "
+                "position. Pass y.loc[X.index], or arrays where the order is right."
+            )
+    for name, of_rows in values.items():
+        if hasattr(of_rows, "iloc") and _is_other_order(X, of_rows):
+            raise ValueError(
+                f"X and {name} have the same index in different orders, but rows are matched by "
+                f"position. Pass {name}.loc[X.index], or {name}.to_numpy() where the order is "
+                "right."
+            )
+
+
+def _is_other_order(X: Any, values: Any) -> bool:
+    """Whether values have the labels of the rows of X in another order."""
+    given, rows = values.index, X.index
+    if len(given) != len(rows) or given.equals(rows):
+        return False
+    return bool(rows.is_unique and given.is_unique and given.isin(rows).all())
+
+
+def warn_target_scale(name: str, largest: float) -> None:
+    """Warn where a target leaves the range of float32."""
+    if largest > float(_FLOAT32.max):
+        warn_caller(
+            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
+            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
+            f"{name} to a smaller scale."
+        )
+
+
+def warn_weight_scale(weight: Floats | None, min_child_weight: float, *, grew: bool) -> None:
+    """Warn where weights are too small for a booster, to which their scale matters.
+
+    Parameters
+    ----------
+    weight : float64 array of shape (n_rows,), or None
+    min_child_weight : float
+    grew : bool
+        Whether any tree has a split.
+    """
+    if weight is None:
+        return
+    total, largest = float(weight.sum()), float(weight.max())
+    if not grew and total < 2 * min_child_weight:
+        warn_caller(
+            f"no tree has a split: sample_weight adds up to {total:g}, and each leaf needs "
+            f"min_child_weight={min_child_weight:g}. Scale the weights to a mean of 1, or lower "
+            "min_child_weight."
+        )
+    elif largest < float(_FLOAT32.tiny):
+        warn_caller(
+            f"sample_weight is at most {largest:g}, so small that reg_lambda outweighs all rows, "
+            "and that sums lose digits. Scale the weights to a mean of 1."
+        )

@@ -28,14 +28,20 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.level_columns import level_column
-from arboost.data.levels import MAX_SET_LEVELS, NO_GROUP, Levels, encoded_values
+from arboost.data.levels import (
+    MAX_SET_LEVELS,
+    NO_GROUP,
+    Codes,
+    Floats,
+    Index,
+    Levels,
+    encoded_values,
+)
+from arboost.data.raw_table import number_column
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import encode_labels, numbers_of
 
-Floats = NDArray[np.float64]
-
-Codes = NDArray[np.int32]
 Targets = Sequence[tuple[Floats, int | None]]
 
 ENCODINGS = ("groups", "mean")
@@ -62,7 +68,7 @@ class EncodedFeature:
     """
 
     feature: int
-    codes: NDArray[np.int32]
+    codes: Codes
     target: Floats
 
 
@@ -81,9 +87,9 @@ class TargetEncodedTable(Table):
 
     sources: tuple[EncodedFeature, ...] = ()
     weight: Floats | None = None
-    rows: NDArray[np.uint32] | None = None
+    rows: Index | None = None
 
-    def held_out(self, trained: NDArray[np.uint32]) -> Table:
+    def held_out(self, trained: Index) -> Table:
         """Return the table for held-out rows, encoded from the given training rows only.
 
         ``trained`` are indices among all training rows.
@@ -92,14 +98,14 @@ class TargetEncodedTable(Table):
         for source, levels, training in self._trained(trained):
             if levels.groups is None:
                 _, statistic = core.level_statistics(*training)
-                column = _column(encoded_values(statistic, source.codes))
+                column = number_column(encoded_values(statistic, source.codes))
             else:
                 _, means = core.ordered_means(*training, _SMOOTHING)
                 column = _group_column(levels.groups_by(means)[source.codes])
             columns.put(source.feature, column)
         return Table(columns, self.schema)
 
-    def group_order(self, trained: NDArray[np.uint32]) -> dict[int, NDArray[np.uint8]]:
+    def group_order(self, trained: Index) -> dict[int, NDArray[np.uint8]]:
         """Return the groups of each grouped category by their means over the given training rows.
 
         Held-out targets are part of the own order of the groups. ``trained`` are indices among all
@@ -117,7 +123,7 @@ class TargetEncodedTable(Table):
         return orders
 
     def _trained(
-        self, trained: NDArray[np.uint32]
+        self, trained: Index
     ) -> Iterator[tuple[EncodedFeature, Levels, tuple[Codes, int, Floats, Floats | None]]]:
         """Yield each feature with its levels and the codes, targets and weights of some rows."""
         rows = self.table_rows(trained)
@@ -127,7 +133,7 @@ class TargetEncodedTable(Table):
             assert levels is not None
             yield source, levels, (source.codes[rows], len(levels), source.target[trained], weight)
 
-    def table_rows(self, indices: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def table_rows(self, indices: Index) -> Index:
         """Return the indices in the table of training rows, given by their own indices."""
         return indices if self.rows is None else self.rows[indices]
 
@@ -164,7 +170,7 @@ def target_encode(
     *,
     encoding: str,
     weight: Floats | None = None,
-    rows: NDArray[np.uint32] | None = None,
+    rows: Index | None = None,
     known: Schema | None = None,
 ) -> Table:
     """Return the table with all categories of many levels encoded by their targets.
@@ -234,7 +240,7 @@ def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | 
 def _encode_means(
     levels: Levels,
     codes: Codes,
-    rows: NDArray[np.uint32] | None,
+    rows: Index | None,
     target: Floats,
     weight: Floats | None,
 ) -> tuple[core.Columns, Levels]:
@@ -247,13 +253,13 @@ def _encode_means(
         all_rows = encoded_values(statistic, codes)
         all_rows[rows] = encoded
         encoded = all_rows
-    return _column(encoded), replace(levels, statistic=statistic)
+    return number_column(encoded), replace(levels, statistic=statistic)
 
 
 def _encode_groups(
     levels: Levels,
     codes: Codes,
-    rows: NDArray[np.uint32] | None,
+    rows: Index | None,
     target: Floats,
     weight: Floats | None,
 ) -> tuple[core.Columns, Levels]:
@@ -311,13 +317,7 @@ def _quantiles(values: Floats) -> Floats:
 def _group_column(groups: NDArray[np.uint8]) -> core.Columns:
     codes = groups.astype(np.int16)
     codes[groups == NO_GROUP] = -1
-    return level_column(len(codes), codes)
-
-
-def _column(values: Floats) -> core.Columns:
-    column = core.Columns(len(values))
-    column.add(values)
-    return column
+    return level_column(codes)
 
 
 def _codes(values: Floats) -> Codes:

@@ -17,8 +17,8 @@ from dask.delayed import Delayed
 from distributed import Future
 from numpy.typing import NDArray
 
+from arboost.data.feature_names import no_column_error
 from arboost.data.files import DataPath, is_paths
-from arboost.data.messages import no_column_message
 from arboost.distributed.data import (
     TableInput,
     require_column_names,
@@ -98,7 +98,7 @@ def _is_list_of_parts(data: object) -> bool:
 def _frame_input(data: Any, target: Any, weight: Any) -> TableInput:
     for argument, column in (("target", target), ("weight", weight)):
         if _is_name(column) and column not in data.columns:
-            raise ValueError(no_column_message(column, data.columns, argument))
+            raise no_column_error(column, data.columns, argument)
     if target is None:
         raise InputTypeError(
             "target=None, but a DataFrame of Dask needs one. Pass the name of the column to "

@@ -11,8 +11,8 @@ from typing import Any
 import ray
 from ray.data import Dataset
 
+from arboost.data.feature_names import no_column_error
 from arboost.data.files import DataPath, is_paths
-from arboost.data.messages import no_column_message
 from arboost.distributed.data import (
     PartitionedTable,
     TableInput,
@@ -68,7 +68,7 @@ def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInp
     columns = computed.columns() or []
     for argument, column in (("target", target), ("weight", weight)):
         if column is not None and columns and column not in columns:
-            raise ValueError(no_column_message(column, columns, argument))
+            raise no_column_error(column, columns, argument)
     parts, sizes = [], []
     for bundle in computed.iter_internal_ref_bundles():
         for reference, metadata in zip(bundle.block_refs, bundle.metadata, strict=True):

@@ -21,8 +21,7 @@ from sklearn.base import clone
 
 from arboost.backend import core, threads
 from arboost.data.bins import Binned
-from arboost.data.level_columns import check_pairing
-from arboost.data.target import Task
+from arboost.data.target import Task, check_pairing
 from arboost.errors import InputTypeError, ParameterTypeError
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.estimator import (

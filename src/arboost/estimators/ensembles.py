@@ -22,9 +22,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.data.dataset import Dataset
-from arboost.data.messages import listing
 from arboost.data.schema import Schema
-from arboost.errors import InputTypeError, ParameterError
+from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators.estimator import set_feature_names
 from arboost.estimators.member_fits import check_weights
 from arboost.estimators.member_predictions import class_indices, member_name

@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 from arboost.backend import lazy_property
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import offset_names, offset_values, split_offset
-from arboost.data.opening import is_source
+from arboost.data.source import is_source
 from arboost.data.target import Task, target, weights
 from arboost.errors import InputTypeError
 from arboost.estimators.adaboost.adaboost import AdaBoost

@@ -17,9 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from arboost.backend import core, threads
 from arboost.data.cuda import refuse_logarithms
 from arboost.data.feature_names import split_target
-from arboost.data.level_columns import check_pairing, warn_weight_scale
 from arboost.data.schema import Schema
-from arboost.data.target import Task
+from arboost.data.target import Task, check_pairing, warn_weight_scale
 from arboost.errors import warn_caller
 from arboost.estimators.boosting_recipe import check_combinations, make_loss, make_recipe
 from arboost.estimators.boosting_rounds import BoostingRounds

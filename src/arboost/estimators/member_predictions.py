@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
-from arboost.data.messages import listing
+from arboost.errors import listing
 from arboost.losses.base import Floats
 
 _PROBABILITY_TOLERANCE = (

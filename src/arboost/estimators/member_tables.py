@@ -15,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from arboost.data import messages
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import split_target
-from arboost.data.level_columns import check_pairing
-from arboost.data.raw_table import checked_matrix, is_column, is_sparse
+from arboost.data.raw_table import (
+    checked_matrix,
+    dimensions_error,
+    is_column,
+    is_sparse,
+    series_error,
+)
 from arboost.data.schema import Schema, other_places, unique_names
 from arboost.data.table import as_array, is_records, row_of_series, with_columns
+from arboost.data.target import check_pairing
 from arboost.errors import InputTypeError
 
 _TABLE_DIMENSIONS = 2
@@ -67,8 +72,8 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
         X = as_array(X)
     if len(X.shape) < _TABLE_DIMENSIONS:
         if hasattr(X, "to_frame"):
-            raise ValueError(messages.series_message(X))
-        raise ValueError(messages.dimensions_message(X))
+            raise series_error(X)
+        raise dimensions_error(X)
     n_rows, n_features = X.shape[:2]
     for count, what in ((n_rows, "sample"), (n_features, "feature")):
         if count == 0 and (schema is None or what == "feature"):

@@ -27,11 +27,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.messages import listing
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import unique_names
 from arboost.data.target import encode_labels, numbers_of, target, weights
-from arboost.errors import InputTypeError, ParameterError, warns_first
+from arboost.errors import InputTypeError, ParameterError, listing, warns_first
 from arboost.estimators.ensembles import (
     NamedMember,
     NamedMembers,

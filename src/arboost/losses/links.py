@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.feature_names import offset_names, offset_values, split_offset
-from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
+from arboost.data.target import check_pairing
 from arboost.errors import InputTypeError, ParameterError
 
 Scores: TypeAlias = NDArray[np.float64]

@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from arboost.data.messages import listing
-from arboost.errors import InputTypeError, ParameterError, ParameterTypeError
+from arboost.errors import InputTypeError, ParameterError, ParameterTypeError, listing
 from arboost.losses.base import Floats, Loss, Target, read_only
 from arboost.losses.links import CLASS_LINKS, LINKS
 from arboost.losses.losses import FromFunctions

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from arboost.backend import checked_threads, core, startable
 from arboost.data.feature_names import names_of, split_offset, split_target
-from arboost.data.messages import listing
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.table import Table, as_array, ingest, is_records
 from arboost.data.target import codes_of, numbers_of, target, weights
-from arboost.errors import InputTypeError
+from arboost.errors import InputTypeError, listing
 from arboost.losses.links import predictions, probabilities, read_offset
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
 from arboost.models.model import Model

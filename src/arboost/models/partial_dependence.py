@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.feature_names import feature_indices, split_offset
 from arboost.data.levels import Levels
-from arboost.data.messages import listing
 from arboost.data.schema import MICROSECONDS, TIME_DTYPES, Schema, as_times, part_number
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
-from arboost.errors import InputTypeError
+from arboost.errors import InputTypeError, listing
 from arboost.losses.links import (
     ALL_CLASS_LINKS,
     LINKS,

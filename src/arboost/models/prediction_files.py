@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from arboost.data.feature_names import offset_names
 from arboost.data.files import as_schema, file_kind, require_pyarrow, selected
-from arboost.data.opening import has_columns, open_source
-from arboost.data.source import Source
+from arboost.data.source import Source, has_columns, open_source
 from arboost.errors import InputTypeError, SchemaError
 from arboost.losses.links import read_offset
 from arboost.write import remove_orphans, replaced_file, write_errors

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.messages import listing
-from arboost.errors import InputTypeError, ParameterError, warn_caller
+from arboost.errors import InputTypeError, ParameterError, listing, warn_caller
 from arboost.losses.base import Floats
 from arboost.models.files.container import Format, naming_errors, pack, read_file, unpack
 from arboost.training.monitor import Monitor

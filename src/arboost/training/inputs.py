@@ -29,12 +29,11 @@ from arboost.data.feature_names import (
     split_row_columns,
     split_target,
 )
-from arboost.data.level_columns import check_pairing
 from arboost.data.memory import RowState
-from arboost.data.opening import is_source
 from arboost.data.schema import Schema
+from arboost.data.source import is_source
 from arboost.data.table import ColumnOptions, Table, ingest
-from arboost.data.target import Task, class_factors, encode_labels, target, weights
+from arboost.data.target import Task, check_pairing, class_factors, encode_labels, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
 from arboost.errors import ParameterError, error_prefix, warn_first
 from arboost.losses.base import Floats, Loss, Target

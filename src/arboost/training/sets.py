@@ -22,10 +22,10 @@ from arboost.data.feature_names import (
     split_row_columns,
     split_target,
 )
-from arboost.data.level_columns import check_pairing
-from arboost.data.opening import is_source
 from arboost.data.shares import SourceLevels
+from arboost.data.source import is_source
 from arboost.data.table import Table
+from arboost.data.target import check_pairing
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.errors import InputTypeError, ParameterError, error_prefix
 from arboost.losses.base import Floats, Target

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.messages import listing
 from arboost.data.target import encode_labels
-from arboost.errors import InputTypeError, ParameterError
+from arboost.errors import InputTypeError, ParameterError, listing
 
 Index = NDArray[np.uint32]
 Mask = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from arboost.cli.errors import UsageFailure, reading_data, using_parameters
 from arboost.cli.model_files import load_model
 from arboost.cli.row_record import SPLIT
 from arboost.cli.tables import read_table
-from arboost.data.opening import BY_NAME, FileFormat
+from arboost.data.source import BY_NAME, FileFormat
 from arboost.text import printable, shortened
 
 _MODELS = (".arb", ".json")

@@ -15,9 +15,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.level_columns import check_pairing
 from arboost.data.schema import Schema
-from arboost.data.target import Task, codes_of, target
+from arboost.data.target import Task, check_pairing, codes_of, target
 from arboost.errors import InputTypeError, ParameterError, warns_first
 from arboost.estimators.adaboost.learners import LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads
-from arboost.data import messages
 from arboost.data.schema import Schema
-from arboost.errors import InputTypeError
+from arboost.errors import InputTypeError, listing
 from arboost.estimators.adaboost.schemes import ClassScheme, Scheme, combine_columns
 from arboost.estimators.member_predictions import (
     member_name,
@@ -268,7 +267,7 @@ class EstimatorModel:
         return combine_columns(self.combine, columns, weights, n_threads)[:, np.newaxis]
 
     def _member_names(self) -> str:
-        return messages.listing(dict.fromkeys(map(member_name, self.members))) or "no learner"
+        return listing(dict.fromkeys(map(member_name, self.members))) or "no learner"
 
 
 def _finite_numbers(member: Any, X: Any) -> Floats:
