@@ -60,7 +60,7 @@ from arboost.training.inputs import (
 )
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.monitor import Round, checked_callbacks
-from arboost.training.sets import EvaluationArguments, check_validation, evaluation_arguments
+from arboost.training.sets import check_validation, evaluation_arguments
 
 _NOTICEABLE_GAIN = 1e-3  # share of the last rounds in the gain of all
 
@@ -160,16 +160,21 @@ class GradientBoosting(EngineEstimator):
         has_validation = any(not part.is_training for part in sets)
         stream = SourceOptions(memory_limit, cache, groups, has_validation, offset)
         rows, task = self._read((X, y, sample_weight), requested, old, stream)
-        held_out = self._held_out(sets, rows.schema, requested, old)
+        read = TableReader(rows.schema, requested["device"], old is not None)
+        held_out = tuple(part.rows(read) for part in sets)
         params = self._resolve(requested, rows, task, has_validation=has_validation)
         settings = FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": requested["n_estimators"]})
         if task.is_constant:
-            return self._keep_one_class(X, rows.schema, task, recorded)
+            warn_one_class(X, [task])
+            return self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
-        train, validation = self._rows_of_loss(rows, held_out, task, loss, params, old)
+        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+        factors = self._class_factors(params, task, rows.weight)
+        train, validation = loss_rows(rows, held_out, task, loss, factors)
+        train, validation = continued_rows(train, validation, old, settings.n_threads)
         result = run_fit(
             FitJob(
                 loss=loss,
@@ -210,9 +215,8 @@ class GradientBoosting(EngineEstimator):
             return None, 0
         if isinstance(n_estimators, str):  # "auto"
             return self.model_, 0
-        return self.model_, n_estimators - number_to_add(
-            n_estimators, self.model_.n_rounds, "rounds"
-        )
+        n_rounds = self.model_.n_rounds
+        return self.model_, n_estimators - number_to_add(n_estimators, n_rounds, "rounds")
 
     def _read(
         self,
@@ -233,32 +237,6 @@ class GradientBoosting(EngineEstimator):
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
         return target_encode_rows(rows, [task], schema, encoding), task
-
-    def _held_out(
-        self,
-        sets: Iterable[EvaluationArguments],
-        schema: Schema,
-        params: dict[str, Any],
-        old: Model | None,
-    ) -> tuple[EngineRows, ...]:
-        """Return the rows of the evaluation sets, checked."""
-        read = TableReader(schema, params["device"], old is not None)
-        return tuple(part.rows(read) for part in sets)
-
-    def _rows_of_loss(
-        self,
-        rows: EngineRows,
-        held_out: tuple[EngineRows, ...],
-        task: Task,
-        loss: Loss,
-        params: dict[str, Any],
-        old: Model | None,
-    ) -> tuple[EngineRows, tuple[EngineRows, ...]]:
-        """Return training and validation rows with the target of the loss and all weights."""
-        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
-        factors = self._class_factors(params, task, rows.weight)
-        train, validation = loss_rows(rows, held_out, task, loss, factors)
-        return continued_rows(train, validation, old, threads(params["n_jobs"]))
 
     @public_name
     def predict(
@@ -318,13 +296,6 @@ class GradientBoosting(EngineEstimator):
         params = auto.resolve(requested, size, has_validation=False)
         params |= {"learning_rate": plan.learning_rate}
         return Search(plan, self._plan(params, task, rows.schema)[1])
-
-    def _keep_one_class(
-        self, X: object, schema: Schema, task: Task, recorded: dict[str, Any]
-    ) -> Self:
-        """Keep the constant model of one class, and say so."""
-        warn_one_class(X, [task])
-        return self._keep(FitResult.of_one_class(), schema, task, recorded)
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
