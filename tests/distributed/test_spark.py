@@ -32,7 +32,6 @@ from support.spark_programs import DyingClassifier, FailingClassifier
 
 TESTS = Path(__file__).parents[1]
 pytestmark = [
-    pytest.mark.slow,
     # Of pyspark itself: its gateway leaves sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),

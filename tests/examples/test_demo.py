@@ -27,7 +27,6 @@ def shown(tmp_path_factory):
     return text, folder
 
 
-@pytest.mark.slow
 def test_text(shown):
     text, _ = shown
     assert "\x1b" not in text
@@ -43,7 +42,6 @@ def test_text(shown):
     assert path.endswith("report.html")
 
 
-@pytest.mark.slow
 def test_files(shown):
     text, folder = shown
     names = {path.name for path in folder.iterdir()}

@@ -69,17 +69,14 @@ def text(reference):
     return "\n".join(reference.markdown.values())
 
 
-@pytest.mark.parametrize("index", PARTS, ids=lambda path: path.parent.name)
-def test_every_page_is_in_the_navigation(index):
+def test_every_page_is_in_the_navigation():
     """The navigation has the pages that the index of a folder links to."""
-    linked = set(re.findall(r"\]\((\w+\.md)", index.read_text("utf-8")))
-    pages = {path.name for path in index.parent.glob("*.md")} - {"index.md"}
-    assert pages - linked == set()
-
-
-def test_parts_are_found():
     names = {path.parent.name for path in PARTS}
     assert names == {"benchmarks", "developers", "reference", "tasks", "theory"}
+    for index in PARTS:
+        linked = set(re.findall(r"\]\((\w+\.md)", index.read_text("utf-8")))
+        pages = {path.name for path in index.parent.glob("*.md")} - {"index.md"}
+        assert pages - linked == set(), index
 
 
 def described(text, name):
@@ -91,32 +88,34 @@ def described(text, name):
     return rest[: end.start()] if end else rest
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_reference_has_every_name_and_parameter(text, name):
-    public, found = PUBLIC[name], described(text, name)
-    if inspect.isfunction(public) or hasattr(public, "_TABLE"):
-        missing = [
-            parameter
-            for parameter in inspect.signature(public).parameters
-            if f"`{parameter}`" not in found and parameter not in found.partition("\n")[0]
+def test_reference_has_every_name_and_parameter(text):
+    missing = []
+    for name, public in PUBLIC.items():
+        description = described(text, name)
+        if inspect.isfunction(public) or hasattr(public, "_TABLE"):
+            missing += [
+                (name, parameter)
+                for parameter in inspect.signature(public).parameters
+                if f"`{parameter}`" not in description
+                and parameter not in description.partition("\n")[0]
+            ]
+    assert missing == []
+
+
+def test_reference_has_every_method(text):
+    missing = []
+    for name, public in PUBLIC.items():
+        if name.count(".") > 1 or not isinstance(public, type):
+            continue
+        description = described(text, name)
+        missing += [
+            (name, method)
+            for method in dir(public)
+            if not method.startswith("_")
+            and inspect.isfunction(inspect.getattr_static(public, method))
+            and inspect.getdoc(getattr(public, method))
+            and not re.search(rf"\b{method}\b", description)
         ]
-        assert missing == []
-
-
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name.count(".") == 1])
-def test_reference_has_every_method(text, name):
-    public = PUBLIC[name]
-    if not isinstance(public, type):
-        return
-    found = described(text, name)
-    documented = [
-        method
-        for method in dir(public)
-        if not method.startswith("_")
-        and inspect.isfunction(inspect.getattr_static(public, method))
-        and inspect.getdoc(getattr(public, method))
-    ]
-    missing = [one for one in documented if not re.search(rf"\b{one}\b", found)]
     assert missing == []
 
 
@@ -259,6 +258,7 @@ def test_site_has_formulas_and_a_search(site, italics):
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 def test_site_in_a_browser(site):
     """Pages fit a phone and say nothing in the console; the search works without a server."""
     shown = ("index", "tutorial", "theory/xgboost", "reference/gradient_boosting", "gallery/index")
@@ -278,6 +278,7 @@ def test_site_in_a_browser(site):
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 def test_search_finds_the_page_that_answers(site):
     with launched() as browser:
         visit = Visit(browser, site / "index.html")

@@ -19,7 +19,6 @@ from pyarrow import parquet  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-    pytest.mark.slow,
 ]
 
 NOISE = 15_000_000  # of allocators and threads
