@@ -78,8 +78,8 @@ def test_three_classes_by_hand():
     # Votes for the classes, 4 in all. A constant in all columns does not matter.
     votes = np.array([[4.0, 0.0, 0.0], [2.0, 1.0, 1.0], [1.0, 1.0, 2.0], [0.0, 4.0, 0.0]])
     for shift in (0.0, 4.0 / 3.0):
-        found = margins(votes - shift, np.zeros(4), 4.0)
-        np.testing.assert_allclose(found, [1.0, 0.25, -0.25, -1.0], rtol=1e-15)
+        actual = margins(votes - shift, np.zeros(4), 4.0)
+        np.testing.assert_allclose(actual, [1.0, 0.25, -0.25, -1.0], rtol=1e-15)
 
 
 @st.composite
@@ -103,11 +103,11 @@ def test_margins_are_shares_of_votes(election):
         scores = ((2 * votes - 1).T @ weights).reshape(-1, 1)
     else:
         scores = weights.sum() * (shares - 1 / n_classes)
-    found = margins(scores, truth.astype(np.float64), weights.sum())
-    np.testing.assert_allclose(found, expected, atol=1e-14)
-    assert (np.abs(found) <= 1.0).all()
-    sure = np.abs(found) > 1e-12
-    assert ((found > 0) == (shares.argmax(axis=1) == truth))[sure].all()
+    actual = margins(scores, truth.astype(np.float64), weights.sum())
+    np.testing.assert_allclose(actual, expected, atol=1e-14)
+    assert (np.abs(actual) <= 1.0).all()
+    sure = np.abs(actual) > 1e-12
+    assert ((actual > 0) == (shares.argmax(axis=1) == truth))[sure].all()
 
 
 def test_scores_stay_as_they_are():

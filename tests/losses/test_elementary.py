@@ -55,8 +55,8 @@ NUMBERS = np.concatenate(
 @pytest.mark.parametrize(("function", "most"), [("log", 0.6), ("log1p", 0.6)])
 def test_logarithms_are_nearly_exact(function, most):
     given = NUMBERS if function == "log" else NUMBERS[:200] * np.resize([1e-9, -0.99, 7.0], 200)
-    found = getattr(core, function)(given)
-    for x, y in zip(given.tolist(), found.tolist(), strict=True):
+    actual = getattr(core, function)(given)
+    for x, y in zip(given.tolist(), actual.tolist(), strict=True):
         true = exact(function, x)
         assert abs(Decimal(y) - true) <= Decimal(most) * Decimal(math.ulp(float(true)))
 
@@ -84,9 +84,9 @@ def test_limits():
 def test_numbers_and_arrays_of_any_shape():
     for function in (core.log, core.log1p, core.exp):
         table = NUMBERS[:600].reshape(3, 10, 20) / 1e3
-        found = function(table[:, ::2, :])
-        assert found.shape == (3, 5, 20)
-        for x, y in zip(table[:, ::2, :].ravel().tolist(), found.ravel().tolist(), strict=True):
+        actual = function(table[:, ::2, :])
+        assert actual.shape == (3, 5, 20)
+        for x, y in zip(table[:, ::2, :].ravel().tolist(), actual.ravel().tolist(), strict=True):
             assert function(x) == y
         assert function(np.zeros((0, 3))).shape == (0, 3)
 
@@ -123,8 +123,8 @@ def test_real_votes_use_no_other_logarithm(monkeypatch):
 
 def test_no_transcendental_function_of_numpy_reaches_a_model():
     root = Path(arboost.__file__).parent
-    found = {
+    actual = {
         path.relative_to(root).as_posix(): len(_TRANSCENDENTAL.findall(path.read_text("utf-8")))
         for path in sorted(root.rglob("*.py"))
     }
-    assert {path: count for path, count in found.items() if count} == _ALLOWED
+    assert {path: count for path, count in actual.items() if count} == _ALLOWED

@@ -156,8 +156,8 @@ def leaf_step(loss, target, scores):
 def test_leaf_values_minimise_the_loss(name, rng):
     loss = LOSSES[name]
     target, scores = problem(name, rng, n=200)
-    found = optimize.minimize_scalar(lambda s: loss.value(target, scores + s, 1))
-    assert leaf_step(loss, target, scores)[0] == pytest.approx(found.x, abs=1e-5)
+    actual = optimize.minimize_scalar(lambda s: loss.value(target, scores + s, 1))
+    assert leaf_step(loss, target, scores)[0] == pytest.approx(actual.x, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", NEWTON)
@@ -179,11 +179,13 @@ def test_leaf_values_are_newton_steps(name, rng):
 def test_newton_steps_end_in_the_minimum(name, rng):
     loss = LOSSES[name]
     target, scores = problem(name, rng, n=200)
-    found = optimize.minimize(lambda s: loss.value(target, scores + s, 1), np.zeros(loss.n_outputs))
+    actual = optimize.minimize(
+        lambda s: loss.value(target, scores + s, 1), np.zeros(loss.n_outputs)
+    )
     at = scores
     for _ in range(30):
         at = at + leaf_step(loss, target, at)
-    assert loss.value(target, at, 1) == pytest.approx(found.fun, rel=1e-9)
+    assert loss.value(target, at, 1) == pytest.approx(actual.fun, rel=1e-9)
     assert np.abs(leaf_step(loss, target, at)).max() < 1e-6
 
 
@@ -245,7 +247,7 @@ def test_softmax_at_extreme_scores():
 
 
 @pytest.mark.parametrize("name", ["softmax", "logistic", "poisson"])
-def test_values_of_scores_that_are_no_numbers_are_none(name):
+def test_value_of_nan_scores_is_nan(name):
     scores = np.zeros((2, LOSSES[name].n_outputs))
     scores[1, -1] = np.nan
     assert np.isnan(LOSSES[name].value(Target(np.ones(2), None), scores, 1))
@@ -254,11 +256,11 @@ def test_values_of_scores_that_are_no_numbers_are_none(name):
 def test_exponentials_and_logarithms_are_exact(rng):
     """Through losses that are little else: log1p e^-x, y log y and e^x, to a few ulps."""
     for score in np.r_[rng.normal(size=200) * 30, 36.7, -37.0, 1e-9, 0.0, 700.0]:
-        found = LOSSES["logistic"].value(Target(np.zeros(1), None), np.array([[score]]), 1)
-        assert found == pytest.approx(np.logaddexp(0, score), rel=4e-16 * max(1, abs(score)))
+        actual = LOSSES["logistic"].value(Target(np.zeros(1), None), np.array([[score]]), 1)
+        assert actual == pytest.approx(np.logaddexp(0, score), rel=4e-16 * max(1, abs(score)))
     for y in np.r_[np.exp(rng.normal(size=200) * 100), 1.0, 2.0**0.5, 0.5**0.5, 5e-324, 1e-310]:
-        found = LOSSES["poisson"].value(Target(np.array([y]), None), np.array([[-700.0]]), 1)
-        assert found == pytest.approx(y * (np.log(y) + 699), rel=1e-15)
+        actual = LOSSES["poisson"].value(Target(np.array([y]), None), np.array([[-700.0]]), 1)
+        assert actual == pytest.approx(y * (np.log(y) + 699), rel=1e-15)
 
 
 SCRIPT = """
@@ -283,9 +285,9 @@ print(_core.instruction_set(), digest.hexdigest())
 
 def test_instruction_sets_do_not_matter(instruction_sets):
     wishes = ("baseline", "avx2", None)
-    found = dict(instruction_sets.run(wish, SCRIPT).split() for wish in wishes)
-    assert "baseline" in found
-    assert len(set(found.values())) == 1, found
+    actual = dict(instruction_sets.run(wish, SCRIPT).split() for wish in wishes)
+    assert "baseline" in actual
+    assert len(set(actual.values())) == 1, actual
 
 
 @each_loss
@@ -356,7 +358,7 @@ def test_outputs_and_links():
     assert make("exponential").link == "logistic_of_double"
 
 
-def test_who_refits_leaves():
+def test_losses_that_refit_leaves():
     assert make("absolute_error").refits("newton")
     assert make("quantile", alpha=0.5).refits("gradient")
     assert not make("huber", alpha=0.9).refits("newton")
@@ -372,7 +374,7 @@ def test_who_refits_leaves():
         (CUSTOM, {"n_outputs": 3}, "loss='counts' is not allowed with 3 classes"),
     ],
 )
-def test_what_cannot_be_made(name, options, message):
+def test_impossible_losses(name, options, message):
     with pytest.raises(ValueError, match=message):
         make(name, **options)
 
@@ -396,17 +398,17 @@ def test_targets_outside_the_domain(name, y, message):
 def test_a_custom_loss_is_as_good_as_a_built_in_one(rng):
     y, scores = rng.poisson(2.0, 500).astype(float), rng.normal(size=(500, 1))
     for weight in (None, rng.uniform(0.5, 2, 500)):
-        target, own, built_in = Target(y, weight), make(CUSTOM), make("poisson")
-        found, expected = pairs(own, target, scores), pairs(built_in, target, scores)
-        np.testing.assert_allclose(found[0], expected[0], atol=2)
-        assert found[1:] == expected[1:]
-        squares = pairs(own, target, scores, least_squares=True)
+        target, custom, built_in = Target(y, weight), make(CUSTOM), make("poisson")
+        actual, expected = pairs(custom, target, scores), pairs(built_in, target, scores)
+        np.testing.assert_allclose(actual[0], expected[0], atol=2)
+        assert actual[1:] == expected[1:]
+        squares = pairs(custom, target, scores, least_squares=True)
         assert squares[2] == pairs(built_in, target, scores, least_squares=True)[2]
-        assert own.start(target) == pytest.approx(built_in.start(target))
-        assert own.value(target, scores, 1) == pytest.approx(built_in.value(target, scores, 1))
-    assert own.scores_of(1.0).tolist() == [0.0]
-    assert (own.name, own.link, own.n_outputs) == ("counts", "exp", 1)
-    assert pickle.loads(pickle.dumps(own)) == own
+        assert custom.start(target) == pytest.approx(built_in.start(target))
+        assert custom.value(target, scores, 1) == pytest.approx(built_in.value(target, scores, 1))
+    assert custom.scores_of(1.0).tolist() == [0.0]
+    assert (custom.name, custom.link, custom.n_outputs) == ("counts", "exp", 1)
+    assert pickle.loads(pickle.dumps(custom)) == custom
 
 
 def test_a_custom_loss_may_leave_things_out():

@@ -299,7 +299,7 @@ def test_function():
     assert find_metric(partial(largest_error), FakeLoss()).name == "partial"
 
 
-def test_metric_is_taken_as_it_is():
+def test_metric_object_is_unchanged():
     metric = Metric("up", largest_error, greater_is_better=True)
     assert find_metric(metric, LOGISTIC) is metric
 
@@ -333,7 +333,7 @@ def test_function_cannot_change_the_scores():
 
 
 @pytest.mark.parametrize("result", [None, "good", True, np.zeros(3), 1j, [0.5]], ids=repr)
-def test_result_that_is_no_number(result):
+def test_result_must_be_a_number(result):
     with pytest.raises(TypeError, match=r"'odd' returned .* must return one number"):
         Metric("odd", lambda y, score, weight: result)(np.zeros(3), np.zeros((3, 1)), None)
 
@@ -363,14 +363,14 @@ def test_names_that_do_not_fit(name, loss, message):
 
 
 @pytest.mark.parametrize("given", [3, b"auc", {"auc": 1}], ids=repr)
-def test_types_that_are_no_metric(given):
+def test_invalid_types_of_metrics(given):
     with pytest.raises(TypeError, match=r"eval_metric=.* must be a name, a function"):
         find_metric(given, LOGISTIC)
 
 
 def test_several():
-    found = find_metrics(["auc", largest_error, "log_loss"], LOGISTIC)
-    assert [metric.name for metric in found] == ["auc", "largest_error", "log_loss"]
+    actual = find_metrics(["auc", largest_error, "log_loss"], LOGISTIC)
+    assert [metric.name for metric in actual] == ["auc", "largest_error", "log_loss"]
     assert [metric.name for metric in find_metrics("error", LOGISTIC)] == ["error"]
     assert [metric.name for metric in find_metrics(None, LOGISTIC)] == ["log_loss"]
 
@@ -477,7 +477,7 @@ def test_functions_of_scikit_learn(rng, function, loss, weighted):
     assert metric(y, score, weight) == pytest.approx(expected, rel=1e-12)
 
 
-def test_what_scikit_learn_has_that_is_no_metric_of_scores():
+def test_objects_of_scikit_learn_that_are_not_metrics():
     with pytest.raises(TypeError, match="Pass the metric function itself"):
         find_metric(reference.get_scorer("f1"), LOGISTIC)
     with pytest.raises(TypeError, match="needs raw scores"):

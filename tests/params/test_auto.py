@@ -36,25 +36,25 @@ def problem():
 
 def test_all_rows_are_trained_on_for_the_best_number_of_rounds(problem):
     X, y = problem
-    found = GradientBoostingRegressor().fit(X, y)
-    curve = found.evals_result_["validation"]["squared_error"]
-    assert found.stop_reason_ == "n_iter_no_change"
+    actual = GradientBoostingRegressor().fit(X, y)
+    curve = actual.evals_result_["validation"]["squared_error"]
+    assert actual.stop_reason_ == "n_iter_no_change"
     assert len(curve) == np.argmin(curve) + 1 + 25
-    assert found.n_iter_ == 2 * (np.argmin(curve) + 1)  # at half the learning rate
-    assert found.best_iteration_ == found.n_iter_ - 1
-    assert found.best_score_ == min(curve)
-    same = GradientBoostingRegressor(n_estimators=found.n_iter_, **CHOSEN).fit(X, y)
-    np.testing.assert_array_equal(found.predict(X), same.predict(X))
+    assert actual.n_iter_ == 2 * (np.argmin(curve) + 1)  # at half the learning rate
+    assert actual.best_iteration_ == actual.n_iter_ - 1
+    assert actual.best_score_ == min(curve)
+    same = GradientBoostingRegressor(n_estimators=actual.n_iter_, **CHOSEN).fit(X, y)
+    np.testing.assert_array_equal(actual.predict(X), same.predict(X))
 
 
 def test_rounds_are_those_of_cross_validation(problem):
     X, y = problem
-    found = GradientBoostingRegressor(preset="best").fit(X, y)
+    actual = GradientBoostingRegressor(preset="best").fit(X, y)
     result = cv(GradientBoostingRegressor(preset="best"), X, y, folds=5)
     np.testing.assert_allclose(
-        found.evals_result_["validation"]["squared_error"], result.mean["squared_error"]
+        actual.evals_result_["validation"]["squared_error"], result.mean["squared_error"]
     )
-    assert found.best_iteration_ == result.best_index
+    assert actual.best_iteration_ == result.best_index
 
 
 def test_textbook_values_where_n_estimators_is_given(problem):
@@ -93,9 +93,9 @@ def test_texts_name_the_automatic_values():
     }
     for rounds in ("auto", 10):
         given = auto | others | {"n_estimators": rounds}
-        found = resolve(given, TableSize(10_000, 9), has_validation=False)
+        actual = resolve(given, TableSize(10_000, 9), has_validation=False)
         for name in auto.keys() - {"n_estimators"}:
-            value = found[name]
+            value = actual[name]
             shown = f"{value:g}" if isinstance(value, float) else str(value)
             assert shown in PARAMS[name].text.partition('"auto": ')[2], name
 
@@ -108,13 +108,13 @@ def test_leaves_of_quantiles_are_large(alpha, n_rows, leaf):
     names = ["max_depth", "grow_policy", "subsample", "min_child_weight", "min_samples_leaf"]
     given = dict.fromkeys(names, "auto") | AUTOMATIC | {"preset": "good", "max_leaves": None}
     given |= {"loss": "quantile", "alpha": alpha, "boosting": "newton", "reg_lambda": None}
-    found = resolve(given, TableSize(n_rows, 9), has_validation=False)
-    assert (found["min_samples_leaf"], found["subsample"]) == (leaf, 1.0)
+    actual = resolve(given, TableSize(n_rows, 9), has_validation=False)
+    assert (actual["min_samples_leaf"], actual["subsample"]) == (leaf, 1.0)
     given["n_estimators"] = 100
     assert resolve(given, TableSize(n_rows, 9), has_validation=False)["min_samples_leaf"] == 1
     given |= {"n_estimators": "auto", "min_samples_leaf": 3, "subsample": 0.7}
-    found = resolve(given, TableSize(n_rows, 9), has_validation=False)
-    assert (found["min_samples_leaf"], found["subsample"]) == (3, 0.7)
+    actual = resolve(given, TableSize(n_rows, 9), has_validation=False)
+    assert (actual["min_samples_leaf"], actual["subsample"]) == (3, 0.7)
 
 
 def test_given_validation_rows_decide_alone(problem):
@@ -264,14 +264,14 @@ def test_wide_tables_give_each_tree_a_share_of_the_features():
 def test_vector_leaves(size, has_vectors):
     given = AUTOMATIC | {"preset": "good", "multi_strategy": "auto", "boosting": "newton"}
     given |= {"reg_lambda": None, "max_leaves": None}
-    found = resolve(given, size, has_validation=False)
-    assert (found["multi_strategy"] == "multi_output_tree") == has_vectors
-    assert found["reg_lambda"] == (1.0 if has_vectors else 3.0)
+    actual = resolve(given, size, has_validation=False)
+    assert (actual["multi_strategy"] == "multi_output_tree") == has_vectors
+    assert actual["reg_lambda"] == (1.0 if has_vectors else 3.0)
     plain = resolve(given | {"n_estimators": 10}, size, has_validation=False)
     assert plain["multi_strategy"] == "one_output_per_tree"
 
 
-def test_many_classes_take_few_rounds_and_say_the_limit():
+def test_many_classes_take_few_rounds_and_name_the_limit():
     X, y = load_digits(return_X_y=True)
     seen = []
     model = GradientBoostingClassifier(preset="fast", max_leaves=4)
@@ -285,9 +285,9 @@ def test_many_classes_take_few_rounds_and_say_the_limit():
 def test_a_score_that_still_improves_at_the_limit_is_a_warning():
     X, y = load_breast_cancer(return_X_y=True)
     limit = 'The fit ended at the most rounds of preset="good": set preset="best" for more'
-    with pytest.warns(ConvergenceWarning, match=limit) as said:
+    with pytest.warns(ConvergenceWarning, match=limit) as warned:
         GradientBoostingClassifier(max_leaves=2).fit(X, y)
-    assert [one.filename for one in said] == [__file__]  # once, at the line of the caller
+    assert [one.filename for one in warned] == [__file__]  # once, at the line of the caller
 
 
 def test_noise_free_rows_reach_the_limit_in_silence():
@@ -317,7 +317,7 @@ def test_unknown_presets_are_refused(problem):
 
 
 @pytest.mark.parametrize("name", ["n_estimators", "learning_rate", "subsample", "max_depth"])
-def test_other_words_are_refused(problem, name):
+def test_other_strings_are_refused(problem, name):
     X, y = problem
     with pytest.raises(TypeError, match=f'{name}=.*or "auto"'):
         GradientBoostingRegressor(**{name: "automatic"}).fit(X, y)

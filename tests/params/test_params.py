@@ -275,7 +275,7 @@ def test_seed_from_entropy():
 
 
 @pytest.mark.parametrize(("name", "given", "expected"), ACCEPTED)
-def test_model_files_can_hold_it(name, given, expected):
+def test_records_are_json(name, given, expected):
     recorded = record(check({name: given}, ALL), ALL)
     assert json.loads(json.dumps(recorded, allow_nan=False)) == recorded
 

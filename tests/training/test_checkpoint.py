@@ -103,7 +103,7 @@ def test_every_flipped_byte_and_every_truncation_is_noticed():
                 State.from_bytes(content, "fit.arc")
 
 
-def test_model_file_is_no_checkpoint(path):
+def test_model_file_is_refused(path):
     path.write_bytes(b"\x91ARB\r\n\x1a\n" + bytes(100))
     with pytest.raises(ModelFormatError, match="it is no arboost checkpoint"):
         Checkpoint(path).load(FINGERPRINT)
@@ -167,7 +167,7 @@ def test_state_of_another_fit(path, changes, message):
     assert path.exists()
 
 
-def test_parameter_that_is_no_longer_there(path):
+def test_parameter_of_another_version(path):
     Checkpoint(path).store(state())
     with pytest.raises(ValueError, match=r"max_depth \(None there, not given now\)"):
         Checkpoint(path).load({key: FINGERPRINT[key] for key in FINGERPRINT if key != "max_depth"})
@@ -195,7 +195,7 @@ def test_digest_is_of_the_values_not_of_their_layout():
     assert digest(values) == digest(np.asfortranarray(values)) == digest(values.astype(">f8"))
 
 
-def test_when_it_is_due(path):
+def test_due_rounds(path):
     checkpoint = Checkpoint(path, every=4)
     pace = WritePace()
     assert [rounds for rounds in range(1, 13) if checkpoint.is_due(rounds, pace)] == [4, 8, 12]
@@ -206,7 +206,7 @@ def test_when_it_is_due(path):
     assert not by_time.is_due(10, pace)
 
 
-def test_what_users_pass(path):
+def test_argument_of_fit(path):
     assert Checkpoint.of(None) is None
     assert Checkpoint.of(path) == Checkpoint(path)
     assert Checkpoint.of(str(path)) == Checkpoint(str(path))

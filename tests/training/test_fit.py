@@ -236,7 +236,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ["estimator", "predictor", "path"])
-def test_training_goes_on(X, y, kind, how, tmp_path):
+def test_continued_training(X, y, kind, how, tmp_path):
     """Without random sampling, 6 rounds and 4 more equal 10 rounds on the same bins."""
     estimator, params = KINDS[kind]
     target = y
@@ -255,7 +255,7 @@ def test_training_goes_on(X, y, kind, how, tmp_path):
         np.testing.assert_array_equal(new.model_.predict_raw(X), whole.model_.predict_raw(X))
 
 
-def test_training_goes_on_with_other_choices(X, y):
+def test_continued_training_with_other_parameters(X, y):
     """Further rounds draw new samples; they do not repeat those of the first rounds."""
     model = GradientBoostingRegressor(n_estimators=1, subsample=0.5, learning_rate=1e-9)
     first = model.fit(X, y).model_
@@ -264,7 +264,7 @@ def test_training_goes_on_with_other_choices(X, y):
     assert not np.array_equal(forest.threshold[:second], forest.threshold[second:])
 
 
-def test_training_goes_on_on_other_data(X, y):
+def test_continued_training_on_other_data(X, y):
     labels = np.digitize(y, [0, 1])
     old = GradientBoostingClassifier(n_estimators=3).fit(X, labels)
     some = labels < 2  # no row of the last class
@@ -286,7 +286,7 @@ def test_early_stopping_of_continued_training(X, y):
 
 
 @pytest.mark.filterwarnings("ignore:y has one class only")
-def test_one_class_goes_on(X):
+def test_continued_training_of_one_class(X):
     old = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS)
     new = GradientBoostingClassifier().fit(X, ["only"] * N_ROWS, init_model=old)
     np.testing.assert_array_equal(new.predict_proba(X), np.ones((N_ROWS, 1)))
@@ -368,10 +368,10 @@ def _classifier(**params):
 
 
 def _fit(X, y, weight, group, **params):
-    with pytest.warns(DataWarning) as said:
+    with pytest.warns(DataWarning) as warned:
         model = _classifier(**params).fit(X, y, weight, groups=group)
-    assert len(said) == 1
-    return model, str(said[0].message)
+    assert len(warned) == 1
+    return model, str(warned[0].message)
 
 
 def test_noisy_held_out_rows():
@@ -379,8 +379,8 @@ def test_noisy_held_out_rows():
     assert "scored best after 2 rounds, and those of 5 other splits after 34, which the" in text
     assert model.model_.n_rounds == model.n_iter_ == 34
     X, y, _, _ = _table(seed=1004, n_rows=20_000)
-    first, found = (log_loss(y, model.predict_proba(X, rounds=rounds)) for rounds in (2, None))
-    assert found < first - 0.02
+    first, actual = (log_loss(y, model.predict_proba(X, rounds=rounds)) for rounds in (2, None))
+    assert actual < first - 0.02
     runs = model.model_.provenance["history"]["runs"]
     assert runs[-1]["kind"] == "search"
     assert 2 * runs[-1]["best"] == 34
@@ -402,7 +402,7 @@ def test_same_bytes(tmp_path):
     assert to_bytes(streamed.model_) == to_bytes(named.model_)
 
 
-def test_few_rounds_that_are_right():
+def test_few_rounds_of_a_target_without_signal():
     rng = np.random.default_rng(0)
     X, y, _, group = _table()
     noise = rng.permutation(y)
@@ -422,10 +422,10 @@ def test_other_splits(kind, monkeypatch):
 
     def early(job, plan, binned, splits, started):
         looked.append(splits)
-        found = search(job, plan, binned, splits, started)
+        actual = search(job, plan, binned, splits, started)
         if len(looked) == 1:
-            found.best_index = 0
-        return found
+            actual.best_index = 0
+        return actual
 
     monkeypatch.setattr(fits, "_search_rounds", early)
     X, y, _, _ = _table()
@@ -461,13 +461,13 @@ def test_members_warn_once():
     X, y, weight, _ = _table()
     noise = np.random.default_rng(0).permutation(y)
     bagging = arboost.BaggingClassifier(arboost.GradientBoostingClassifier(), n_estimators=3)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         bagging.fit(X, noise, weight)
-    assert len(said) <= 1
+    assert len(warned) <= 1
 
 
-def test_command_line_says_so(tmp_path, monkeypatch):
+def test_command_line_shows_the_warning(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y, weight, group = _table()
     columns = {f"x{i}": column for i, column in enumerate(X.T)}

@@ -97,11 +97,11 @@ def test_first_metric_of_the_last_set_decides():
 def test_is_best_after_each_round():
     """With dropout, training copies the tree weights after each round with is_best."""
     monitor = Monitor(10, metrics=[LOSS])
-    found = []
+    actual = []
     for index, value in enumerate([3.0, 2.0, 2.5, 1.0, 1.0]):
         monitor.after_round(index, {"validation": {"loss": value}})
-        found.append(monitor.is_best)
-    assert found == [True, True, False, True, False]
+        actual.append(monitor.is_best)
+    assert actual == [True, True, False, True, False]
 
 
 def test_not_a_number():
@@ -181,7 +181,7 @@ def test_other_answers(answer):
         Monitor(10, callbacks=[odd_one]).after_round(0, {})
 
 
-def test_callback_that_is_no_function():
+def test_callback_must_be_a_function():
     with pytest.raises(TypeError, match="callbacks hold 3"):
         Monitor(10, callbacks=[3])
 

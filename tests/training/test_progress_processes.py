@@ -30,7 +30,7 @@ def test_visible_bar_leaves_no_thread_and_no_start_method():
     assert printed.stdout.split() == ["1", "None"]
 
 
-def test_fit_that_says_nothing_loads_no_tqdm():
+def test_silent_fit_loads_no_tqdm():
     program = """
         import sys
         import arboost

@@ -131,20 +131,20 @@ def test_groups_of_several_types():
         split(np.zeros(2), how="group", fraction=0.5, seed=0, groups=np.array(["a", 1], object))
 
 
-def assert_folds(found, n_rows):
-    for pair in found:
+def assert_folds(actual, n_rows):
+    for pair in actual:
         assert_splits(pair, n_rows)
-    held_out = np.concatenate([pair[1] for pair in found])
+    held_out = np.concatenate([pair[1] for pair in actual])
     np.testing.assert_array_equal(np.sort(held_out), np.arange(n_rows))
 
 
 @given(st.integers(2, 200), st.integers(2, 10), st.integers(0, 100))
 def test_numbered_folds(n_rows, n_folds, seed):
     n_folds = min(n_folds, n_rows)
-    found = folds(np.zeros(n_rows), n_folds, seed=seed)
-    assert len(found) == n_folds
-    assert_folds(found, n_rows)
-    sizes = [len(pair[1]) for pair in found]
+    actual = folds(np.zeros(n_rows), n_folds, seed=seed)
+    assert len(actual) == n_folds
+    assert_folds(actual, n_rows)
+    sizes = [len(pair[1]) for pair in actual]
     assert max(sizes) - min(sizes) <= 1
 
 
@@ -152,9 +152,9 @@ def test_numbered_folds(n_rows, n_folds, seed):
 def test_stratified_folds(counts, n_folds):
     y = np.repeat(np.arange(len(counts)), counts)
     n_folds = min(n_folds, len(y))
-    found = folds(y, n_folds, stratify=True)
-    assert_folds(found, len(y))
-    for train, held_out in found:
+    actual = folds(y, n_folds, stratify=True)
+    assert_folds(actual, len(y))
+    for train, held_out in actual:
         assert set(y[train]) == set(y)
         shares = np.bincount(y[held_out], minlength=len(counts))
         assert (np.abs(shares - np.array(counts) / n_folds) < 1).all()
@@ -168,9 +168,9 @@ def test_folds_and_splits_use_different_random_numbers():
 
 def test_group_folds(rng):
     groups = rng.integers(0, 40, 1000)
-    found = folds(np.zeros(1000), 4, groups=groups)
-    assert_folds(found, 1000)
-    for train, held_out in found:
+    actual = folds(np.zeros(1000), 4, groups=groups)
+    assert_folds(actual, 1000)
+    for train, held_out in actual:
         assert not set(groups[train]) & set(groups[held_out])
         assert 200 < len(held_out) < 300
 
@@ -179,8 +179,8 @@ def test_group_folds(rng):
     "splitter", [KFold(3), KFold(3, shuffle=True, random_state=0), TimeSeriesSplit(4)], ids=repr
 )
 def test_splitters(splitter):
-    found = folds(np.zeros(50), splitter)
-    for (train, held_out), expected in zip(found, splitter.split(np.zeros((50, 1))), strict=True):
+    actual = folds(np.zeros(50), splitter)
+    for (train, held_out), expected in zip(actual, splitter.split(np.zeros((50, 1))), strict=True):
         np.testing.assert_array_equal(train, np.sort(expected[0]))
         np.testing.assert_array_equal(held_out, np.sort(expected[1]))
 
@@ -196,8 +196,8 @@ def test_listed_folds():
     mask = np.array([True, False, True, False, False])
     pairs = [([4, 0, 1], [3]), (mask, ~mask)]
     for given_folds in (pairs, iter(pairs)):
-        found = folds(np.zeros(5), given_folds)
-        assert [[side.tolist() for side in pair] for pair in found] == [
+        actual = folds(np.zeros(5), given_folds)
+        assert [[side.tolist() for side in pair] for pair in actual] == [
             [[0, 1, 4], [3]],
             [[0, 2], [1, 3, 4]],
         ]
@@ -236,7 +236,7 @@ def test_impossible_folds(how, options, message):
         ([([True, False], [1])], r"folds\[0\]\[0\] is an array of bool and shape \(2,\)"),
     ],
 )
-def test_types_that_are_no_folds(how, message):
+def test_invalid_types_of_folds(how, message):
     with pytest.raises(TypeError, match=message):
         folds(np.zeros(6), how)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BUNDLING, PARAMS, VALIDATION
 from arboost.params.compound_kinds import Learner
-from arboost.params.forest import AUTO_BINS
+from arboost.params.forest import AUTO_BINS, SHARED, TREE_METHOD
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
 
 # Parameters of the engine's trees, without meaning for other learners.
@@ -27,22 +27,7 @@ ENGINE_ONLY = (
     "device",
 )
 
-_SHARED = (
-    "categorical_features",
-    "category_encoding",
-    "date_format",
-    "calendar_parts",
-    "missing",
-    "tol",
-    "validation_fraction",
-    "validation_split",
-    "max_time",
-    "device",
-    "n_jobs",
-    "random_state",
-    "verbose",
-)
-
+_STOPPING = ("tol", "validation_fraction", "validation_split", "max_time")
 
 _COMMON = by_name(
     Learner(
@@ -59,12 +44,7 @@ _COMMON = by_name(
         text="Number of learners; fewer after early stopping, or where no further learner helps.",
         search=Search(10, 500, log=True),
     ),
-    Choice(
-        name="tree_method",
-        default="hist",
-        options=("hist", "exact"),
-        text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
-    ),
+    TREE_METHOD,
     Integer(
         name="min_samples_leaf",
         default=1,
@@ -145,7 +125,7 @@ def _metric(default: str) -> Param:
 
 
 _ALL = (
-    {name: PARAMS[name] for name in _SHARED}
+    {name: PARAMS[name] for name in (*SHARED, *_STOPPING)}
     | by_name(replace(PARAMS["max_leaves"], search=None))  # max_depth is searched instead
     | by_name(BUNDLING, AUTO_BINS)
     | by_name(VALIDATION["n_iter_no_change"])  # without the text on n_estimators="auto"

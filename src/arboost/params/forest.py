@@ -21,7 +21,8 @@ AUTO_BINS = Integer(
     advice='Use max_bins="auto", or 255.',
 )
 
-_SHARED = (
+# Parameters that trees, forests and AdaBoost share with boosters.
+SHARED = (
     "categorical_features",
     "category_encoding",
     "date_format",
@@ -31,6 +32,12 @@ _SHARED = (
     "n_jobs",
     "random_state",
     "verbose",
+)
+TREE_METHOD = Choice(
+    name="tree_method",
+    default="hist",
+    options=("hist", "exact"),
+    text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
 )
 
 _TREE = by_name(
@@ -91,12 +98,7 @@ _TREE = by_name(
         "which branches are pruned, the weakest first.",
         advice="Use ccp_alpha=0 for no pruning.",
     ),
-    Choice(
-        name="tree_method",
-        default="hist",
-        options=("hist", "exact"),
-        text="Candidates for splits: the bin edges of a histogram, or all distinct values.",
-    ),
+    TREE_METHOD,
     BUNDLING,
     replace(
         PARAMS["monotone_constraints"],
@@ -193,7 +195,7 @@ _SPLITTER = Choice(
     "and the largest value of the node's rows.",
 )
 
-_ALL = by_name(AUTO_BINS) | {name: PARAMS[name] for name in _SHARED} | _TREE
+_ALL = by_name(AUTO_BINS) | {name: PARAMS[name] for name in SHARED} | _TREE
 
 TREE_CLASSIFIER: dict[str, Param] = _ALL | by_name(
     _SPLITTER, _CLASSIFICATION_CRITERIA, _features(None), _class_weight("balanced")
