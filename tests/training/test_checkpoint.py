@@ -105,7 +105,7 @@ def test_every_flipped_byte_and_every_truncation_is_noticed():
 
 def test_model_file_is_refused(path):
     path.write_bytes(b"\x91ARB\r\n\x1a\n" + bytes(100))
-    with pytest.raises(ModelFormatError, match="it is no arboost checkpoint"):
+    with pytest.raises(ModelFormatError, match="it is not an arboost checkpoint"):
         Checkpoint(path).load(FINGERPRINT)
 
 

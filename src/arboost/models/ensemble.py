@@ -33,7 +33,7 @@ from arboost.losses.links import (
     require,
     validate_names,
 )
-from arboost.models.files.container import Budget, naming_errors, pack, unpack
+from arboost.models.files.container import Budget, naming_errors, pack, typed_fields, unpack
 from arboost.models.files.model_file import (
     ENSEMBLE,
     describe_classes,
@@ -42,7 +42,6 @@ from arboost.models.files.model_file import (
     read_classes,
     read_schema,
     to_bytes,
-    typed_fields,
 )
 from arboost.models.metadata import check_metadata
 from arboost.models.methods import EstimatorMethods
@@ -194,7 +193,7 @@ class Ensemble:
 
     def probabilities(self, X: object, n_threads: int) -> Floats:
         """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
-        if self.classes is None or any(one.output == "votes" for one in self.members):
+        if self.classes is None or any(member.output == "votes" for member in self.members):
             what = "a regressor" if self.classes is None else "a hard vote"
             raise InputTypeError(f"predict_proba was asked of {what}, which has none. Use predict.")
         raw = read_raw(X, self.schema, "the ensemble")
@@ -238,7 +237,7 @@ class Ensemble:
 
     def map_models(self, convert: Callable[[Model], Model]) -> Self:
         """Return the ensemble with all models converted."""
-        members = (replace(one, model=convert(one.model)) for one in self.members)
+        members = (replace(m, model=convert(m.model)) for m in self.members)
         final = convert(self.final) if isinstance(self.final, Model) else self.final
         return replace(self, members=tuple(members), final=final)
 
@@ -260,8 +259,8 @@ class Ensemble:
             require(self.final.link in _LINEAR_MODEL_LINKS, f"the link {self.final.link!r}")
             is_class = self.final.link != "identity"
             require(is_class == (self.kind == "classifier"), "link of the final model")
-            one = n_classes == _TWO_CLASSES or self.classes is None
-            require(n_outputs == (1 if one else n_classes), "outputs of the final model")
+            is_single = n_classes == _TWO_CLASSES or self.classes is None
+            require(n_outputs == (1 if is_single else n_classes), "outputs of the final model")
         elif self.final is not None:
             require(self.final.schema.n_columns == n_final, "features of the final model")
             require(self.final.schema.offset is None, "a final model with an offset")
@@ -270,7 +269,7 @@ class Ensemble:
         elif self.classes is not None:
             require(self.n_columns == n_classes, f"{self.n_columns} columns")
         else:
-            filled = set[int]().union(*(one.places.tolist() for one in self.members))
+            filled = set[int]().union(*(member.places.tolist() for member in self.members))
             require(len(filled) == self.n_columns, f"{self.n_columns} columns")
 
     def _validate_member(self, member: EnsembleMember) -> None:
@@ -341,7 +340,8 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
             schema=read_schema(header["schema"], arrays, budget),
             classes=classes,
             members=tuple(
-                _read_member(i, one, arrays, budget) for i, one in enumerate(header["members"])
+                _read_member(i, member, arrays, budget)
+                for i, member in enumerate(header["members"])
             ),
             final=_read_final(header.get("final"), arrays, budget),
             **values,
@@ -365,7 +365,7 @@ def _read_member(
 ) -> EnsembleMember:
     values = typed_fields(described, {"name": str, "output": str, "weight": float})
     indices: dict[str, Any] = {part: arrays[f"member {i} {part}"] for part in _INDICES}
-    if any(one.dtype != np.int64 or one.ndim != 1 for one in indices.values()):
+    if any(index.dtype != np.int64 or index.ndim != 1 for index in indices.values()):
         raise TypeError(f"indices of the member {values['name']!r}")
     return EnsembleMember(model=_read_model(arrays[f"member {i}"], budget), **values, **indices)
 

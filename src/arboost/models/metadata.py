@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from arboost.errors import InputTypeError
 from arboost.losses.links import require
+from arboost.models.files.container import typed, typed_fields, typed_tuple
 
 Floats = NDArray[np.float64]
 
@@ -66,22 +67,22 @@ def run_history(
     kind : {"fit", "search"}
         Whether the model has these rounds, or the search for their number had.
     """
-    series = [(name, metric, of) for name, by in curves.items() for metric, of in by.items()]
+    series = [
+        (set_name, metric, values)
+        for set_name, metrics in curves.items()
+        for metric, values in metrics.items()
+    ]
     if not series or not len(series[0][2]):
         return None
     most = min(_MOST_POINTS, max(_FEWEST_POINTS, _MOST_VALUES // len(series)))
-    places = thinned_indices(len(series[0][2]), most, best_index)
+    indices = thinned_indices(len(series[0][2]), most, best_index)
     return {
         "kind": kind,
-        "rounds": [n_before + place + 1 for place in places],
+        "rounds": [n_before + index + 1 for index in indices],
         "best": None if best_index is None else n_before + best_index + 1,
         "curves": [
-            {
-                "set": name,
-                "metric": metric,
-                "values": round_significant(of[place] for place in places),
-            }
-            for name, metric, of in series
+            {"set": name, "metric": metric, "values": round_significant(values[i] for i in indices)}
+            for name, metric, values in series
         ],
     }
 
@@ -104,32 +105,32 @@ def votes_history(
     """
     if not len(training_error):
         return None
-    places = thinned_indices(len(training_error), _VOTE_POINTS)
+    indices = thinned_indices(len(training_error), _VOTE_POINTS)
     series = {"training_error": training_error, "bound": bound, "edge_bound": edge_bound}
-    found: dict[str, Any] = {"rounds": [place + 1 for place in places]}
+    history: dict[str, Any] = {"rounds": [index + 1 for index in indices]}
     for name, values in series.items():
-        shown = round_significant(values[place] for place in places)
-        found[name] = shown if any(value is not None for value in shown) else None
-    return found | {"vote_range": float(vote_range)}
+        rounded = round_significant(values[index] for index in indices)
+        history[name] = rounded if any(value is not None for value in rounded) else None
+    return history | {"vote_range": float(vote_range)}
 
 
 def out_of_bag_history(
     trees: Sequence[int], metric: str, values: Sequence[Sequence[float]]
 ) -> dict[str, Any]:
     """Return the out-of-bag curve of a forest, with one list of values for each target."""
-    shown = [round_significant(of) for of in values]
-    return {"trees": list(trees), "metric": metric, "values": shown}
+    rounded = [round_significant(series) for series in values]
+    return {"trees": list(trees), "metric": metric, "values": rounded}
 
 
 def out_of_bag_trees(n_trees: int) -> list[int]:
-    """Return the numbers of trees at which a forest of so many measures out-of-bag rows."""
-    return [place + 1 for place in thinned_indices(n_trees, _OUT_OF_BAG_POINTS)]
+    """Return the numbers of trees at which a forest of n_trees measures out-of-bag rows."""
+    return [index + 1 for index in thinned_indices(n_trees, _OUT_OF_BAG_POINTS)]
 
 
 def history_of(runs: Iterable[dict[str, Any] | None] = (), **parts: Any) -> dict[str, Any]:
     """Return the history of a fit from its parts, of which None are left out."""
-    found = {"runs": [run for run in runs if run is not None], **parts}
-    return {name: part for name, part in found.items() if part}
+    history = {"runs": [run for run in runs if run is not None], **parts}
+    return {name: part for name, part in history.items() if part}
 
 
 def with_history(provenance: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def without_history(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinned_indices(length: int, most: int, best: int | None = None) -> list[int]:
-    """Return at most so many of the indices, evenly spaced, with the first, last and best one.
+    """Return at most `most` of the indices, evenly spaced, with the first, last and best one.
 
     Examples
     --------
@@ -154,8 +155,8 @@ def thinned_indices(length: int, most: int, best: int | None = None) -> list[int
     if length <= most:
         return list(range(length))
     steps = most - (best is not None) - 1
-    places = {(2 * i * (length - 1) + steps) // (2 * steps) for i in range(steps + 1)}
-    return sorted(places if best is None else places | {best})
+    indices = {(2 * i * (length - 1) + steps) // (2 * steps) for i in range(steps + 1)}
+    return sorted(indices if best is None else indices | {best})
 
 
 def round_significant(values: Iterable[float]) -> list[float | None]:
@@ -171,6 +172,8 @@ def round_significant(values: Iterable[float]) -> list[float | None]:
     return [float(f"{x:.{_DIGITS}g}") if math.isfinite(x) else None for x in map(float, values)]
 
 
+# ---- checks of a history from a file ----
+
 _MOST_ROUNDS = 2**31
 _KINDS = ("fit", "search")
 _METRICS = ("error", "rmse")  # of out-of-bag predictions
@@ -183,11 +186,11 @@ def check_history(history: object) -> None:
     """
     if history is None:
         return
-    parts = _checked_table(history)
-    for run in _checked_list(parts.get("runs", [])):
-        _check_run(_checked_table(run))
+    parts = typed(history, dict)
+    for run in typed_tuple(parts.get("runs", []), dict):
+        _check_run(run)
     if "adaboost" in parts:
-        votes = _checked_table(parts["adaboost"])
+        votes = typed(parts["adaboost"], dict)
         n_rounds = _check_counts(votes["rounds"])
         for name in ("training_error", "bound", "edge_bound"):
             if votes[name] is not None:
@@ -196,10 +199,10 @@ def check_history(history: object) -> None:
         _check_values([vote_range], 1)
         require(vote_range is not None and vote_range >= 0.0, f"the vote range {vote_range}")
     if "out_of_bag" in parts:
-        curve = _checked_table(parts["out_of_bag"])
+        curve = typed(parts["out_of_bag"], dict)
         n_points = _check_counts(curve["trees"])
         require(curve["metric"] in _METRICS, f"an out-of-bag {curve['metric']!r}")
-        require(len(_checked_list(curve["values"])) > 0, "an out-of-bag curve without values")
+        require(len(typed(curve["values"], list)) > 0, "an out-of-bag curve without values")
         for values in curve["values"]:
             _check_values(values, n_points)
 
@@ -209,27 +212,24 @@ def _check_run(run: Mapping[str, Any]) -> None:
     n_rounds = _check_counts(run["rounds"])
     if run["best"] is not None:
         require(run["best"] in run["rounds"], f"the best round {run['best']!r}")
-    require(len(_checked_list(run["curves"])) > 0, "a history without curves")
-    for curve in map(_checked_table, run["curves"]):
-        for name in ("set", "metric"):
-            if type(curve[name]) is not str:
-                raise TypeError(f"a {name} named {curve[name]!r}")
+    curves = typed_tuple(run["curves"], dict)
+    require(curves, "a history without curves")
+    for curve in curves:
+        typed_fields(curve, {"set": str, "metric": str})
         _check_values(curve["values"], n_rounds)
 
 
-def _check_counts(given: object) -> int:
+def _check_counts(values: object) -> int:
     """Return the number of rounds or trees in a list; raise an error unless they ascend from 1."""
-    counts = _checked_list(given)
-    if not all(type(count) is int for count in counts):
-        raise TypeError("numbers of rounds that are no integers")
-    ascend = all(one < next_one for one, next_one in pairwise(counts))
-    require(bool(counts) and counts[0] >= 1 and ascend, "numbers of rounds that do not ascend")
+    counts = typed_tuple(values, int)
+    ascend = all(count < later for count, later in pairwise(counts))
+    require(counts and counts[0] >= 1 and ascend, "numbers of rounds that do not ascend")
     require(counts[-1] <= _MOST_ROUNDS, f"the round {counts[-1]}")
     return len(counts)
 
 
-def _check_values(given: object, length: int) -> None:
-    values = _checked_list(given)
+def _check_values(series: object, length: int) -> None:
+    values = typed(series, list)
     require(len(values) == length, f"{len(values)} values for {length} rounds")
     for value in values:
         if value is not None and type(value) not in (float, int):
@@ -237,17 +237,7 @@ def _check_values(given: object, length: int) -> None:
         require(value is None or math.isfinite(value), f"the value {value} in a history")
 
 
-def _checked_list(given: object) -> list[Any]:
-    if not isinstance(given, list):
-        raise TypeError(f"{given!r} where a history has a list")
-    return given
-
-
-def _checked_table(given: object) -> Mapping[str, Any]:
-    if not isinstance(given, dict):
-        raise TypeError(f"{given!r} where a history has a table")
-    return given
-
+# ---- metadata of the user ----
 
 _MOST_CHARACTERS = 2**20
 _MOST_LEVELS = 20
@@ -299,7 +289,7 @@ def check_metadata(metadata: object) -> None:
                 size += len(key)
         if isinstance(value, dict | list):
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            pending += [(f"{where}[{reprlib.repr(key)}]", one, level + 1) for key, one in items]
+            pending += [(f"{where}[{reprlib.repr(key)}]", item, level + 1) for key, item in items]
 
 
 def metadata_text(metadata: Mapping[str, Any], indent: int | None = None) -> str:

@@ -133,8 +133,8 @@ class Cells:
     def whole(self, features: NDArray[np.int64]) -> Boxes:
         """Return the box of all values and levels of the given features."""
         levels = np.full((len(features), self.words), _ALL)
-        for place in np.flatnonzero(self.is_category[features]).tolist():
-            levels[place] = self._all_levels(int(features[place]))
+        for column in np.flatnonzero(self.is_category[features]).tolist():
+            levels[column] = self._all_levels(int(features[column]))
         return Boxes(
             np.zeros(len(features), np.int64),
             self.last[features],
@@ -176,8 +176,8 @@ class Cells:
                 low[child + 1, f] = max(low[node, f], rank + 1)
             missing[child, f] &= goes_left
             missing[child + 1, f] &= not goes_left
-        kept = np.flatnonzero((left == 0) & boxes.occupied())
-        return Leaves(features, boxes[kept], begin + kept)
+        reachable = np.flatnonzero((left == 0) & boxes.occupied())
+        return Leaves(features, boxes[reachable], begin + reachable)
 
     def point_in(self, features: NDArray[np.int64], box: Boxes) -> list[float]:
         """Return the lowest values in a box: numbers, level codes, NaN for missing values only."""
@@ -289,11 +289,11 @@ def verify_monotone(
 
 def _directions(model: Model, features: object) -> list[int]:
     name = "features"
-    given = replace(PARAMS["monotone_constraints"], name=name).check(features)
-    if given is None:
+    constraints = replace(PARAMS["monotone_constraints"], name=name).check(features)
+    if constraints is None:
         name = "monotone_constraints"
-        given = model.params.get("monotonic_cst" if model.combine == "mean" else name)
-    directions = monotone_directions(given, model.schema, name)
+        constraints = model.params.get("monotonic_cst" if model.combine == "mean" else name)
+    directions = monotone_directions(constraints, model.schema, name)
     if not directions:
         raise ValueError(
             "verify_monotone has nothing to prove: the model was fitted without monotone "
@@ -331,10 +331,10 @@ class _Search:
         """Return the proof, or the counter-example."""
         suspects = [tree for tree in self._trees.tolist() if next(self._falls(tree), None)]
         label = feature_label(self._feature, self._model.schema)
-        found = None
+        example = None
         if suspects and self._model.combine == "median":
-            found = self._try_falls(suspects)
-            if found is None:
+            example = self._try_falls(suspects)
+            if example is None:
                 raise ValueError(
                     f"verify_monotone cannot decide about the feature {label!r}: the model is the "
                     f"median of {self._model.n_trees} trees, and {len(suspects)} of them are not "
@@ -342,19 +342,19 @@ class _Search:
                     "show it of the median. Fit with monotone_constraints to have a proof."
                 )
         elif suspects:
-            found = self._find_fall(suspects)
-        return MonotoneProof(label, self._direction, self._output, found is None, found)
+            example = self._find_fall(suspects)
+        return MonotoneProof(label, self._direction, self._output, example is None, example)
 
     def _split_leaves(self, tree: int) -> tuple[Leaves, NDArray[np.int64], NDArray[np.int64]]:
         """Return the leaves that present values reach, over the other features, and their cells."""
         leaves = self._cells.leaves(tree)
-        own = int(np.searchsorted(leaves.features, self._feature))
-        low, high = leaves.boxes.low[:, own], leaves.boxes.high[:, own]
-        kept = np.flatnonzero(low <= high)
+        column = int(np.searchsorted(leaves.features, self._feature))
+        low, high = leaves.boxes.low[:, column], leaves.boxes.high[:, column]
+        present = np.flatnonzero(low <= high)
         other_columns = np.flatnonzero(leaves.features != self._feature)
-        boxes = leaves.boxes[np.ix_(kept, other_columns)]
-        without = Leaves(leaves.features[other_columns], boxes, leaves.nodes[kept])
-        return without, low[kept], high[kept]
+        boxes = leaves.boxes[np.ix_(present, other_columns)]
+        without = Leaves(leaves.features[other_columns], boxes, leaves.nodes[present])
+        return without, low[present], high[present]
 
     def _falls(self, tree: int) -> Iterator[_Fall]:
         """Yield the falls of the tree alone."""
@@ -409,9 +409,9 @@ class _Search:
                 steps.append((bound, cell, step))
         for _, cell, step in sorted(steps, key=lambda entry: entry[:2]):
             for box in step.falls():
-                found = self._example(cell, step, box)
-                if found is not None:
-                    return found
+                example = self._example(cell, step, box)
+                if example is not None:
+                    return example
         return None
 
     def _step(self, cell: int, trees: list[int], exact: list[int]) -> _Step:
@@ -423,10 +423,10 @@ class _Search:
             there = np.flatnonzero((low <= cell + 1) & (cell + 1 <= high))
             before, after = (index.ravel() for index in np.meshgrid(here, there, indexing="ij"))
             boxes = leaves.boxes[before].meet(leaves.boxes[after])
-            kept = np.flatnonzero(boxes.occupied())
-            old, new = (leaves.nodes[index[kept]].tolist() for index in (before, after))
+            occupied = np.flatnonzero(boxes.occupied())
+            old, new = (leaves.nodes[index[occupied]].tolist() for index in (before, after))
             changes = [exact[b] - exact[a] for a, b in zip(old, new, strict=True)]
-            parts.append((leaves.features, boxes[kept], changes))
+            parts.append((leaves.features, boxes[occupied], changes))
         return _Step(parts, self._cells)
 
     def _example(self, cell: int, step: _Step, box: Boxes) -> CounterExample | None:
@@ -510,8 +510,8 @@ class _Step:
                 continue
             for choice in reversed(self._branch(alive)):
                 other_groups = alive[self.group[alive] != self.group[choice]]
-                kept = np.sort(np.append(other_groups, choice))
-                stack.append((kept, box.meet(self.boxes[choice])))
+                remaining = np.sort(np.append(other_groups, choice))
+                stack.append((remaining, box.meet(self.boxes[choice])))
 
     def _firsts(self, alive: NDArray[np.int64]) -> NDArray[np.int64]:
         group = self.group[alive]
@@ -535,7 +535,9 @@ class _Step:
             [int(i) for i in alive[start:stop]]
             for start, stop in zip(first, [*first[1:], len(alive)], strict=True)
         ]
-        return max(groups, key=lambda one: (self.change[one[-1]] - self.change[one[0]], len(one)))
+        return max(
+            groups, key=lambda group: (self.change[group[-1]] - self.change[group[0]], len(group))
+        )
 
 
 def _integers(values: NDArray[np.float64]) -> list[int]:

@@ -145,7 +145,7 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
 
 def _has_missing(shown: NDArray[Any]) -> bool:
     if shown.dtype == object:
-        return any(one is None for one in shown)
+        return any(value is None for value in shown)
     return bool((np.isnat(shown) if shown.dtype.kind in "mM" else np.isnan(shown)).any())
 
 
@@ -157,9 +157,9 @@ def _number_points(values: Floats, grid: Grid) -> Floats:
     low, high = (_quantile(finite, share) for share in grid.percentiles)
     if low == high:  # nearly all rows have one value
         low, high = float(finite[0]), float(finite[-1])
-    # Not low + place * (high - low): the difference of two doubles may not be finite.
-    place = np.linspace(0.0, 1.0, grid.resolution)
-    return np.where(place < 1.0, low * (1.0 - place) + high * place, high)
+    # Not low + share * (high - low): the difference of two doubles may not be finite.
+    share = np.linspace(0.0, 1.0, grid.resolution)
+    return np.where(share < 1.0, low * (1.0 - share) + high * share, high)
 
 
 def _quantile(ordered: Floats, share: float) -> float:
@@ -168,10 +168,10 @@ def _quantile(ordered: Floats, share: float) -> float:
     scikit-learn's partial dependence uses it, too.
     """
     n = len(ordered)
-    place = n * share + 0.4 + 0.2 * share
-    below = int(min(max(place, 1), n - 1))
-    part = min(max(place - below, 0.0), 1.0)
-    return float((1.0 - part) * ordered[below - 1] + part * ordered[below])
+    position = n * share + 0.4 + 0.2 * share
+    below = int(min(max(position, 1), n - 1))
+    fraction = min(max(position - below, 0.0), 1.0)
+    return float((1.0 - fraction) * ordered[below - 1] + fraction * ordered[below])
 
 
 def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
@@ -194,7 +194,9 @@ def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDAr
     stored = np.append(numbers_of, np.nan)[codes]
     labels = [None if code < 0 else levels.label(int(code)) for code in codes]
     if levels.kind == "number":
-        return stored, np.array([np.nan if one is None else one for one in labels], np.float64)
+        return stored, np.array(
+            [np.nan if label is None else label for label in labels], np.float64
+        )
     shown = np.empty(len(labels), object)
     shown[:] = labels
     return stored, shown

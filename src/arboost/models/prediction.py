@@ -227,11 +227,11 @@ def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_ma
     size = first[leaf + 1] - first[leaf]
     end = np.concatenate([[0], np.cumsum(size)])
     # Index in `nodes` of entry i, which is entry i - end[k] of path k.
-    place = np.arange(end[-1]) + np.repeat(first[leaf] - end[:-1], size)
+    index = np.arange(end[-1]) + np.repeat(first[leaf] - end[:-1], size)
     by_row = end[:: model.n_trees] if model.n_trees else np.zeros(table.n_rows + 1, np.int64)
     shape = (table.n_rows, forest.n_nodes)
-    ones = np.ones(len(place), np.int64)
-    return csr_matrix((ones, nodes[place], by_row), shape=shape), forest.tree_start.copy()
+    ones = np.ones(len(index), np.int64)
+    return csr_matrix((ones, nodes[index], by_row), shape=shape), forest.tree_start.copy()
 
 
 def _paths(forest: Forest) -> tuple[Integers, Integers]:
@@ -239,16 +239,16 @@ def _paths(forest: Forest) -> tuple[Integers, Integers]:
 
     The path of a split is empty.
     """
-    above, depth = parents(forest), depths(forest)
+    parent, depth = parents(forest), depths(forest)
     size = np.where(forest.is_split, 0, depth + 1)
     first = np.concatenate([[0], np.cumsum(size)])
     nodes = np.empty(first[-1], np.int64)
     node = np.flatnonzero(~forest.is_split)
-    place = first[node + 1] - 1
+    index = first[node + 1] - 1
     while len(node):
-        nodes[place] = node
-        inside = above[node] >= 0
-        node, place = above[node[inside]], place[inside] - 1
+        nodes[index] = node
+        has_parent = parent[node] >= 0
+        node, index = parent[node[has_parent]], index[has_parent] - 1
     return first, nodes
 
 

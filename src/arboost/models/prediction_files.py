@@ -57,14 +57,14 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     _check_method(model, method)
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
-    kept = _checked_names(columns_to_keep)
+    copied = _checked_names(columns_to_keep)
     options = _offset_option(model, offset)
     start = _offset_columns(model, offset)
-    rows = open_source(source, _columns_to_read(model, source, [*kept, *start]), once=True)
+    rows = open_source(source, _columns_to_read(model, source, [*copied, *start]), once=True)
     _refuse_input(path, rows)
 
     def predicted(table: object, file: str) -> Any:
-        X, columns = _divided(table, model, kept, file, start)
+        X, columns = _divided(table, model, copied, file, start)
         try:
             values = getattr(model, method)(X, **options, n_jobs=n_jobs)
         except SchemaError as error:
@@ -115,10 +115,10 @@ def _offset_columns(model: Any, offset: object) -> list[str]:
     return list((model.schema.offset if offset is None else offset_names(offset)) or ())
 
 
-def _columns_to_read(model: Any, source: Any, kept: list[str]) -> list[str] | None:
-    """Return features and kept columns; None, for all, where columns are matched by order."""
+def _columns_to_read(model: Any, source: Any, copied: list[str]) -> list[str] | None:
+    """Return features and copied columns; None, for all, where columns are matched by order."""
     is_selected = model.schema.names is not None and has_columns(source)
-    return list(dict.fromkeys([*model.schema.columns, *kept])) if is_selected else None
+    return list(dict.fromkeys([*model.schema.columns, *copied])) if is_selected else None
 
 
 def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
@@ -144,17 +144,17 @@ def _no_rows(rows: Source, model: Any) -> Any:
 
 
 def _divided(
-    table: Any, model: Any, kept: list[str], file: str, start: list[str]
+    table: Any, model: Any, copied: list[str], file: str, start: list[str]
 ) -> tuple[object, dict[str, Any]]:
     """Return the features of a batch with the columns of the offset, and those to keep by name."""
     X = table[0] if isinstance(table, tuple) else table
-    if not kept:
+    if not copied:
         return X, {}
     import pyarrow
 
     if not hasattr(X, "__arrow_c_stream__"):
         raise InputTypeError(
-            f"columns_to_keep={kept!r} needs columns with names, but {file} is a "
+            f"columns_to_keep={copied!r} needs columns with names, but {file} is a "
             f"{type(X).__name__}. Pass data frames, or leave columns_to_keep out."
         )
     X = pyarrow.table(X)
@@ -162,8 +162,8 @@ def _divided(
     if model.schema.columns is not None:
         names = [*model.schema.columns, *start]
     elif len(names) != model.schema.n_columns + len(start):
-        names = [name for name in names if name not in kept or name in start]
-    columns = {name: _plain(X.column(name)) for name in selected(kept, X.column_names, file)}
+        names = [name for name in names if name not in copied or name in start]
+    columns = {name: _plain(X.column(name)) for name in selected(copied, X.column_names, file)}
     return X.select(selected(names, X.column_names, file)), columns
 
 
@@ -194,7 +194,7 @@ def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
         }
     else:
         named = {f"proba_{label}": values[:, i] for i, label in enumerate(model.classes)}
-    return {name: _number_column(one) for name, one in named.items()}
+    return {name: _number_column(values) for name, values in named.items()}
 
 
 def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
@@ -223,16 +223,16 @@ def _numbered(name: str, values: Any) -> dict[str, Any]:
     return {f"{name}_{i}": values[:, i] for i in range(values.shape[1])}
 
 
-def _record_batch(kept: dict[str, Any], predicted: dict[str, Any]) -> Any:
+def _record_batch(copied: dict[str, Any], predicted: dict[str, Any]) -> Any:
     import pyarrow
 
-    twice = sorted(kept.keys() & predicted.keys())
+    twice = sorted(copied.keys() & predicted.keys())
     if twice:
         raise ValueError(
             f"columns_to_keep has {twice[0]!r}, which is the name of a column of predictions. "
             "Leave it out, or rename it in the files."
         )
-    columns = kept | predicted
+    columns = copied | predicted
     return pyarrow.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
@@ -255,7 +255,7 @@ def write_batches(
     kind : str, optional
         Kind of the file; that of its name by default.
     escape_formulas : bool
-        Whether texts and names of CSV and TSV files are kept from being formulas of spreadsheets.
+        Whether texts and names of CSV and TSV files are copied from being formulas of spreadsheets.
     """
     if escape_formulas:
         batches = map(_without_formulas, batches)
@@ -353,7 +353,9 @@ class _JsonLines:
 
     def write_batch(self, batch: Any) -> None:
         lines = [
-            json.dumps({name: _json_value(one) for name, one in row.items()}, ensure_ascii=False)
+            json.dumps(
+                {name: _json_value(value) for name, value in row.items()}, ensure_ascii=False
+            )
             for row in batch.to_pylist()
         ]
         self._stream.write("".join(f"{line}\n" for line in lines).encode())

@@ -348,11 +348,11 @@ def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
                 f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can "
                 "be mapped. Pass its path."
             )
-        return _from_content(_content(path), "the given data")
+        return _from_content(_content(path), "the data")
     if mmap:
         return Predictor.from_model(map_model(path))
     name = f"the model file {os.fsdecode(path)!r}"
-    return _from_content(read_file(FORMAT, path, other=(b"{", ENSEMBLE.magic)), name)
+    return _from_content(read_file(FORMAT, path, other_starts=(b"{", ENSEMBLE.magic)), name)
 
 
 def _content(source: object) -> bytes:

@@ -118,15 +118,15 @@ def _values_of_pandas(frame: Any, names: tuple[str, ...]) -> list[Any] | None:
         return None
     values: list[Any] = [None] * frame.shape[1]
     for block in blocks:
-        array, places = block.values, block.mgr_locs.as_array
+        array, positions = block.values, block.mgr_locs.as_array
         if array.ndim == 1:  # an extension type, one block for each column
             arrow = getattr(array, "_pa_array", None)
-            values[places[0]] = array[0] if arrow is None else arrow[0].as_py()
+            values[positions[0]] = array[0] if arrow is None else arrow[0].as_py()
             continue
-        of_row = getattr(array, "_ndarray", array)[:, 0]  # of times, the array without its type
-        items = list(of_row) if of_row.dtype.kind in "mM" else of_row.tolist()
-        for place, value in zip(places.tolist(), items, strict=True):
-            values[place] = value
+        cells = getattr(array, "_ndarray", array)[:, 0]  # of times, the array without its type
+        items = list(cells) if cells.dtype.kind in "mM" else cells.tolist()
+        for position, value in zip(positions.tolist(), items, strict=True):
+            values[position] = value
     return _ordered(frame.columns.tolist(), values, names)
 
 

@@ -76,12 +76,12 @@ def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
         for array in (weight, total):
             array[split[level]] = array[child[level]] + array[child[level] + 1]
     mean = np.divide(total, weight[:, None], out=np.zeros_like(total), where=weight[:, None] > 0)
-    apart = mean[child] - mean[child + 1]
-    both = weight[child] + weight[child + 1]
-    shared = weight[child] * weight[child + 1]
+    difference = mean[child] - mean[child + 1]
+    sums = weight[child] + weight[child + 1]
+    products = weight[child] * weight[child + 1]
     decrease = np.zeros(forest.n_nodes)
-    decrease[split] = np.divide(shared, both, out=np.zeros_like(both), where=both > 0)
-    decrease[split] *= (np.broadcast_to(scale, (forest.width,)) * apart**2).sum(axis=1)
+    decrease[split] = np.divide(products, sums, out=np.zeros_like(sums), where=sums > 0)
+    decrease[split] *= (np.broadcast_to(scale, (forest.width,)) * difference**2).sum(axis=1)
     return decrease
 
 
@@ -105,10 +105,10 @@ def pruning_path(forest: Forest, decrease: Floats, impurity: float, tree: int = 
     >>> pruning_path(forest, mean_decreases(forest), impurity=11.0)
     PruningPath(ccp_alphas=array([0., 2., 9.]), impurities=array([ 0.,  2., 11.]))
     """
-    of_tree = _span(forest, tree)
-    _, alphas, kept = core.prune_order(forest.left[of_tree], _checked(forest, decrease)[of_tree])
-    total = forest.cover[of_tree.start]
-    return PruningPath(np.concatenate([[0.0], alphas / total]), impurity - kept / total)
+    nodes = _node_range(forest, tree)
+    _, alphas, decreases = core.prune_order(forest.left[nodes], _checked(forest, decrease)[nodes])
+    total = forest.cover[nodes.start]
+    return PruningPath(np.concatenate([[0.0], alphas / total]), impurity - decreases / total)
 
 
 def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
@@ -139,10 +139,10 @@ def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
         return forest
     new_leaf = np.zeros(forest.n_nodes, np.bool_)
     for tree in range(forest.n_trees):
-        of_tree = _span(forest, tree)
-        nodes, alphas, _ = core.prune_order(forest.left[of_tree], decrease[of_tree])
-        above = np.flatnonzero(alphas / forest.cover[of_tree.start] > ccp_alpha)
-        new_leaf[of_tree.start + nodes[: above[0] if len(above) else len(nodes)]] = True
+        nodes = _node_range(forest, tree)
+        order, alphas, _ = core.prune_order(forest.left[nodes], decrease[nodes])
+        above = np.flatnonzero(alphas / forest.cover[nodes.start] > ccp_alpha)
+        new_leaf[nodes.start + order[: above[0] if len(above) else len(order)]] = True
     return without_branches(forest, new_leaf)
 
 
@@ -152,8 +152,8 @@ def without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
     reached = np.zeros(forest.n_nodes, np.bool_)
     reached[forest.tree_start[:-1]] = True
     for level in _levels(forest, split):
-        kept_splits = level[reached[split[level]] & ~new_leaf[split[level]]]
-        reached[child[kept_splits]] = reached[child[kept_splits] + 1] = True
+        remaining = level[reached[split[level]] & ~new_leaf[split[level]]]
+        reached[child[remaining]] = reached[child[remaining] + 1] = True
     new_index = np.cumsum(reached) - 1  # among the remaining nodes of the whole forest
     left = np.zeros(forest.n_nodes, np.int64)
     left[split] = new_index[child] - new_index[forest.root[split]]
@@ -172,7 +172,7 @@ def without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
     )
 
 
-def _span(forest: Forest, tree: int) -> slice:
+def _node_range(forest: Forest, tree: int) -> slice:
     return slice(int(forest.tree_start[tree]), int(forest.tree_start[tree + 1]))
 
 

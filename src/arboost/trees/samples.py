@@ -61,12 +61,12 @@ class RowSampling:
 
     def in_core(self) -> core.RowSampling:
         """Return the scheme for rounds in the core, whose draws are those of `draw`."""
-        found = core.RowSampling()
-        found.method = getattr(core.SamplingMethod, self.method)
+        sampling = core.RowSampling()
+        sampling.method = getattr(core.SamplingMethod, self.method)
         for name in ("rate", "reg_lambda", "top_rate", "other_rate", "full_rounds"):
-            setattr(found, name, getattr(self, name))
-        found.leaves_from_all_rows = self.leaves_from_all_rows
-        return found
+            setattr(sampling, name, getattr(self, name))
+        sampling.leaves_from_all_rows = self.leaves_from_all_rows
+        return sampling
 
     def draw(
         self,
@@ -204,14 +204,14 @@ def undrawn_rows(rows: NDArray[np.integer], n_rows: int) -> Index:
     >>> undrawn_rows(np.array([1, 1, 3]), 5)
     array([0, 2, 4], dtype=uint32)
     """
-    is_other = np.ones(n_rows, np.bool_)
-    is_other[rows] = False
-    return np.flatnonzero(is_other).astype(np.uint32)
+    is_undrawn = np.ones(n_rows, np.bool_)
+    is_undrawn[rows] = False
+    return np.flatnonzero(is_undrawn).astype(np.uint32)
 
 
-def smallest_indices(bits: NDArray[np.uint64], wanted: int) -> NDArray[np.intp]:
+def smallest_indices(bits: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
     """Return the indices of the smallest random numbers, ascending: a draw without replacement."""
-    return np.sort(np.argsort(bits, kind="stable")[:wanted])
+    return np.sort(np.argsort(bits, kind="stable")[:count])
 
 
 def draw_size(max_samples: float | None, n_rows: int) -> int:

@@ -133,7 +133,7 @@ def test_files(tmp_path):
     assert model_file.to_bytes(Predictor.from_json(path.read_bytes())) == model_file.to_bytes(model)
     path.write_text("\n\t " + path.read_text())
     assert arboost.load(path).n_trees == 2
-    with pytest.raises(arboost.ModelFormatError, match="it is no arboost model"):
+    with pytest.raises(arboost.ModelFormatError, match="it is not an arboost model"):
         arboost.load(path, mmap=True)
     path.write_text("{")
     with pytest.raises(arboost.ModelFormatError, match=r"cannot read the model file .*no JSON"):

@@ -126,7 +126,7 @@ def test_flipped_bytes_under_a_right_checksum():
     [
         (b"", "it is empty"),
         (b"PK\x03\x04 something else", r"it starts with b'PK"),
-        (b"\x91ARB\n\x1a\n", "it is no arboost model"),
+        (b"\x91ARB\n\x1a\n", "it is not an arboost model"),
         (b"\x91ARB\r\n\x1a\n" + bytes(10), "cut after 18 bytes"),
     ],
 )
@@ -262,7 +262,7 @@ def test_content_in_place_of_a_path(tmp_path):
             assert model_file.to_bytes(arboost.load(file)) == model_file.to_bytes(model)
     with path.open(encoding="ascii") as file:
         assert model_file.to_bytes(arboost.load(file)) == model_file.to_bytes(model)
-    with pytest.raises(ModelFormatError, match="cannot read the given data: it is empty"):
+    with pytest.raises(ModelFormatError, match="cannot read the data: it is empty"):
         arboost.load(b"")
     with pytest.raises(TypeError, match="mmap=True is not allowed with a bytes"):
         arboost.load(data, mmap=True)

@@ -30,13 +30,14 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.errors import ModelFormatError
 
+T = TypeVar("T")
 Data = bytes | mmap.mmap
 
 _FRAME = struct.Struct("<8sIIQQ")
@@ -106,7 +107,7 @@ def unpack(kind: Format, data: Data) -> tuple[dict[str, Any], dict[str, NDArray[
 
 @contextlib.contextmanager
 def naming_errors(
-    kind: Format, name: str, found: str = "its checksum is right, but its content is not"
+    kind: Format, name: str, problem: str = "its checksum is right, but its content is not"
 ) -> Iterator[None]:
     """Turn any error of invalid content into a ModelFormatError that names the file."""
     try:
@@ -122,7 +123,7 @@ def naming_errors(
         ValueError,
     ) as error:
         # Under a right checksum, such bytes were written by a bug, or by hand.
-        what = f"{found} ({type(error).__name__}: {_short(error)})"
+        what = f"{problem} ({type(error).__name__}: {_short(error)})"
         raise ModelFormatError(f"cannot read {name}: {what}. {kind.remedy}") from error
 
 
@@ -132,14 +133,16 @@ def _short(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def read_file(kind: Format, path: str | os.PathLike[str], other: tuple[bytes, ...] = ()) -> bytes:
+def read_file(
+    kind: Format, path: str | os.PathLike[str], other_starts: tuple[bytes, ...] = ()
+) -> bytes:
     """Return the bytes of a file; only the first of a file of another kind.
 
-    Files that start with one of `other`, after white space, are read in full, too.
+    Files that start with one of `other_starts`, after white space, are read in full, too.
     """
     with open(os.fsdecode(path), "rb") as file:
         data = file.read(len(kind.magic))
-        if data == kind.magic or data.lstrip().startswith(other):
+        if data == kind.magic or data.lstrip().startswith(other_starts):
             if not file.seekable():
                 return data + file.read()
             file.seek(0)  # cheaper than joining the bytes
@@ -172,9 +175,9 @@ def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
     if not data:
         raise ModelFormatError(f"it is empty. {kind.source}")
     if data[: len(kind.magic)] != kind.magic:
-        found = data[: len(kind.magic)]
         raise ModelFormatError(
-            f"it is no arboost {kind.what}; it starts with {found!r}. {kind.source}"
+            f"it is not an arboost {kind.what}: it starts with {data[: len(kind.magic)]!r}. "
+            f"{kind.source}"
         )
     if len(data) < _FRAME.size + _DIGEST_SIZE:
         raise ModelFormatError(f"it was cut after {len(data)} bytes. {kind.remedy}")
@@ -228,6 +231,30 @@ def _read_sections(
     return arrays
 
 
+# ---- values of a header ----
+
+
+def typed(value: object, expected: type[T], name: str = "a value") -> T:
+    """Return a value of a header; raise TypeError for another type."""
+    if type(value) is not expected:
+        raise TypeError(f"{name}={value!r} instead of a {expected.__name__}")
+    return value
+
+
+def typed_fields(header: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """Return fields of a header; raise TypeError for a value of another type."""
+    return {name: typed(header[name], expected, name) for name, expected in types.items()}
+
+
+def typed_tuple(values: object, item: type[T], name: str = "a value") -> tuple[T, ...]:
+    """Return a list of a header, whose items are of one type."""
+    return tuple(typed(value, item, name) for value in typed(values, list, name))
+
+
+# ---- memory ----
+
+# Twice the 512 bytes of doubles that a byte of a packed file can hold; the largest one measured is
+# 200, for a tree of 1,000 classes.
 MULTIPLE = 1024
 FLOOR = 64 * 2**20  # bytes that any file may take
 FREE_FEATURES = 2**16  # columns without a byte in the file

@@ -30,16 +30,22 @@ from numpy.typing import NDArray
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.errors import ModelFormatError
-from arboost.models.files.container import Budget, naming_errors
-from arboost.models.files.model_file import FORMAT, assemble, describe, format_version, read_parts
+from arboost.models.files.container import Budget, naming_errors, typed, typed_tuple
+from arboost.models.files.model_file import (
+    FORMAT,
+    LEAF_DTYPES,
+    assemble,
+    describe,
+    format_version,
+    read_parts,
+)
 from arboost.models.model import Model
 from arboost.trees.forest import SET_WORDS, Forest
-from arboost.trees.leaf_distributions import DTYPES, LeafDistributions
+from arboost.trees.leaf_distributions import LeafDistributions
 
 _NAME = "arboost model"
 _UNUSED = {"feature": -1, "threshold": 0.0, "default_left": False, "gain": 0.0}
 _WORD_BITS = 64
-_OF_LEAVES = tuple(name for name in DTYPES if name != "tree_start")
 
 
 def to_json(model: Model) -> str:
@@ -51,12 +57,9 @@ def to_json(model: Model) -> str:
     document["classes"] = encode_classes(header["classes"], arrays)
     document["missing"] = encode_number(model.schema.missing)
     document["has_names"] = schema["names"] is not None
-    if model.schema.target is not None:
-        document["target"] = model.schema.target
-    if model.schema.offset is not None:
-        document["offset"] = model.schema.offset
-    if model.schema.row_columns:
-        document["row_columns"] = model.schema.row_columns
+    for name in ("target", "offset", "row_columns"):
+        if name in schema:
+            document[name] = schema[name]
     document["base_score"] = encode_numbers(model.base_score)
     if model.combine == "median" or model.tree_weights.size:
         document["tree_weights"] = encode_numbers(model.tree_weights)
@@ -64,7 +67,7 @@ def to_json(model: Model) -> str:
     of_leaves = model.forest.feature[~model.forest.is_split]
     document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # the default of leaves
     if model.distributions is not None:
-        parts = {name: getattr(model.distributions, name).tolist() for name in _OF_LEAVES}
+        parts = {name: getattr(model.distributions, name).tolist() for name in LEAF_DTYPES}
         document["distributions"] = parts
     features = [encode_feature(model.schema, feature) for feature in range(model.schema.n_features)]
     labels = {
@@ -91,8 +94,8 @@ def from_json(text: str | bytes, name: str = "the text") -> Model:
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ModelFormatError(f"it is no JSON ({error}). {FORMAT.remedy}") from None
         if not isinstance(document, dict) or document.get("format") != _NAME:
-            raise ModelFormatError(f"it is no arboost model. {FORMAT.source}")
-        version = as_integer(document["version"])
+            raise ModelFormatError(f"it is not an arboost model. {FORMAT.source}")
+        version = typed(document["version"], int)
         if version > FORMAT.version:
             raise ModelFormatError(
                 f"it has format version {version}; this reader knows up to {FORMAT.version}. "
@@ -122,12 +125,12 @@ def _tree(
     model: Model, tree: int, labels: Mapping[int, list[Any]], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
     forest = model.forest
-    own = slice(*forest.tree_start[tree : tree + 2].tolist())
+    nodes_of_tree = slice(*forest.tree_start[tree : tree + 2].tolist())
     arrays = {
-        name: getattr(forest, name)[own].tolist()
+        name: getattr(forest, name)[nodes_of_tree].tolist()
         for name in ("feature", "threshold", "left", "default_left", "gain", "cover", "level_set")
     }
-    values = forest.value[own].tolist()
+    values = forest.value[nodes_of_tree].tolist()
     nodes = []
     for i, left in enumerate(arrays["left"]):
         node = {name: column[i] for name, column in arrays.items()}
@@ -158,11 +161,12 @@ def _split(
 
 def _unused(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries without a meaning that differ from their default; -0 is not 0."""
-    found = {
-        name: node[name] for name, value in defaults.items() if repr(node[name]) != repr(value)
+    unused = {
+        name: encode_number(node[name]) if type(node[name]) is float else node[name]
+        for name, value in defaults.items()
+        if repr(node[name]) != repr(value)
     }
-    numbers = {name: encode_number(x) if type(x) is float else x for name, x in found.items()}
-    return {"unused": numbers} if numbers else {}
+    return {"unused": unused} if unused else {}
 
 
 def _codes(words: NDArray[np.uint64]) -> list[int]:
@@ -192,39 +196,39 @@ class _Reader:
 
     def add(self, node: Mapping[str, Any]) -> None:
         unused = node.get("unused", {})
-        found: dict[str, Any] = {
-            name: unused.get(name, value) for name, value in self._defaults.items()
+        values: dict[str, Any] = {
+            name: unused.get(name, default) for name, default in self._defaults.items()
         }
-        found["left"] = 0
+        values["left"] = 0
         by_set = False
         if "left" in node:
             by_set = "levels" in node
-            found |= self._split(node)
+            values |= self._split(node)
             if by_set:
-                self.sets.append(self._set(found["feature"], node["levels"]))
+                self.sets.append(self._set(values["feature"], node["levels"]))
             else:
-                found["threshold"] = node["at_most"]
+                values["threshold"] = node["at_most"]
         self.level_set.append(len(self.sets) - 1 if by_set else -1)
-        value = node["value"] if isinstance(node["value"], list) else [node["value"]]
-        found |= {"value": read_numbers(value), "cover": node["cover"]}
+        leaf = node["value"] if isinstance(node["value"], list) else [node["value"]]
+        values |= {"value": read_numbers(leaf), "cover": node["cover"]}
         for name in ("threshold", "gain", "cover"):
-            found[name] = read_number(found[name])
-        if type(found["default_left"]) is not bool:
-            raise TypeError(f"default_left={found['default_left']!r}")
+            values[name] = read_number(values[name])
+        if type(values["default_left"]) is not bool:
+            raise TypeError(f"default_left={values['default_left']!r}")
         for name, column in self.columns.items():
-            column.append(found[name])
+            column.append(values[name])
 
     def _split(self, node: Mapping[str, Any]) -> dict[str, Any]:
-        left = as_integer(node["left"])
-        if left < 1 or as_integer(node["right"]) != left + 1:
+        left = typed(node["left"], int)
+        if left < 1 or typed(node["right"], int) != left + 1:
             raise ValueError(f"the children {left} and {node['right']!r}, which are no neighbours")
         feature, missing = node["feature"], node["missing"]
         if self._schema.names is not None:
-            feature = self._features[as_string(feature)]
+            feature = self._features[typed(feature, str)]
         if missing not in ("left", "right"):
             raise ValueError(f"missing values that go {missing!r}")
         return {
-            "feature": as_integer(feature),
+            "feature": typed(feature, int),
             "left": left,
             "default_left": missing == "left",
             "gain": node["gain"],
@@ -238,9 +242,9 @@ class _Reader:
             labels = [] if levels is None else encode_labels(levels)
             self._codes[feature] = {label: code for code, label in enumerate(labels)}
         words = [0] * SET_WORDS
-        for level in as_list(described):
+        for level in typed(described, list):
             is_code = isinstance(level, dict)
-            code = as_integer(level["code"]) if is_code else self._codes[feature][level]
+            code = typed(level["code"], int) if is_code else self._codes[feature][level]
             if not 0 <= code < _WORD_BITS * SET_WORDS:
                 raise ValueError(f"the level {code}")
             words[code // _WORD_BITS] |= 1 << code % _WORD_BITS
@@ -248,22 +252,22 @@ class _Reader:
 
 
 def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
-    reader = _Reader(schema, as_integer(document["leaf_feature"]))
+    reader = _Reader(schema, typed(document["leaf_feature"], int))
     starts, outputs = [0], []
-    for tree in as_list(document["trees"]):
-        outputs.append(as_integer(tree["output"]))
-        for node in as_list(tree["nodes"]):
+    for tree in typed(document["trees"], list):
+        outputs.append(typed(tree["output"], int))
+        for node in typed(tree["nodes"], list):
             reader.add(node)
         starts.append(len(reader.level_set))
-    width = as_integer(document["width"])
+    width = typed(document["width"], int)
     columns = reader.columns
     values = columns.pop("value")
     if not all(len(value) == width for value in values):
         raise ValueError(f"leaves that have not {width} values")
-    integers = {name: as_integers(columns.pop(name), np.int32) for name in ("feature", "left")}
+    integers = {name: read_integers(columns.pop(name), np.int32) for name in ("feature", "left")}
     return Forest(
         tree_start=np.array(starts),
-        output=as_integers(outputs, np.int32),
+        output=read_integers(outputs, np.int32),
         value=np.array(values, np.float64).reshape(len(values), width),
         level_set=np.array(reader.level_set, np.int32),
         level_sets=np.array(reader.sets, np.uint64).reshape(len(reader.sets), SET_WORDS),
@@ -273,22 +277,22 @@ def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
 
 
 def _read(document: dict[str, Any], budget: Budget) -> Model:
-    features = as_list(document["features"])
+    features = typed(document["features"], list)
     has_names = document["has_names"]
     levels = [read_levels(feature.get("levels")) for feature in features]
     units = [feature.get("unit", "") for feature in features]
-    formats = [as_string(feature.get("format", "")) for feature in features]
+    formats = [typed(feature.get("format", ""), str) for feature in features]
     schema = Schema(
-        names=tuple(as_string(feature["name"]) for feature in features) if has_names else None,
+        names=tuple(typed(feature["name"], str) for feature in features) if has_names else None,
         n_features=len(features),
-        levels=tuple(levels) if any(one is not None for one in levels) else (),
+        levels=tuple(levels) if any(entry is not None for entry in levels) else (),
         missing=read_number(document["missing"]),
         units=tuple(units) if any(units) else (),
         formats=tuple(formats) if any(formats) else (),
         parts=read_parts([feature["part"] for feature in features if "part" in feature]),
-        target=as_string(document["target"]) if "target" in document else None,
-        offset=tuple(map(as_string, as_list(document["offset"]))) if "offset" in document else None,
-        row_columns=tuple(map(as_string, as_list(document.get("row_columns", [])))),
+        target=typed(document["target"], str) if "target" in document else None,
+        offset=typed_tuple(document["offset"], str) if "offset" in document else None,
+        row_columns=typed_tuple(document.get("row_columns", []), str),
     )
     schema.validate()
     arrays = {"base_score": read_numbers(document["base_score"])}
@@ -306,9 +310,9 @@ def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDist
     parts = document["distributions"]
     return LeafDistributions(
         tree_start=forest.tree_start,
-        start=as_integers(parts["start"], np.int64),
-        rank=as_integers(parts["rank"], np.int32),
-        upto=as_integers(parts["upto"], np.int64),
+        start=read_integers(parts["start"], np.int64),
+        rank=read_integers(parts["rank"], np.int32),
+        upto=read_integers(parts["upto"], np.int64),
         values=read_numbers(parts["values"]),
     )
 
@@ -328,37 +332,23 @@ def encode_numbers(array: NDArray[Any]) -> list[float | str]:
     return [encode_number(x) for x in array.tolist()]
 
 
-def read_number(given: object) -> float:
+def read_number(value: object) -> float:
     """Return the number of a result of `encode_number`."""
-    if type(given) is float or type(given) is int:
-        return float(given)
-    if given in ("nan", "inf", "-inf"):
-        return float(str(given))
-    raise TypeError(f"{given!r} where a number is due")
+    if type(value) is float or type(value) is int:
+        return float(value)
+    if value in ("nan", "inf", "-inf"):
+        return float(str(value))
+    raise TypeError(f"{value!r} instead of a number")
 
 
-def read_numbers(given: object) -> NDArray[np.float64]:
+def read_numbers(values: object) -> NDArray[np.float64]:
     """Return the array of a result of `encode_numbers`."""
-    return np.array([read_number(x) for x in as_list(given)], np.float64)
+    return np.array([read_number(x) for x in typed(values, list)], np.float64)
 
 
-def as_integer(given: object) -> int:
-    """Return an integer; raise TypeError for any other type."""
-    if type(given) is not int:
-        raise TypeError(f"{given!r} where an integer is due")
-    return given
-
-
-def as_list(given: object) -> list[Any]:
-    """Return a list; raise TypeError for any other type."""
-    if not isinstance(given, list):
-        raise TypeError(f"{given!r} where a list is due")
-    return given
-
-
-def as_integers(given: object, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+def read_integers(values: object, dtype: type[np.integer[Any]]) -> NDArray[Any]:
     """Return an array of integers; raise TypeError for others, OverflowError beyond the dtype."""
-    return np.array([as_integer(x) for x in as_list(given)], dtype)
+    return np.array(typed_tuple(values, int), dtype)
 
 
 def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -380,7 +370,7 @@ def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     """Return the labels for a file's header; numbers go to the arrays."""
 
     def stored(part: dict[str, Any], section: str) -> dict[str, Any]:
-        dtype, values = part["dtype"], as_list(part["values"])
+        dtype, values = part["dtype"], typed(part["values"], list)
         if type(dtype) is not str:
             raise TypeError(f"labels of type {dtype!r}")
         if dtype.startswith(("<U", "|O")):
@@ -455,19 +445,13 @@ def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
     integers: dict[str, Any] = {"groups": np.uint8, "shared_groups": np.uint8, "ranks": np.int32}
     for part, dtype in integers.items():
         if part in described:
-            encoding[part] = as_integers(described[part], dtype)
+            encoding[part] = read_integers(described[part], dtype)
     if kind != "string":
         return Levels(kind, read_numbers(described["values"]), **encoding)
     texts = [
-        as_string(text).encode("utf-8", "surrogateescape") for text in as_list(described["values"])
+        typed(text, str).encode("utf-8", "surrogateescape")
+        for text in typed(described["values"], list)
     ]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
     joined = np.frombuffer(b"".join(texts), np.uint8)
     return Levels(kind, joined, offsets.astype(np.int64), **encoding)
-
-
-def as_string(given: object) -> str:
-    """Return a string; raise TypeError for any other type."""
-    if type(given) is not str:
-        raise TypeError(f"{given!r} where a string is due")
-    return given

@@ -27,6 +27,9 @@ from arboost.models.files.container import (
     map_file,
     naming_errors,
     pack,
+    typed,
+    typed_fields,
+    typed_tuple,
     unpack,
 )
 from arboost.models.model import Model
@@ -99,10 +102,14 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
 
 def format_version(schema: Schema) -> int:
     """Return the oldest format version that can hold a schema."""
-    levels = [one for one in schema.levels if one is not None]
-    if schema.offset is not None or schema.parts or any(one.ranks is not None for one in levels):
+    levels = [entry for entry in schema.levels if entry is not None]
+    if (
+        schema.offset is not None
+        or schema.parts
+        or any(entry.ranks is not None for entry in levels)
+    ):
         return FORMAT.version
-    return _WITH_GROUPS if any(one.groups is not None for one in levels) else _OLDEST_VERSION
+    return _WITH_GROUPS if any(entry.groups is not None for entry in levels) else _OLDEST_VERSION
 
 
 def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:
@@ -185,30 +192,12 @@ def assemble(
         forest=forest,
         schema=read_schema(header["schema"], arrays, budget) if schema is None else schema,
         classes=read_classes(header["classes"], arrays, budget),
-        targets=_read_tuple(header, "targets", int) or (),
+        targets=typed_tuple(header.get("targets", []), int, "targets"),
         distributions=distributions,
         **values,
     )
     model.validate()
     return model
-
-
-def typed_fields(header: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
-    """Return fields of a header; raise TypeError for a value of another type."""
-    for name, expected in types.items():
-        if type(header[name]) is not expected:
-            raise TypeError(f"{name}={header[name]!r}")
-    return {name: header[name] for name in types}
-
-
-def _read_tuple(header: Mapping[str, Any], name: str, item: type) -> tuple[Any, ...] | None:
-    """Return a list of a header, whose items are of one type; None where there is none."""
-    values = header.get(name)
-    if values is None:
-        return None
-    if not isinstance(values, list) or not all(type(value) is item for value in values):
-        raise TypeError(f"{name}={values!r}")
-    return tuple(values)
 
 
 def _typed_sections(
@@ -277,21 +266,26 @@ def read_schema(
     if values["n_features"] < 0:
         raise ValueError(f"{values['n_features']} features")
     budget.check_features(values["n_features"])
+
+    def optional(name: str) -> tuple[str, ...] | None:
+        names = described.get(name)
+        return None if names is None else typed_tuple(names, str, name)
+
     levels = [
         None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
         for feature, kind in enumerate(described.get("levels", []))
     ]
     schema = Schema(
-        names=_read_tuple(described, "names", str),
+        names=optional("names"),
         n_features=values["n_features"],
         levels=tuple(levels),
         missing=values["missing"],
-        units=_read_tuple(described, "units", str) or (),
-        formats=_read_tuple(described, "formats", str) or (),
+        units=optional("units") or (),
+        formats=optional("formats") or (),
         parts=read_parts(described.get("parts", [])),
         target=values["target"] if "target" in described else None,
-        offset=_read_tuple(described, "offset", str),
-        row_columns=_read_tuple(described, "row_columns", str) or (),
+        offset=optional("offset"),
+        row_columns=optional("row_columns") or (),
     )
     schema.validate()
     return schema
@@ -299,11 +293,8 @@ def read_schema(
 
 def read_parts(described: object) -> tuple[tuple[int, str], ...]:
     """Return the derived features of a header; `Schema.validate` validates them."""
-    if not isinstance(described, list) or not all(
-        isinstance(one, list) and [type(part) for part in one] == [int, str] for one in described
-    ):
-        raise TypeError(f"parts={described!r}")
-    return tuple((column, part) for column, part in described)
+    pairs = typed_tuple(described, list, "parts")
+    return tuple((typed(column, int), typed(part, str)) for column, part in pairs)
 
 
 # ---- classes ----
@@ -346,7 +337,7 @@ def _read_labels(
 ) -> Labels:
     if "values" not in described:
         return arrays[section]
-    dtype, values = described["dtype"], _read_tuple(described, "values", str) or ()
+    dtype, values = described["dtype"], typed_tuple(described["values"], str)
     if dtype == "|O":
         return np.array(values, dtype=object)
     # NumPy's strings have a width, and predictions keep that of the labels in fit.

@@ -67,7 +67,7 @@ class Graph:
         self._constants.append(self.tensor(array, name))
         return name
 
-    def op(self, kind: str, *inputs: str, n_outputs: int = 1, **attributes: Any) -> list[str]:
+    def ops(self, kind: str, *inputs: str, n_outputs: int = 1, **attributes: Any) -> list[str]:
         """Add an operator; return the names of its results."""
         domain = _ML if kind in _OF_TREES else ""
         outputs = [self._free(kind) for _ in range(n_outputs)]
@@ -76,9 +76,9 @@ class Graph:
         self._nodes.append(node)
         return outputs
 
-    def one(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator; return the name of its first result."""
-        return self.op(kind, *inputs, **attributes)[0]
+        return self.ops(kind, *inputs, **attributes)[0]
 
     def tensor(self, array: Any, name: str = "") -> Any:
         """Return an array as a tensor."""
@@ -146,7 +146,7 @@ def onnx_model(model: Model) -> Any:
     if model.schema.offset is not None:  # before any other value, so that it gets its name
         offset = graph.input("offset", FLOAT64, model.n_outputs)
     raw = _raw_scores(graph, model, X)
-    _write_outputs(graph, model, raw if offset is None else graph.one("Add", raw, offset))
+    _write_outputs(graph, model, raw if offset is None else graph.op("Add", raw, offset))
     names = model.schema.names
     properties = {} if names is None else {"feature_names": json.dumps(names)}
     if model.metadata:
@@ -176,28 +176,28 @@ def _features(graph: Graph, schema: Schema) -> str:
     """Return the features of the model: level codes, and NaN for missing values."""
     if schema.has_levels:
         names = schema.names or [f"x{feature}" for feature in range(schema.n_features)]
-        is_text = [one is not None and one.kind == "string" for one in schema.levels]
+        is_text = [levels is not None and levels.kind == "string" for levels in schema.levels]
         inputs = [
             graph.input(name, STRING if text else FLOAT64, 1)
             for name, text in zip(names, is_text, strict=True)
         ]  # before any other value, so that inputs get these names
-        columns = [_column(graph, schema, i, one) for i, one in enumerate(inputs)]
-        X = graph.one("Concat", *columns, axis=1)
+        columns = [_column(graph, schema, i, name) for i, name in enumerate(inputs)]
+        X = graph.op("Concat", *columns, axis=1)
     else:
         X = graph.input("X", FLOAT64, schema.n_features)
     if math.isnan(schema.missing):
         return X
     missing = np.full((1, schema.n_features), schema.missing)
     missing[0, list(schema.special)] = np.nan  # equal to no value
-    is_missing = graph.one("Equal", X, graph.constant(missing))
-    return graph.one("Where", is_missing, graph.constant(np.full((1, 1), np.nan)), X)
+    is_missing = graph.op("Equal", X, graph.constant(missing))
+    return graph.op("Where", is_missing, graph.constant(np.full((1, 1), np.nan)), X)
 
 
-def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
+def _column(graph: Graph, schema: Schema, feature: int, column: str) -> str:
     """Return a numeric column unchanged, a categorical one as level codes or target encoding."""
     levels = schema.levels_of(feature)
     if levels is None:
-        return given
+        return column
     is_text = levels.kind == "string"
     keys = np.array(levels.texts(), object) if is_text else levels.values
     values = levels.numbers
@@ -208,9 +208,9 @@ def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
         values = np.where(keys == schema.missing, np.nan, values)
     if not len(levels):  # a map needs a key
         keys, values = np.array([b""], object) if is_text else np.zeros(1), np.array([np.nan])
-    return graph.one(
+    return graph.op(
         "LabelEncoder",
-        given,
+        column,
         keys_tensor=keys,
         values_tensor=values,
         default_tensor=np.array([np.nan]),
@@ -223,9 +223,9 @@ def _column(graph: Graph, schema: Schema, feature: int, given: str) -> str:
 def _raw_scores(graph: Graph, model: Model, X: str) -> str:
     base = graph.constant(model.base_score[None, :])
     if not model.n_trees:
-        n_rows = graph.one("Shape", X, start=0, end=1)
+        n_rows = graph.op("Shape", X, start=0, end=1)
         width = graph.constant(np.array([model.n_outputs]))
-        return graph.one("Expand", base, graph.one("Concat", n_rows, width, axis=0))
+        return graph.op("Expand", base, graph.op("Concat", n_rows, width, axis=0))
     if model.combine == "median":
         total = _median(graph, model, X)
     elif model.forest.width > 1:
@@ -234,8 +234,8 @@ def _raw_scores(graph: Graph, model: Model, X: str) -> str:
         forest = model.forest
         total = _trees(graph, model, X, forest.output, forest.value[:, 0], model.n_outputs)
     if model.combine == "mean":
-        total = graph.one("Div", total, graph.constant(float(model.n_rounds)))
-    return graph.one("Add", total, base)
+        total = graph.op("Div", total, graph.constant(float(model.n_rounds)))
+    return graph.op("Add", total, base)
 
 
 def _trees(
@@ -253,9 +253,9 @@ def _trees(
     inner = split.copy()
     inner[forest.tree_start[:-1]] = True
     node = np.flatnonzero(inner)
-    place = np.where(split, np.cumsum(inner), np.cumsum(~split)) - 1
+    position = np.where(split, np.cumsum(inner), np.cumsum(~split)) - 1
     is_split = split[node]
-    first = np.repeat(forest.tree_start[:-1], size)[node]
+    first = forest.root[node]
     left = np.where(is_split, first + forest.left[node], node)
     right = np.where(is_split, left + 1, node)
     sets = _members(forest)
@@ -265,8 +265,10 @@ def _trees(
     threshold = np.where(set_of >= 0, -np.inf, forest.threshold[node])
     attributes: dict[str, Any] = {}
     if by_set.any():
-        attributes["membership_values"] = np.concatenate([sets[one] for one in set_of[by_set]])
-    return graph.one(
+        attributes["membership_values"] = np.concatenate(
+            [sets[number] for number in set_of[by_set]]
+        )
+    return graph.op(
         "TreeEnsemble",
         X,
         n_targets=n_targets,
@@ -276,9 +278,9 @@ def _trees(
         nodes_featureids=np.where(is_split, forest.feature[node], 0),
         nodes_modes=np.where(by_set, _SET, _THRESHOLD).astype(np.uint8),
         nodes_splits=np.where(is_split & ~by_set, threshold, 0.0),
-        nodes_truenodeids=place[left],
+        nodes_truenodeids=position[left],
         nodes_trueleafs=(~split[left]).astype(np.int64),
-        nodes_falsenodeids=place[right],
+        nodes_falsenodeids=position[right],
         nodes_falseleafs=(~split[right]).astype(np.int64),
         nodes_missing_value_tracks_true=forest.default_left[node].astype(np.int64),
         leaf_targetids=np.repeat(target, size)[~split],
@@ -309,35 +311,34 @@ def _sum_of_vectors(graph: Graph, model: Model, X: str) -> str:
     forest = model.forest
     is_leaf = ~forest.is_split
     leaves, which = distinct_rows(forest.value[is_leaf])
-    place = np.zeros(forest.n_nodes)
-    place[is_leaf] = which
+    index = np.zeros(forest.n_nodes)
+    index[is_leaf] = which
     table = graph.constant(leaves)
-    found = _by_tree(graph, model, X, place)
-    rows = graph.one("Cast", found, to=INT64)
+    rows = graph.op("Cast", _by_tree(graph, model, X, index), to=INT64)
     step = max(_GATHERED // forest.width, 1)
     sizes = np.minimum(step, model.n_trees - np.arange(0, model.n_trees, step))
-    parts = graph.op("Split", rows, graph.constant(sizes), axis=1, n_outputs=len(sizes))
+    parts = graph.ops("Split", rows, graph.constant(sizes), axis=1, n_outputs=len(sizes))
     total = ""
     for part in parts:
-        some = graph.one(
-            "ReduceSum", graph.one("Gather", table, part, axis=0), graph.constant([1]), keepdims=0
+        part_sum = graph.op(
+            "ReduceSum", graph.op("Gather", table, part, axis=0), graph.constant([1]), keepdims=0
         )
-        total = graph.one("Add", total, some) if total else some
+        total = graph.op("Add", total, part_sum) if total else part_sum
     return total
 
 
 def _median(graph: Graph, model: Model, X: str) -> str:
     """Return the weighted median of the trees: the first value that reaches half the weight."""
-    found = _by_tree(graph, model, X, model.forest.value[:, 0])
+    by_tree = _by_tree(graph, model, X, model.forest.value[:, 0])
     n_trees = graph.constant(np.array([model.n_trees]))
-    values, order = graph.op("TopK", found, n_trees, axis=1, largest=0, sorted=1, n_outputs=2)
-    weights = graph.one("Gather", graph.constant(model.tree_weights), order, axis=0)
-    upto = graph.one("CumSum", weights, graph.constant(np.array(1)))
+    values, order = graph.ops("TopK", by_tree, n_trees, axis=1, largest=0, sorted=1, n_outputs=2)
+    weights = graph.op("Gather", graph.constant(model.tree_weights), order, axis=0)
+    upto = graph.op("CumSum", weights, graph.constant(np.array(1)))
     ends = graph.constant(np.array([model.n_trees - 1]))
-    half = graph.one("Mul", graph.one("Gather", upto, ends, axis=1), graph.constant(0.5))
-    reached = graph.one("Cast", graph.one("GreaterOrEqual", upto, half), to=INT32)
-    first = graph.one("ArgMax", reached, axis=1, keepdims=1, select_last_index=0)
-    return graph.one("GatherElements", values, first, axis=1)
+    half = graph.op("Mul", graph.op("Gather", upto, ends, axis=1), graph.constant(0.5))
+    reached = graph.op("Cast", graph.op("GreaterOrEqual", upto, half), to=INT32)
+    first = graph.op("ArgMax", reached, axis=1, keepdims=1, select_last_index=0)
+    return graph.op("GatherElements", values, first, axis=1)
 
 
 # ---- raw scores -> outputs ----
@@ -360,7 +361,7 @@ def _write_outputs(graph: Graph, model: Model, raw: str) -> None:
     for target, part in enumerate(target_parts(model)):
         scores = _scores_of(graph, raw, part, model)
         labels = _labels(part.labels)
-        label = graph.one("Gather", graph.constant(labels), _likeliest(graph, part, scores), axis=0)
+        label = graph.op("Gather", graph.constant(labels), _likeliest(graph, part, scores), axis=0)
         graph.output(names[2 * target], label, _LABEL_TYPES[labels.dtype.kind])
         probabilities = _LINKS[part.link](graph, scores)
         graph.output(names[2 * target + 1], probabilities, FLOAT64, len(labels))
@@ -371,21 +372,21 @@ def _scores_of(graph: Graph, raw: str, part: TargetPart, model: Model) -> str:
     if part.n_outputs == model.n_outputs:
         return raw
     columns = np.arange(part.first, part.first + part.n_outputs)
-    return graph.one("Gather", raw, graph.constant(columns), axis=1)
+    return graph.op("Gather", raw, graph.constant(columns), axis=1)
 
 
 def _likeliest(graph: Graph, part: TargetPart, raw: str) -> str:
     """Return the index of the most likely label."""
     if part.link in ALL_CLASS_LINKS:
-        return graph.one("ArgMax", raw, axis=1, keepdims=0, select_last_index=0)
-    is_second = graph.one("Greater", raw, graph.constant(0.0))
-    return graph.one("Squeeze", graph.one("Cast", is_second, to=INT64), graph.constant([1]))
+        return graph.op("ArgMax", raw, axis=1, keepdims=0, select_last_index=0)
+    is_second = graph.op("Greater", raw, graph.constant(0.0))
+    return graph.op("Squeeze", graph.op("Cast", is_second, to=INT64), graph.constant([1]))
 
 
 def _labels(labels: Labels) -> Labels:
     """Return labels in a dtype that a tensor supports."""
     if labels.dtype.kind in "OU":
-        return np.array([str(one).encode("utf-8", "surrogatepass") for one in labels], object)
+        return np.array([str(label).encode("utf-8", "surrogatepass") for label in labels], object)
     if labels.dtype.kind == "u" and int(labels.max()) > np.iinfo(np.int64).max:
         return labels.astype(np.uint64)
     return labels.astype({"f": np.float64, "b": np.bool_}.get(labels.dtype.kind, np.int64))
@@ -395,45 +396,45 @@ def _labels(labels: Labels) -> Labels:
 
 
 def _identity(graph: Graph, raw: str) -> str:
-    return graph.one("Identity", raw)
+    return graph.op("Identity", raw)
 
 
 def _exp(graph: Graph, raw: str) -> str:
-    return graph.one("Exp", graph.one("Min", raw, graph.constant(LARGEST_EXPONENT)))
+    return graph.op("Exp", graph.op("Min", raw, graph.constant(LARGEST_EXPONENT)))
 
 
 def _ordered(graph: Graph, raw: str) -> str:
-    width = graph.one("Shape", raw, start=1, end=2)
-    return graph.op("TopK", raw, width, axis=1, largest=0, sorted=1, n_outputs=2)[0]
+    width = graph.op("Shape", raw, start=1, end=2)
+    return graph.ops("TopK", raw, width, axis=1, largest=0, sorted=1, n_outputs=2)[0]
 
 
 def _logistic(graph: Graph, raw: str) -> str:
     one = graph.constant(1.0)
-    small = graph.one("Exp", graph.one("Neg", graph.one("Abs", raw)))
-    whole = graph.one("Add", small, one)
-    likely, unlikely = graph.one("Div", one, whole), graph.one("Div", small, whole)
-    is_second = graph.one("Greater", raw, graph.constant(0.0))
-    first = graph.one("Where", is_second, unlikely, likely)
-    second = graph.one("Where", is_second, likely, unlikely)
-    return graph.one("Concat", first, second, axis=1)
+    small = graph.op("Exp", graph.op("Neg", graph.op("Abs", raw)))
+    whole = graph.op("Add", small, one)
+    likely, unlikely = graph.op("Div", one, whole), graph.op("Div", small, whole)
+    is_second = graph.op("Greater", raw, graph.constant(0.0))
+    first = graph.op("Where", is_second, unlikely, likely)
+    second = graph.op("Where", is_second, likely, unlikely)
+    return graph.op("Concat", first, second, axis=1)
 
 
 def _logistic_of_double(graph: Graph, raw: str) -> str:
     end = LARGEST_EXPONENT
-    return _logistic(graph, graph.one("Mul", _clip(graph, raw, -end, end), graph.constant(2.0)))
+    return _logistic(graph, graph.op("Mul", _clip(graph, raw, -end, end), graph.constant(2.0)))
 
 
 def _softmax(graph: Graph, raw: str) -> str:
     axis = graph.constant([1])
-    highest = graph.one("ReduceMax", raw, axis, keepdims=1)
-    powers = graph.one("Exp", graph.one("Sub", raw, highest))
-    return graph.one("Div", powers, graph.one("ReduceSum", powers, axis, keepdims=1))
+    highest = graph.op("ReduceMax", raw, axis, keepdims=1)
+    powers = graph.op("Exp", graph.op("Sub", raw, highest))
+    return graph.op("Div", powers, graph.op("ReduceSum", powers, axis, keepdims=1))
 
 
 def _share_of_two(graph: Graph, raw: str) -> str:
     half = graph.constant(0.5)
-    part = graph.one("Mul", _clip(graph, raw, -1.0, 1.0), half)
-    return graph.one("Concat", graph.one("Sub", half, part), graph.one("Add", half, part), axis=1)
+    part = graph.op("Mul", _clip(graph, raw, -1.0, 1.0), half)
+    return graph.op("Concat", graph.op("Sub", half, part), graph.op("Add", half, part), axis=1)
 
 
 def _shares(graph: Graph, raw: str) -> str:
@@ -441,7 +442,7 @@ def _shares(graph: Graph, raw: str) -> str:
 
 
 def _clip(graph: Graph, raw: str, low: float, high: float) -> str:
-    return graph.one("Clip", raw, graph.constant(low), graph.constant(high))
+    return graph.op("Clip", raw, graph.constant(low), graph.constant(high))
 
 
 _LINKS: Mapping[str, Callable[[Graph, str], str]] = {

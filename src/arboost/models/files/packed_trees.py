@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.models.files.container import Budget
-from arboost.trees.forest import Forest
+from arboost.trees.forest import Forest, splits
 from arboost.trees.leaf_distributions import SHARE_UNITS, LeafDistributions
 
 Sections = dict[str, NDArray[Any]]
@@ -177,8 +177,8 @@ def _pack_derived(forest: Forest) -> Sections:
     reg_lambda = _estimate_lambda(forest)
     shrinkage = (reg_lambda, _estimate_factor(forest, reg_lambda))
     if shrinkage != _PLAIN:
-        other = _distances(forest, shrinkage) | {"shrinkage": np.array(shrinkage)}
-        sections = min((sections, other), key=_size)
+        shrunk = _distances(forest, shrinkage) | {"shrinkage": np.array(shrinkage)}
+        sections = min((sections, shrunk), key=_size)
     return sections
 
 
@@ -218,8 +218,7 @@ def _estimate_lambda(forest: Forest) -> float:
     v (H + lambda) of a split is the sum of that of its children. Any result is valid: it affects
     only the size of the file.
     """
-    split = np.flatnonzero(forest.left)
-    left = forest.left[split] + np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))[split]
+    split, left = splits(forest)
     value, cover = forest.value[:, 0], forest.cover
     with np.errstate(all="ignore"):
         of_children = value[left] * cover[left] + value[left + 1] * cover[left + 1]
