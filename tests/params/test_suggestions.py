@@ -1,7 +1,12 @@
 """Unknown names of arguments: refused with the name to use, or the closest spelling."""
 
+from __future__ import annotations
+
 import inspect
 import pickle
+import runpy
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -11,11 +16,13 @@ from sklearn.base import BaseEstimator, clone
 import arboost
 from arboost.params.suggestions import (
     LIBRARIES,
+    Row,
     argument_suggestion,
     library_rows,
     library_values,
     rows_by_name,
 )
+from support.paths import ROOT
 
 X, Y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
 ESTIMATORS = {
@@ -397,3 +404,31 @@ def test_suggestions_of_predictions(estimator, name, message):
             with pytest.raises(TypeError, match=f"{name}.*{message}"):
                 method(X, **{name: 1})
             assert "unknown" not in inspect.signature(method).parameters
+
+
+TOOL = ROOT / "tools" / "write_tables.py"
+
+
+def test_pages_are_up_to_date():
+    result = subprocess.run(
+        [sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_table_is_on_a_page(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))  # to which the tool adds the checkout
+    sys.path.insert(0, str(TOOL.parent))  # as Python does for a script
+    tool = runpy.run_path(str(TOOL))
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    assert [name for name in tool["tables"]() if f"<!-- table: {name} -->" not in pages] == []
+    page = "before\n<!-- table: values -->\nold\n<!-- end -->\nafter\n"
+    written = tool["rewritten"](page, {"values": "| new |\n"})
+    assert written == "before\n<!-- table: values -->\n| new |\n<!-- end -->\nafter\n"
+
+
+def test_rows():
+    rows = (Row("ours", sklearn="a b", xgboost="b"), Row("other", catboost="a c"))
+    assert rows[0].names() == ["a", "b"]
+    assert rows[0].names("xgboost") == ["b"]
+    assert all(hasattr(rows[0], library) for library in LIBRARIES)

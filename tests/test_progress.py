@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
+import textwrap
 import threading
 import types
 
+import numpy as np
 import pytest
 import tqdm.std
 
+from arboost import GradientBoostingClassifier
 from arboost.progress import Bar
-from support.terminals import SCORES, look_at, work
+from support.terminals import SCORES, Clock, Terminal, look_at, work
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    screen = Terminal()
+    look_at(monkeypatch, screen)
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    return screen
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("arboost.progress.time", clock)
+    monkeypatch.setattr("tqdm.std.time", clock)
+    return clock
 
 
 @pytest.fixture
@@ -292,3 +312,98 @@ def test_ipython_that_is_only_imported(terminal, clock, notebook, monkeypatch):
     work(clock, 3, 1.0)
     assert notebook == []
     assert "3/3" in terminal.shown()[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "scores"),
+    [
+        (60, "log_loss 0.31234"),
+        (90, "log_loss 0.31234, auc 0.90000"),
+        (120, "train: log_loss 0.10000, validation: log_loss 0.31234, auc 0.90000"),
+    ],
+)
+def test_as_many_scores_as_fit(terminal, clock, monkeypatch, columns, scores):
+    look_at(monkeypatch, terminal, columns)
+    with Bar(1000, "fitting") as bar:
+        clock.now += 100.0
+        bar.show(1)
+        clock.now += 1.0
+        bar.show(500, {"train": {"log_loss": 0.1}} | SCORES)
+        (line,) = terminal.shown()
+    assert len(line) < columns
+    assert line.startswith("fitting |###")
+    assert line.endswith(f"500/1000 [01:41<01:41, {scores}]")
+
+
+@pytest.mark.parametrize("columns", [14, 30, 40])
+def test_no_line_wraps(terminal, clock, monkeypatch, columns):
+    look_at(monkeypatch, terminal, columns)
+    work(clock, 5, 1.0, results=SCORES)
+    lengths = [len(line) for line in terminal.getvalue().replace("\n", "").split("\r")]
+    assert max(lengths) == columns - 1
+
+
+METRICS = ["log_loss", "balanced_accuracy", "auc"]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("n_metrics", [1, 3])
+def test_scores_of_fits_are_never_cut(terminal, monkeypatch, rng, columns, n_metrics):
+    """Fits with two evaluation sets: the score of the last one is whole at every width."""
+    look_at(monkeypatch, terminal, columns)
+    for name in ("_DELAY", "_INTERVAL"):
+        monkeypatch.setattr(f"arboost.progress.{name}", 0.0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    model = GradientBoostingClassifier(n_estimators=3, eval_metric=METRICS[:n_metrics])
+    sets = [(X, y), (X[::2], y[::2])]
+    model.fit(X, y, eval_set=sets, eval_names=["train", "a very long name"])
+    line = terminal.shown()[0]
+    assert len(line) < columns
+    assert line.endswith("]")
+    last = model.evals_result_["a very long name"]
+    shown = METRICS[:n_metrics] if columns > 100 else METRICS[:1]
+    for metric in shown:
+        assert f"{metric} {last[metric][-1]:#.5g}" in line
+
+
+def test_names_with_braces(terminal, clock):
+    work(clock, 3, 1.0, results={"validation": {"{of} mine": 0.5}})
+    assert "{of} mine 0.50000]" in terminal.shown()[0]
+
+
+def test_visible_bar_leaves_no_thread_and_no_start_method():
+    """tqdm's lock between processes would set the start method of multiprocessing."""
+    program = """
+        import io, multiprocessing, sys, threading, time
+        from arboost.progress import Bar
+
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        sys.stderr = Terminal()
+        with Bar(2, "fitting") as bar:
+            bar.show(1)
+            assert "tqdm" not in sys.modules
+            time.sleep(1.01)
+            bar.show(2)
+        assert "2/2" in sys.stderr.getvalue()
+        print(threading.active_count(), multiprocessing.get_start_method(allow_none=True))
+    """
+    printed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.split() == ["1", "None"]
+
+
+def test_silent_fit_loads_no_tqdm():
+    program = """
+        import sys
+        import arboost
+        arboost.GradientBoostingRegressor(n_estimators=2, verbose=0).fit([[0.0], [1.0]], [0, 1])
+        print("tqdm" in sys.modules)
+    """
+    printed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "False"
