@@ -209,7 +209,7 @@ def test_invalid_probabilities_are_refused():
             return super().predict_proba(X) + 1
 
     X, y = IRIS
-    with pytest.raises(ValueError, match="returned rows that are no probabilities"):
+    with pytest.raises(ValueError, match="returned rows that are not probabilities"):
         BaggingClassifier(Odd()).fit(X, y).predict(X)
 
 

@@ -82,7 +82,7 @@ def test_texts():
     stack = StackingClassifier([("words", pipe)], cv=3).fit(texts, labels)
     assert stack.predict(["apple", "car"]).tolist() == ["fruit", "car"]
     assert not hasattr(stack, "n_features_in_")
-    with pytest.raises(ValueError, match=r"X is no table.*passthrough=False"):
+    with pytest.raises(ValueError, match=r"X is not a table.*passthrough=False"):
         clone(stack).set_params(passthrough=True).fit(texts, labels)
 
 
@@ -171,11 +171,11 @@ def test_a_failed_fit_changes_nothing():
         ({"verbose": -1}, ValueError, "verbose must be an integer of at least 0, or True or False"),
         ({"passthrough": 1}, TypeError, "passthrough must be True or False"),
         ({"final_estimator": Ridge}, TypeError, "final_estimator must be an estimator with"),
-        ({"final_estimator": GaussianNB()}, ValueError, "is no regressor. Use a regressor"),
+        ({"final_estimator": GaussianNB()}, ValueError, "is not a regressor. Use a regressor"),
         ({"estimators": ()}, ValueError, "list of pairs .name, estimator., at least one"),
         ({"estimators": [Ridge()]}, ValueError, "Ridge..]..list. is not allowed.*Use for example"),
         ({"estimators": [("a", "drop")]}, ValueError, "only .drop. entries"),
-        ({"estimators": [("a", GaussianNB())]}, ValueError, "'a' .GaussianNB. is no regressor"),
+        ({"estimators": [("a", GaussianNB())]}, ValueError, "'a' .GaussianNB. is not a regressor"),
         ({"estimators": [("a", Ridge)]}, ValueError, "Pass an estimator, not its class"),
         ({"estimators": [("a", 3)]}, ValueError, "'a' is 3 .int., which has no fit"),
         (

@@ -214,7 +214,7 @@ def test_probabilities_need_soft_voting():
         ({"flatten_transform": None}, TypeError, "flatten_transform must be True or False"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs must be an integer"),
         ({"estimators": []}, ValueError, "estimators must be a list of pairs"),
-        ({"estimators": [("a", Ridge())]}, ValueError, "'a' .Ridge. is no classifier"),
+        ({"estimators": [("a", Ridge())]}, ValueError, "'a' .Ridge. is not a classifier"),
         ({"estimators": [("a", GaussianNB())] * 2}, ValueError, "several members of the name 'a'"),
         ({"estimators": [("a__b", GaussianNB())]}, ValueError, "name 'a__b', but __ stands"),
     ],

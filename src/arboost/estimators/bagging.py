@@ -195,7 +195,7 @@ class Bagging(EnsembleMethods):
         target: NDArray[Any],
         weight: Floats | None,
     ) -> dict[str, Any]:
-        """Return the out-of-bag attributes of a fit."""
+        """The out-of-bag attributes of a fit."""
         has_some, means = sums.has_some(), sums.means()
         n_never = int(np.count_nonzero(~has_some))
         warn_never_out_of_bag(n_never, len(has_some), "member")
@@ -245,7 +245,7 @@ class Bagging(EnsembleMethods):
         return tags
 
     def _template(self) -> Any:
-        """Return the estimator that members are clones of."""
+        """The estimator that members are clones of."""
         if self.estimator is not None:
             return self.estimator
         return DecisionTreeClassifier() if self._KIND == "classifier" else DecisionTreeRegressor()
@@ -314,13 +314,13 @@ class Bagging(EnsembleMethods):
         )
 
     def _mean_outputs(self, X: object, caller: str, params: dict[str, Any]) -> Floats:
-        """Return the mean of the members' outputs, shape (n_rows, n_columns)."""
+        """The mean of the members' outputs, shape (n_rows, n_columns)."""
         check_is_fitted(self)
         arguments = self._routed(caller, params)
         return self._mean(X, partial(self._outputs.of_member, arguments=arguments))
 
     def _mean(self, X: object, predict: Predict) -> Floats:
-        """Return the mean of the members' predictions, added in the order of the members."""
+        """The mean of the members' predictions, added in the order of the members."""
         table = member_table(X, self._schema, caller=type(self).__name__)
         n_jobs = check({"n_jobs": self.n_jobs}, self._TABLE)["n_jobs"]
         n_parallel = _n_parallel(self.estimator_, len(self.estimators_), n_jobs)
@@ -333,7 +333,7 @@ class Bagging(EnsembleMethods):
         return total / len(self.estimators_)
 
     def _routed(self, caller: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a method that are passed on to members."""
+        """The arguments of a method that are passed on to members."""
         if not params or not get_config()["enable_metadata_routing"]:
             return params
         methods = _member_methods(self._KIND, self._template(), hard=self._is_hard())
@@ -351,7 +351,7 @@ def _refuse_dataset(X: object) -> None:
 
 
 def _member_methods(kind: str, template: Any, *, hard: bool) -> Mapping[str, str]:
-    """Return the method of the members that each prediction method of the ensemble calls."""
+    """The method of the members that each prediction method of the ensemble calls."""
     if kind == "regressor":
         return {"predict": "predict"}
     callee = "predict" if hard or not hasattr(template, "predict_proba") else "predict_proba"
@@ -360,14 +360,14 @@ def _member_methods(kind: str, template: Any, *, hard: bool) -> Mapping[str, str
 
 
 def _n_parallel(template: Any, n_members: int, n_jobs: int | None) -> int:
-    """Return the number of members in parallel; members of arboost run threads of their own."""
+    """The number of members in parallel; members of arboost use all threads themselves."""
     return 1 if is_engine(template) else min(threads(n_jobs), n_members)
 
 
 def _fit_members(
     trainer: BagTrainer, numbers: range, n_parallel: int, *, visible: bool
 ) -> list[Any]:
-    """Return the fitted members of these numbers, with a progress bar."""
+    """The fitted members of these numbers, with a progress bar."""
     members = []
     with Bar(len(numbers), "fitting", visible=visible) as bar:
         for member in ordered_results(trainer.fit, ((number,) for number in numbers), n_parallel):
@@ -377,7 +377,7 @@ def _fit_members(
 
 
 def _predict_features(predict: Predict, member: Any, X: Any, features: Features) -> Floats:
-    """Return the predictions of a member from its features of X."""
+    """The predictions of a member from its features of X."""
     is_all = len(features) == X.shape[1] and bool((np.diff(features) == 1).all())
     return predict(member, X if is_all else take_columns(X, features))
 
@@ -388,7 +388,7 @@ def _out_of_bag_sums(
     table: MemberTable,
     n_parallel: int,
 ) -> OutOfBagSums:
-    """Return the sums of the members' predictions for their out-of-bag rows."""
+    """The sums of the members' predictions for their out-of-bag rows."""
     predict = partial(outputs.of_member, arguments={})
     tasks = ((predict, member, table.X) for member in members)
     sums = OutOfBagSums(table.n_rows, outputs.n_columns)
@@ -402,7 +402,7 @@ def _out_of_bag_sums(
 def _predict_out_of_bag(
     predict: Predict, member: _BaggedMember, X: Any
 ) -> tuple[NDArray[np.uint32], Floats | float]:
-    """Return the out-of-bag rows of a member, and its predictions for them."""
+    """The out-of-bag rows of a member, and its predictions for them."""
     rows = undrawn_rows(member.origin.rows(), X.shape[0])
     if not len(rows):
         return rows, 0.0
@@ -662,7 +662,7 @@ class Bags:
         return self.n_drawn_features == self.n_features and not self.repeats_features
 
     def features(self, number: int) -> NDArray[np.intp]:
-        """Return the features of one member, ascending, with repetitions."""
+        """The features of one member, ascending, with repetitions."""
         if self.takes_all_features:
             return np.arange(self.n_features)
         n_drawn = self.n_drawn_features
@@ -681,7 +681,7 @@ class Bags:
 def make_bags(
     params: Mapping[str, Any], n_rows: int, n_features: int, weight: Floats | None
 ) -> Bags:
-    """Return the bags of a fit.
+    """The bags of a fit.
 
     Parameters
     ----------
@@ -739,7 +739,7 @@ def make_bags(
 
 
 def _draw_count(count: int | float, total: float) -> int:
-    """Return the number of draws, from a count or a share of the total; at least 1.
+    """The number of draws, from a count or a share of the total; at least 1.
 
     Examples
     --------
@@ -904,7 +904,7 @@ class BaggingOutputs:
         return self.n_targets if self.classes is None else len(self.classes)
 
     def of_member(self, member: Any, X: Any, arguments: Mapping[str, Any]) -> Floats:
-        """Return the predictions of one member, shape (n_rows, n_columns)."""
+        """The predictions of one member, shape (n_rows, n_columns)."""
         if self.classes is None:
             return member_values(member, X, self.n_targets, **arguments)
         if hasattr(member, "predict_proba") and not self.hard:
@@ -924,7 +924,7 @@ class BaggingOutputs:
         counted: NDArray[np.bool_],
         weight: Floats | None,
     ) -> float:
-        """Return the accuracy or R^2 of averaged predictions; NaN where it is undefined.
+        """The accuracy or R^2 of averaged predictions; NaN where it is undefined.
 
         Only rows of the mask ``counted`` and of nonzero weight count.
         """
@@ -981,7 +981,7 @@ def read_target(
 def class_decision(
     member: Any, X: Any, arguments: Mapping[str, Any], classes: NDArray[Any]
 ) -> Floats:
-    """Return the decision function of a member, with all classes.
+    """The decision function of a member, with all classes.
 
     A class that the member was not fitted on gets the smallest of the row's values.
     """

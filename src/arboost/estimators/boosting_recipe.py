@@ -73,7 +73,7 @@ class BoostingRecipe:
     rows : RowSampling
     dropout : Dropout or None
     parallel_trees : int
-        Number of trees, each on a sample of its own, whose mean is the tree of a round.
+        Number of trees of a round, each grown on a separate sample, whose values are averaged.
     base_score : float64 array of shape (n_outputs,), or None
         Start of the raw scores; None for the best constant of the loss.
     """
@@ -100,7 +100,7 @@ class BoostingRecipe:
         return self.one_step or self.dropout is not None
 
     def start(self, target: Target, offset: Floats | None) -> Floats:
-        """Return the raw scores that training starts from, on top of an offset: (n_outputs,)."""
+        """The raw scores that training starts from, on top of an offset: (n_outputs,)."""
         start = self.base_score
         return start_from(self.loss, target, offset) if start is None else start
 
@@ -126,8 +126,8 @@ _LOSSES_OF_ALPHA = ("quantile", "huber")
 def check_combinations(params: dict[str, Any]) -> None:
     """Raise ValueError where parameters contradict each other, whatever the data; check the rate.
 
-    A value that merely has no effect, such as a sketch's error with another tree method, is no
-    contradiction: users search grids over such combinations.
+    A value without effect, such as a sketch's error with another tree method, is allowed: users
+    search grids over such combinations.
     """
     _check_boosting(params)
     _check_sampling(params)
@@ -137,7 +137,7 @@ def check_combinations(params: dict[str, Any]) -> None:
         _refuse_value("alpha", alpha, 'several values are for loss="quantile"', "Use one number.")
     default = BOOSTED_REGRESSOR["alpha"].default
     if alpha not in (None, default) and loss not in _LOSSES_OF_ALPHA:
-        # No error: scikit-learn's checks of regressors set an alpha wherever there is one.
+        # A warning only: scikit-learn's checks of regressors set `alpha` where it is a parameter.
         warn_caller(
             f'alpha={alpha!r} has no effect: it is the quantile of loss="quantile" and the share '
             'of loss="huber". Use reg_alpha for the L1 penalty, which XGBoost calls alpha, or '
@@ -160,7 +160,7 @@ def check_combinations(params: dict[str, Any]) -> None:
 
 
 def make_loss(params: dict[str, Any], task: Task) -> Loss:
-    """Return the loss of a task; raise ValueError for a link of the other kind of task."""
+    """The loss of a task; raises ValueError for a link of the other kind of task."""
     if task.classes is None:
         loss = make(params["loss"], alpha=params["alpha"], tweedie_power=params["tweedie_power"])
         if loss.link in CLASS_LINKS:
@@ -179,7 +179,7 @@ def make_loss(params: dict[str, Any], task: Task) -> Loss:
 
 
 def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingRecipe:
-    """Return the recipe for a table of these features."""
+    """The recipe for a table of these features."""
     _check_loss(params, loss)
     reg_lambda = params["reg_lambda"]
     if reg_lambda is None:
@@ -302,7 +302,7 @@ class Dropout:
     rate_drop : float
         Probability with which each earlier round is dropped.
     skip_drop : float
-        Probability with which a round drops nothing.
+        Probability with which a round drops no earlier round.
     one_drop : bool
         Whether at least one round is dropped wherever dropping is not skipped.
     sample_type : {"uniform", "weighted"}
@@ -318,7 +318,7 @@ class Dropout:
     normalize_type: str = "tree"
 
     def draw(self, weights: NDArray[np.float64], *, seed: int, index: int) -> NDArray[np.intp]:
-        """Return the rounds that round ``index`` drops, given the weights of all before it."""
+        """The rounds that round ``index`` drops, given the weights of all before it."""
         n_rounds = len(weights)
         uniform = _uniform_numbers(seed, index, n_rounds + 2)
         if n_rounds == 0 or uniform[-1] < self.skip_drop:
@@ -335,7 +335,7 @@ class Dropout:
         return dropped
 
     def factors(self, n_dropped: int, learning_rate: float) -> tuple[float, float]:
-        """Return the factors of the new round and of the dropped ones.
+        """The factors of the new round and of the dropped ones.
 
         A new tree was fitted to what the k dropped ones had explained together. With the learning
         rate eta already in its leaves it gets 1 / (k + eta), and each dropped one k / (k + eta), so
@@ -350,6 +350,6 @@ class Dropout:
 
 
 def _uniform_numbers(seed: int, index: int, count: int) -> NDArray[np.float64]:
-    """Return numbers in [0, 1) that depend on nothing but the arguments."""
+    """Return numbers in [0, 1) that depend on the arguments only."""
     hashes = core.counter_hash("dropout", seed, index, count)
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53

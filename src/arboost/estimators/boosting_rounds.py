@@ -25,7 +25,7 @@ _CORE_CALL_S = 0.1  # seconds of rounds in the core; the progress bar is drawn a
 
 
 class BoostingRounds:
-    """Gradient boosting between two rounds: its trees, their factors, and the scores."""
+    """Mutable state of a boosting fit: its trees, their factors, and the scores."""
 
     # The gradients of a good model are small, but trees can always follow them.
     ended: str | None = None
@@ -117,7 +117,7 @@ class BoostingRounds:
         return rounds | data | {"n_threads": self.n_threads}
 
     def _round_params(self) -> core.RoundParams | None:
-        """Return the parameters of rounds in the core; None for rounds that it cannot run."""
+        """The parameters of rounds in the core; None for rounds that it cannot run."""
         recipe, loss, target = self.recipe, self.recipe.loss, self.data.target
         quantiles = loss.leaf_quantiles if recipe.boosting == "newton" else ()
         is_plain = self._adds_at_once and not recipe.one_step and loss.in_core
@@ -164,13 +164,13 @@ class BoostingRounds:
         return self._evaluation_scores
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of every evaluation set at the scores so far."""
+        """The metrics of every evaluation set at the scores so far."""
         if self._on_device is not None:
             return self._on_device.results(metrics)
         return validation_results(self.evaluations, self._evaluation_scores, metrics)
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
-        """Return the first rounds, each times its factor."""
+        """The first rounds, each times its factor."""
         recipe = self.recipe
         forest = grown_forest([self.grower], self.data.binned, recipe.tree_outputs)
         if len(weights) < self.n_rounds:
@@ -189,7 +189,7 @@ class BoostingRounds:
         return {"weights": self.weights, **scores, **self.grower.trees()}
 
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
-        """Return a function that returns the state of this round, even in the middle of the next.
+        """A function that returns the state of this round, even in the middle of the next.
 
         Scores are left out where they are the sum of the trees; under dropout, trees are added
         several times, in another order.
@@ -200,7 +200,7 @@ class BoostingRounds:
         return partial(self._tree_state, self.n_rounds)
 
     def _tree_state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
-        """Return the state of the first rounds without scores; later trees are dropped."""
+        """The state of the first rounds without scores; later trees are dropped."""
         while self.grower.n_trees > n_rounds * self.recipe.trees_per_round:
             self.grower.drop_last()
         return {"weights": np.ones(n_rounds), **self.grower.trees()}
@@ -240,7 +240,7 @@ class BoostingRounds:
     def _start(
         self, part: TrainingSet | EvaluationSet, fill: Callable[[Floats, Floats, int], None]
     ) -> Floats:
-        """Return the start scores of rows; where all are the same, `fill` sets them."""
+        """The start scores of rows; where all are the same, `fill` sets them."""
         if part.start is not None:
             return part.start.copy()
         if part.offset is not None:
@@ -308,7 +308,7 @@ class BoostingRounds:
                 self.grower.add_leaves(scores, output, self.n_threads)
 
     def _turn(self) -> int:
-        """Return the feature that is preferred among equally good splits.
+        """The feature that is preferred among equally good splits.
 
         XGBoost's is always the first. Friedman's boosting leaves it to chance, and on small tables,
         where many splits are equal, that is worth a lot; here every round prefers another one.
@@ -407,7 +407,7 @@ class BoostingRounds:
         )
 
     def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, Any, Floats]:
-        """Return a set of rows with its codes and scores; the training set is the first."""
+        """A set of rows with its codes and scores; the training set is the first."""
         if place == 0:
             return self.data, self.data.binned.codes, self.scores
         part = self.evaluations[place - 1]
@@ -415,7 +415,7 @@ class BoostingRounds:
 
 
 def continued_seed(seed: int, n_rounds: int) -> int:
-    """Return a seed for continued rounds, whose random choices differ from those of the first.
+    """A seed for continued rounds, whose random choices differ from those of the first.
 
     Examples
     --------
@@ -432,10 +432,10 @@ _STEP_PRECISION = 1e-9  # of a step, relative
 def step_length(
     loss: Loss, target: Target, scores: Floats, direction: Floats, start: float, n_threads: int
 ) -> float:
-    """Return the length of the step along a direction that minimises the loss.
+    """The length of the step along a direction that minimises the loss.
 
     Steps of losses on a logarithmic scale end where a score changes by 10, as those of leaves do:
-    rows of one class alone have no finite minimum.
+    for rows of one class the minimum is at infinity.
 
     Parameters
     ----------
@@ -465,7 +465,7 @@ def step_length(
 
 
 def _upper_end(value: Callable[[float], float], length: float, most: float) -> float:
-    """Return a length beyond the minimum of a convex function, and less than four times it.
+    """A length beyond the minimum of a convex function, and less than four times it.
 
     Halved or doubled from a first length on; never more than `most`.
     """
@@ -513,7 +513,7 @@ class DeviceScores:
     def of(
         cls, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: str
     ) -> Self | None:
-        """Return the scores on a device; None for the processor, and for no sets."""
+        """The scores on a device; None for the processor, and for no sets."""
         number = device_number(device)
         return None if number < 0 or not sets else cls(sets, scores, number)
 
@@ -557,7 +557,7 @@ class DeviceScores:
             device_set.set_scores(scores)
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of every set; all but the loss need the scores on the host."""
+        """The metrics of every set; all but the loss need the scores on the host."""
         if not all(isinstance(metric, LossMetric) for metric in metrics):
             self.fetch()
         return {

@@ -269,7 +269,7 @@ class _Plan:
         return BinParams.of(self.params)
 
     def splits(self, folds: object, groups: object) -> list[Split]:
-        """Return the folds as positions among the rows of nonzero weight."""
+        """The folds as positions among the rows of nonzero weight."""
         y, index, n_rows = self.task.y, self.rows.index, self.rows.source.n_rows
         is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
         if is_listed and index is not None:
@@ -291,7 +291,7 @@ class _Plan:
     def training(
         self, binned: Binned, split: Split, n_threads: int, workspace: core.Workspace
     ) -> Rounds:
-        """Return the training of one fold, on its rows of the codes that all folds share."""
+        """The training of one fold, on its rows of the codes that all folds share."""
         y, weight = self.task.y[split[0]], self.rows.weight
         self.loss.check_target(y)
         # Balanced class weights are those of the training rows of the fold, as in fit.
@@ -310,14 +310,14 @@ class _Plan:
         fold: int,
         n_rows: int,
     ) -> Booster:
-        """Return an estimator as if it had been fitted to the training rows of one fold."""
+        """An estimator as if it had been fitted to the training rows of one fold."""
         assert monitor.best_index is not None
         curves: dict[str, list[float]] = {
             name: curve[fold].tolist() for name, curve in scores.items()
         }
         curve = curves[metric.name]
         best_score = curve[monitor.best_index]
-        # Folds stop together; where nothing stops them, each has a best round of its own.
+        # Folds stop together; without early stopping, the best round differs from fold to fold.
         fold_best = curve.index(max(curve) if metric.greater_is_better else min(curve))
         best_index = monitor.best_index if monitor.cuts_to_best else fold_best
         history = {VALIDATION: curves}

@@ -546,7 +546,7 @@ class NodeStatistics(NamedTuple):
 
 
 def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = None) -> Any:
-    """Return a ``sklearn.tree._tree.Tree`` of a model of one tree.
+    """A ``sklearn.tree._tree.Tree`` of a model of one tree.
 
     It is a copy: changes do not reach the model. Nodes keep their numbers. The impurities of
     classes are those of their shares.
@@ -615,7 +615,7 @@ def _check_thresholds(model: Model) -> None:
 
 
 def _impurities(shares: list[Floats], criterion: str) -> Floats:
-    """Return the mean impurity over the targets."""
+    """The mean impurity over the targets."""
     if criterion == "gini":
         each = [1.0 - (share**2).sum(axis=1) for share in shares]
     elif criterion == "error":
@@ -630,7 +630,7 @@ def _impurities(shares: list[Floats], criterion: str) -> Floats:
 
 
 def node_statistics(grown: GrownTree, criterion: str) -> NodeStatistics | None:
-    """Return the statistics of each node; None for a Dataset, which has no values to walk by.
+    """The statistics of each node; None for a Dataset, which has no values to walk by.
 
     Impurities of classification are 0: they follow from the shares of the classes.
     """
@@ -653,7 +653,7 @@ def node_statistics(grown: GrownTree, criterion: str) -> NodeStatistics | None:
 def _mean_impurities(
     forest: Forest, leaf: NDArray[np.intp], y: Floats, weight: Floats, criterion: str
 ) -> Floats:
-    """Return the variance, or half the Poisson deviance, of the rows in each node."""
+    """The variance, or half the Poisson deviance, of the rows in each node."""
     middle = np.average(y, weights=weight)
     if criterion == "poisson":
         terms = _y_log_y(y)
@@ -676,7 +676,7 @@ def _y_log_y(y: Floats) -> Floats:
 def _median_deviations(
     forest: Forest, leaf: NDArray[np.intp], y: Floats, weight: Floats, _: str
 ) -> Floats:
-    """Return the mean absolute deviation from the median of the rows in each node."""
+    """The mean absolute deviation from the median of the rows in each node."""
     parent, depth = parents(forest), depths(forest)
     found = np.zeros(forest.n_nodes)
     node = leaf

@@ -118,12 +118,12 @@ class EnsembleMethods(BaseEstimator):
         return EnsemblePredictor(replace(self._ensemble(caller), metadata=self.metadata))
 
     def _ensemble(self, caller: str) -> Ensemble:
-        """Return the fitted ensemble; raise TypeError for other members."""
+        """The fitted ensemble; raises TypeError for other members."""
         raise NotImplementedError
 
 
 def engine_model(name: str, estimator: Any, caller: str) -> Model:
-    """Return the model of a member; raise TypeError for one that has no trees of the engine."""
+    """The model of a member; raises TypeError for one that has no trees of the engine."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     model = getattr(inner, "model_", None)
     if isinstance(model, Model):
@@ -152,7 +152,7 @@ def ensemble_member(
     output: str = "probabilities",
     weight: float = 1.0,
 ) -> EnsembleMember:
-    """Return a member whose outputs are added to the columns of the classes, or of the targets.
+    """A member whose outputs are added to the columns of the classes, or of the targets.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def ensemble_member(
 def _class_columns(
     name: str, model: Model, classes: NDArray[Any] | None, *, by_label: bool
 ) -> NDArray[Any]:
-    """Return the columns of a member's classes: class indices, or labels of the ensemble."""
+    """The columns of a member's classes: class indices, or labels of the ensemble."""
     if classes is None or isinstance(model.classes, tuple):
         raise InputTypeError(
             f"the member {name!r} has several targets, or classes in an ensemble of regressors: "
@@ -197,7 +197,7 @@ def _class_columns(
 
 
 def final_model(estimator: Any, caller: str) -> Model | LinearModel:
-    """Return the final model of a stack: trees of the engine, or a linear function."""
+    """The final model of a stack: trees of the engine, or a linear function."""
     from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 
     if isinstance(estimator, LogisticRegression) and estimator.solver != "liblinear":
@@ -273,7 +273,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         return router
 
     def _pairs(self) -> list[NamedMember]:
-        """Return the named members; none where `estimators` is malformed, which fit reports."""
+        """The named members; none where `estimators` is malformed, which fit reports."""
         try:
             checked: list[NamedMember] = self._TABLE["estimators"].check(self.estimators)
         except ValueError:
@@ -328,7 +328,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     def _ensemble_members(
         self, caller: str, *, by_label: bool = False, output: str = "probabilities"
     ) -> list[EnsembleMember]:
-        """Return the fitted members as `ensemble_member` does; raise TypeError for others."""
+        """The fitted members as `ensemble_member` does; raises TypeError for others."""
         assert self._schema is not None  # members of arboost read tables
         classes = getattr(self, "classes_", None)
         features = range(self._schema.n_features)
@@ -344,7 +344,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     def _fit_arguments(
         self, members: Sequence[NamedMember], weight: Floats | None, fit_params: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """Return the arguments of each member's fit, without X and y."""
+        """The arguments of each member's fit, without X and y."""
         if is_routing():
             arguments = dict(fit_params) | ({} if weight is None else {"sample_weight": weight})
             routed = process_routing(self, "fit", **arguments)
@@ -371,7 +371,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
             self.__dict__.pop(name, None)
 
     def _input_names(self, input_features: object) -> NDArray[Any]:
-        """Return the names of the columns of X; x0, x1, ... for columns without names."""
+        """The names of the columns of X; x0, x1, ... for columns without names."""
         fit_names = getattr(self, "feature_names_in_", None)
         n_features = getattr(self, "n_features_in_", 0)
         if input_features is None:
@@ -391,11 +391,11 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         return names
 
     def _fitted_names(self) -> list[str]:
-        """Return the names of the fitted members; `estimators` may have changed since."""
+        """The names of the fitted members; `estimators` may have changed since."""
         return [name for name, member in self.named_estimators_.items() if not is_drop(member)]
 
     def _names_out(self, members: Sequence[str], counts: Sequence[int | None]) -> NDArray[Any]:
-        """Return the names of the members' columns; a count of None is one unnumbered column."""
+        """The names of the members' columns; a count of None is one unnumbered column."""
         start = type(self).__name__.lower()
         return np.array(
             [
@@ -425,7 +425,7 @@ def is_drop(member: object) -> bool:
 
 
 def active_members(pairs: Sequence[NamedMember]) -> list[NamedMember]:
-    """Return the named members without those that are dropped."""
+    """The named members without those that are dropped."""
     return [(name, member) for name, member in pairs if not is_drop(member)]
 
 
@@ -471,8 +471,8 @@ def _check_member(name: str, member: Any, kind: str | None) -> None:
     is_kind = is_classifier if kind == "classifier" else is_regressor
     if kind is not None and not is_kind(member):
         raise ValueError(
-            f"the member {name!r} ({member_name(member)}) is no {kind}. Use a {kind}, or leave "
-            "it out."
+            f"the member {name!r} ({member_name(member)}) is not a {kind}. Use a {kind}, or "
+            "leave it out."
         )
 
 

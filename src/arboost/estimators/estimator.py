@@ -1,6 +1,6 @@
 """The scikit-learn surface of all estimators whose model is trees of the engine.
 
-An algorithm is a subclass with a ``fit`` of its own: check -> read -> bin -> train -> `Predictor`.
+An algorithm is a subclass that defines ``fit``: check -> read -> bin -> train -> `Predictor`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ R = TypeVar("R")
 
 
 def store_arguments(estimator: object, arguments: Mapping[str, Any]) -> None:
-    """Keep the arguments of ``__init__`` as attributes, unchanged, as scikit-learn asks."""
+    """Store the arguments of ``__init__`` as attributes, unchanged, as scikit-learn requires."""
     vars(estimator).update({name: arguments[name] for name in arguments if name != "self"})
 
 
@@ -63,7 +63,7 @@ def set_feature_names(estimator: Any, n_features: int, names: tuple[str, ...] | 
 
 
 def predictor_method(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a method of `Predictor` as one of estimators: signature and docstring are the same.
+    """A method of `Predictor` as one of estimators: signature and docstring are the same.
 
     `n_jobs` is that of the estimator unless it is given.
     """
@@ -81,7 +81,7 @@ def predictor_method(method: Callable[Concatenate[Any, P], R]) -> Callable[Conca
 
 
 def _with_named_target(score: Callable[..., float]) -> Callable[..., float]:
-    """Return a method ``score`` of scikit-learn whose y may also name a column of X."""
+    """A method ``score`` of scikit-learn whose y may also name a column of X."""
 
     @functools.wraps(score)
     def call(estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
@@ -277,7 +277,7 @@ class EngineEstimator(BaseEstimator):
         )
 
     def _recorded_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters that can change the model, as its file keeps them."""
+        """The parameters that can change the model, as its file keeps them."""
         names = [name for name in params if name in self._TABLE and name not in self._NOT_RECORDED]
         return record({name: params[name] for name in names}, self._TABLE)
 
@@ -299,7 +299,7 @@ class EngineEstimator(BaseEstimator):
         self.stop_reason_ = result.stop_reason
 
     def _engine_model(self, caller: str) -> Predictor:
-        """Return the model of engine trees; raise TypeError for an ensemble of other learners."""
+        """The model of engine trees; raises TypeError for an ensemble of other learners."""
         model = self._fitted_model()
         if not isinstance(model, Predictor):
             raise InputTypeError(
@@ -314,7 +314,7 @@ class EngineEstimator(BaseEstimator):
         self.n_iter_ = model.n_rounds
 
     def _first_rounds(self, rounds: int | None) -> Any:
-        """Return the model of the first rounds, or of all."""
+        """The model of the first rounds, or of all."""
         model = self._fitted_model()
         return model if rounds is None else model.truncated(rounds)
 
@@ -412,7 +412,7 @@ class BoostedClassifierMethods(ClassifierMixin):
 
 
 def _merge_monotone_names(params: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the parameters with the monotone constraints under one of their two names."""
+    """The parameters with the monotone constraints under one of their two names."""
     if "monotonic_cst" not in params:
         return params
     values = [params.pop(alias) for alias in ("monotone_constraints", "monotonic_cst")]
@@ -425,13 +425,13 @@ def _merge_monotone_names(params: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def column_options(params: Mapping[str, Any]) -> ColumnOptions:
-    """Return the options of columns among checked parameters."""
+    """The options of columns among checked parameters."""
     names = [field.name for field in fields(ColumnOptions)]
     return ColumnOptions(**{name: params[name] for name in names if name in params})
 
 
 def category_encoding(params: Mapping[str, Any], default: str = "mean") -> str:
-    """Return the encoding of categories of many levels among checked parameters."""
+    """The encoding of categories of many levels among checked parameters."""
     encoding: str = params["category_encoding"]
     return default if encoding == "auto" else encoding
 
@@ -442,7 +442,7 @@ def read_rows(
     schema: Schema | None = None,
     **options: Any,
 ) -> EngineRows:
-    """Return the rows of X, y and sample_weight, read by checked parameters.
+    """The rows of X, y and sample_weight, read by checked parameters.
 
     `schema` is that of a continued model; `options` are those of `training_rows`.
     """

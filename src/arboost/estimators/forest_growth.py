@@ -70,7 +70,7 @@ class TreeRows:
     reweigh: Reweigh | None = None
 
     def total_weight(self, n_rows: int) -> float:
-        """Return the sum of the row weights of a tree."""
+        """The sum of the row weights of a tree."""
         if self.draws is not None:
             return float(self.draws.n_draws)
         return float(n_rows) if self.weight is None else float(self.weight.sum())
@@ -124,7 +124,7 @@ def fit_forest(
     binned = bin_rows(weighted, BinParams.of(params), n_threads)
     data, _ = build_sets(weighted, (), binned, n_threads)
     with Bar(len(numbers), "fitting", visible=params["verbose"] > 0) as bar:
-        bar.show(0)  # trees done before the first look at them are no trees of an earlier fit
+        bar.show(0)  # the bar starts with the first tree of this fit
         forest = grow_trees(recipe, data, out_of_bag, n_threads=n_threads, bar=bar)
     if params["ccp_alpha"] > 0.0:
         forest = pruned(forest, impurity_decreases(forest, target), params["ccp_alpha"])
@@ -132,19 +132,19 @@ def fit_forest(
 
 
 def with_resolved_bins(params: dict[str, Any], max_bins: int) -> dict[str, Any]:
-    """Return the parameters of a fit with the number of bins in place of "auto"."""
+    """The parameters of a fit with the number of bins in place of "auto"."""
     return params | {"max_bins": max_bins} if params["max_bins"] == AUTO else params
 
 
 def impurity_decreases(forest: Forest, target: ForestTarget) -> Floats:
-    """Return the decrease of impurity by each split, times the weight of its node."""
+    """The decrease of impurity by each split, times the weight of its node."""
     if target.criterion == "quadratic":
         return mean_decreases(forest, 1.0 / target.gain_factor)
     return forest.gain / target.gain_factor
 
 
 def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | None) -> TreeRows:
-    """Return the rows of each tree, by the class weights and the bootstrap of the parameters."""
+    """The rows of each tree, by the class weights and the bootstrap of the parameters."""
     draws_rows = params.get("bootstrap", False)
     class_weight = params.get("class_weight")
     by_sample = draws_rows and class_weight == "balanced_subsample"
@@ -167,7 +167,7 @@ def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | 
 def out_of_bag_sums(
     params: Mapping[str, Any], rows: EngineRows, target: ForestTarget
 ) -> OutOfBagSums | None:
-    """Return the sums of out-of-bag predictions, with their curve; None without oob_score."""
+    """The sums of out-of-bag predictions, with their curve; None without oob_score."""
     if not params["oob_score"]:
         return None
     truths = [
@@ -185,7 +185,7 @@ def forest_model(
     recorded: dict[str, Any],
     out_of_bag: OutOfBagSums | None = None,
 ) -> Predictor:
-    """Return the model of the trees, whose file keeps parameters and out-of-bag curve."""
+    """The model of the trees, whose file keeps parameters and out-of-bag curve."""
     history = {}
     if out_of_bag is not None and out_of_bag.curve is not None:
         trees, errors = out_of_bag.curve.points()
@@ -231,7 +231,7 @@ def tree_params(
     total_weight: float,
     random_cuts: bool,
 ) -> TreeParams:
-    """Return the growth parameters of the engine.
+    """The growth parameters of the engine.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def _check_monotone(criterion: str, target: ForestTarget) -> None:
 
 
 def feature_count(max_features: Any, n_features: int) -> int:
-    """Return the number of features that a node draws.
+    """The number of features that a node draws.
 
     Examples
     --------
@@ -353,7 +353,7 @@ class ForestRecipe:
 
     @property
     def is_evened(self) -> bool:
-        """Whether the search of splits has weights of its own."""
+        """Whether splits are searched with other weights than those of the leaf values."""
         return self.split_weight is not self.rows.weight
 
 
@@ -365,11 +365,11 @@ def grow_trees(
     n_threads: int,
     bar: Bar,
 ) -> Forest:
-    """Return the trees of a recipe; their predictions of out-of-bag rows are added to the sums.
+    """The trees of a recipe; their predictions of out-of-bag rows are added to the sums.
 
-    With as many trees as threads or more, every thread grows trees of its own. The forest does not
-    depend on who grows which. Where workers share the rows, and each has room for the bins of all,
-    each grows some of the trees on all rows; otherwise they grow every tree together.
+    With as many trees as threads or more, every thread grows separate trees. The forest does not
+    depend on which thread grows which tree. Where workers share the rows, and each has memory for
+    the bins of all rows, each grows some of the trees; otherwise they grow every tree together.
     """
     if recipe.in_parts:
         recipe = replace(recipe, tree=replace(recipe.tree, device="cpu"))
@@ -393,7 +393,7 @@ def grow_trees(
 
 
 def _run_threads(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: Bar) -> None:
-    """Grow the trees of a queue, each worker in a thread of its own."""
+    """Grow the trees of a queue, each grower in a separate thread."""
     if len(workers) == 1:
         workers[0].work(queue, lambda: bar.show(queue.n_done))
     else:
@@ -417,7 +417,7 @@ def _grow_on_workers(
     n_threads: int,
     bar: Bar,
 ) -> Forest:
-    """Return the trees of a recipe, of which each worker of the cluster grows some on all rows."""
+    """The trees of a recipe, of which each worker of the cluster grows some on all rows."""
     cluster, numbers = codes.workers, recipe.numbers
     worker_numbers = numbers[cluster.rank :: cluster.size]
     data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
@@ -469,7 +469,7 @@ def _add_out_of_bag_on_workers(
 
 
 def _max_grower_threads(recipe: ForestRecipe, data: TrainingSet) -> int:
-    """Return the largest number of workers that helps; on a device each takes memory."""
+    """The largest number of workers that helps; on a device each takes memory."""
     if data.binned.codes.is_stored or data.binned.is_shared:
         return 1  # threads share the rows of a window, or the messages of a worker
     device = device_number(recipe.tree.device)
@@ -489,7 +489,7 @@ class _TreeQueue:
         self.n_done = 0
 
     def take(self) -> int | None:
-        """Return the next number; None where there is none left."""
+        """The next number; None where there is none left."""
         with self._lock:
             return next(self._numbers, None)
 
@@ -529,7 +529,7 @@ class _GrowerThread:
         # Under monotone constraints, leaf values may differ from means.
         sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
         self._y = recipe.target.columns if sets_values or recipe.is_evened else None
-        # Where nothing here asks for the rows of a tree, the device draws them itself.
+        # The device draws the rows itself where no step on the host reads them.
         self._draws_on_device = (
             device_number(recipe.tree.device) >= 0
             and recipe.rows.draws is not None
@@ -548,7 +548,7 @@ class _GrowerThread:
             after_each()
 
     def _draw(self, number: int) -> core.Sample | None:
-        """Return the rows of a tree; None for all."""
+        """The rows of a tree; None for all."""
         draws = self._recipe.rows.draws
         if draws is None:
             return None
@@ -635,7 +635,7 @@ def _run_in_parallel(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: B
 def _ordered_forest(
     workers: Sequence[_GrowerThread], binned: Binned, recipe: ForestRecipe, n_threads: int
 ) -> Forest:
-    """Return the trees of all workers in the order of their numbers, with the middle added."""
+    """The trees of all workers in the order of their numbers, with the middle added."""
     numbers = [number for worker in workers for number in worker.numbers]
     growers = [worker.grower for worker in workers]
     forest = grown_forest(growers, binned, [0], order=np.argsort(numbers), n_threads=n_threads)

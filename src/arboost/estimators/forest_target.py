@@ -1,6 +1,6 @@
 """Forest training target, of one target or several: each leaf stores column means of its rows.
 
-Each target has outputs of its own; the outputs of several targets lie next to each other:
+The outputs of several targets lie next to each other:
 
     regression       1 output    y - middle            leaf: mean of y - middle
     two classes      1 output    -1 and 1              leaf: p1 - p0
@@ -60,7 +60,7 @@ class ForestTarget:
     widths : tuple of int
         Number of outputs of each target.
     kernel : {"squared_error", "one_hot", "columns"}
-        Form of `y`: values; class codes, each with an output of its own; or a column per output.
+        Form of `y`: values; class codes, each with an output; or a column per output.
     y : float64 array of shape (n_rows,), with columns (n_rows, n_outputs)
         Values are relative to `middle`.
     middle : float64 array of shape (n_outputs,)
@@ -80,7 +80,7 @@ class ForestTarget:
 
     @classmethod
     def read(cls, kind: str, y: NDArray[Any], criterion: str, old: Model | None = None) -> Self:
-        """Return the training target of a y with one or several columns.
+        """The training target of a y with one or several columns.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class ForestTarget:
 
     @classmethod
     def of(cls, tasks: Sequence[Task], criterion: str) -> Self:
-        """Return the target of some tasks, whose gains count alike."""
+        """The target of some tasks, whose gains count alike."""
         mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
         has_pairs = len(tasks) > 1 and (mixed or criterion != "quadratic")
         widths = tuple(_width(task, has_pairs=has_pairs) for task in tasks)
@@ -205,7 +205,7 @@ class ForestTarget:
         return out
 
     def impurity(self, weight: Floats | None) -> float:
-        """Return the impurity of all rows by the criterion; the mean over the targets."""
+        """The impurity of all rows by the criterion; the mean over the targets."""
         return float(np.mean([_impurity(task, self.criterion, weight) for task in self.tasks]))
 
 
@@ -235,7 +235,7 @@ def _has_heavy_tail(task: Task, criterion: str) -> bool:
 def _columns(
     task: Task, n_outputs: int, criterion: str, *, has_heavy_tail: bool
 ) -> tuple[Floats, Floats]:
-    """Return the columns of one target, shape (n_rows, n_outputs), and their middles."""
+    """The columns of one target, shape (n_rows, n_outputs), and their middles."""
     if task.classes is None:
         # Counts keep their zero, which is special, and values of any magnitude their last digits.
         middle = 0.0 if has_heavy_tail or criterion == "poisson" else round_middle(task.y)
@@ -269,7 +269,7 @@ def _impurity(task: Task, criterion: str, weight: Floats | None) -> float:
 
 
 def round_middle(y: Floats) -> float:
-    """Return a round number near the middle of y.
+    """A round number near the middle of y.
 
     Trees fit differences to the middle, so that their sums keep all bits. The middle has few bits
     itself: values of few digits keep theirs, and a leaf of equal values holds exactly that value.
@@ -290,7 +290,7 @@ def round_middle(y: Floats) -> float:
 def class_weights(
     class_weight: Any, tasks: Sequence[Task], weight: Floats | None, name: str = "class_weight"
 ) -> Floats | None:
-    """Return the weights of the rows times the factors of their classes; None where all are 1.
+    """The weights of the rows times the factors of their classes; None where all are 1.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ def split_weights(weight: Floats) -> Floats:
 
 
 def balanced_by_sample(tasks: Sequence[Task]) -> Reweigh:
-    """Return a function that balances the class weights among the rows that a tree has drawn."""
+    """A function that balances the class weights among the rows that a tree has drawn."""
     codes = [task.y.astype(np.intp) for task in tasks]
 
     def weigh(rows: NDArray[np.uint32], counts: NDArray[np.float32]) -> Floats:

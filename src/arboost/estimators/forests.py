@@ -65,7 +65,7 @@ _OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_predict
 
 
 class ForestEstimator(EngineEstimator):
-    """Independent trees whose mean is the prediction, each on draws of its own or on all rows."""
+    """Independent trees whose mean is the prediction, each grown on its draws or on all rows."""
 
     _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
     _SPLITTER: ClassVar[str] = "best"  # of those trees
@@ -174,7 +174,7 @@ class ForestEstimator(EngineEstimator):
         old: Model | None,
         stream: SourceOptions,
     ) -> EngineRows:
-        """Return the training rows, checked."""
+        """The training rows, checked."""
         needs_values = "quantiles=True" if params.get("quantiles", False) else ""
         if params["oob_score"] and (old is not None or params["ccp_alpha"] > 0.0):
             needs_values = "oob_score with warm_start or ccp_alpha"
@@ -201,12 +201,12 @@ class ForestEstimator(EngineEstimator):
         return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
 
     def __len__(self) -> int:
-        """Return the number of trees."""
+        """The number of trees."""
         n_trees: int = self._fitted_model().n_trees
         return n_trees
 
     def __getitem__(self, tree: int | slice) -> Any:
-        """Return a tree as a fitted estimator; of a slice, a list of them."""
+        """A tree as a fitted estimator; of a slice, a list of them."""
         if isinstance(tree, slice):
             return [self._one_tree(i) for i in range(len(self))[tree]]
         return self._one_tree(range(len(self))[tree])
@@ -224,7 +224,7 @@ class ForestEstimator(EngineEstimator):
     def _out_of_bag(
         self, model: Predictor, scoring: Any, sums: OutOfBagSums, rows: EngineRows
     ) -> dict[str, Any]:
-        """Return the out-of-bag attributes of a fit."""
+        """The out-of-bag attributes of a fit."""
         means, has_mean = sums.means(), sums.has_some()
         warn_never_out_of_bag(int(np.count_nonzero(~has_mean)), len(has_mean), "tree")
         wide = scores_of_all(means, rows.index, rows.source.n_rows)
@@ -240,7 +240,7 @@ class ForestEstimator(EngineEstimator):
         return {"oob_score_": score, _OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
 
     def _one_tree(self, tree: int) -> EngineEstimator:
-        """Return a tree as an estimator."""
+        """A tree as an estimator."""
         model = self._fitted_model()
         estimator: EngineEstimator = self.estimator_.set_params(
             random_state=model.params["random_state"]
@@ -263,7 +263,7 @@ class ForestEstimator(EngineEstimator):
         set_tree_attributes(self, model, self.max_features)
 
     def _kept_origins(self) -> list[DrawOrigin]:
-        """Return the origins of the rows of each tree; raise ValueError for a loaded forest."""
+        """The origins of the rows of each tree; raises ValueError for a loaded forest."""
         if not hasattr(self, "_origins"):
             raise ValueError(
                 "the forest was loaded from a file, which does not keep the rows of each tree. Use "
@@ -297,7 +297,7 @@ class ForestEstimator(EngineEstimator):
 
 
 def _oob_values(model: Model, means: Floats) -> Floats:
-    """Return the out-of-bag means as users meet them: values, or class probabilities."""
+    """The out-of-bag means as users meet them: values, or class probabilities."""
     if model.kind == "regressor":
         return means[:, 0] if means.shape[1] == 1 else means
     by_target = probabilities(model, means)
@@ -312,7 +312,7 @@ def _oob_values(model: Model, means: Floats) -> Floats:
 def _prediction_score(
     kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None
 ) -> float:
-    """Return the accuracy of all targets, or R^2."""
+    """The accuracy of all targets, or R^2."""
     if kind == "classifier":
         right = (y == predicted).reshape(len(y), -1).all(axis=1)
         return float(np.average(right, weights=weight))
@@ -388,7 +388,7 @@ def _add_out_of_bag(
 
 
 def _distributions(model: Predictor, rows: EngineRows, n_threads: int) -> LeafDistributions:
-    """Return the training values of y by leaf; rows of weight 0 have no weight there."""
+    """The training values of y by leaf, in which rows of weight 0 do not count."""
     table = _table_with_values(rows, "quantiles=True")
     y, weight = numbers_of(rows.y), rows.weight
     if rows.index is not None:

@@ -208,7 +208,7 @@ class GradientBoosting(EngineEstimator):
         return trees.reshape(model.n_rounds, -1) if model.n_trees else trees.reshape(0, 1)
 
     def _previous(self, init_model: object, n_estimators: int | str) -> tuple[Model | None, int]:
-        """Return the model whose training is continued, and its rounds among n_estimators."""
+        """The model whose training is continued, and its rounds among n_estimators."""
         if init_model is not None:
             return previous_model(init_model), 0
         if not self.warm_start or not hasattr(self, "model_"):
@@ -225,7 +225,7 @@ class GradientBoosting(EngineEstimator):
         old: Model | None,
         stream: SourceOptions,
     ) -> tuple[EngineRows, Task]:
-        """Return the training rows with target encodings, and their task."""
+        """The training rows with target encodings, and their task."""
         check_pairing(arrays[0], None, groups=stream.groups)
         schema = None if old is None else old.schema
         needs_values = "" if old is None else "init_model or warm_start"
@@ -268,14 +268,14 @@ class GradientBoosting(EngineEstimator):
     def _resolve(
         self, params: dict[str, Any], rows: EngineRows, task: Task, *, has_validation: bool
     ) -> dict[str, Any]:
-        """Return the parameters of a fit to these rows, without "auto"."""
+        """The parameters of a fit to these rows, without "auto"."""
         size = _table_size(rows, task, params["n_jobs"])
         return auto.resolve(params, size, has_validation=has_validation)
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema
     ) -> tuple[Loss, Callable[..., Rounds]]:
-        """Return the loss of a fit, and the callable that starts its training on sets of rows."""
+        """The loss of a fit, and the callable that starts its training on sets of rows."""
         loss = make_loss(params, task)
         return loss, partial(BoostingRounds, make_recipe(params, loss, schema))
 
@@ -288,7 +288,7 @@ class GradientBoosting(EngineEstimator):
         splits: bool,
         groups: object,
     ) -> Search | None:
-        """Return the search for the number of rounds; None for a given number or X_val."""
+        """The search for the number of rounds; None for a given number or X_val."""
         if requested["n_estimators"] != AUTO or not splits:
             return None
         size = _table_size(rows, task, requested["n_jobs"])
@@ -334,7 +334,7 @@ def _still_improved(history: dict[str, dict[str, list[float]]]) -> bool:
 
 
 def one_tree(model: Predictor, tree: int) -> Predictor:
-    """Return a tree as a regressor: of one value, or of the values of all outputs."""
+    """A tree as a regressor: of one value, or of the values of all outputs."""
     forest = model.forest.only(tree)
     width = forest.value.shape[1]
     changes = {

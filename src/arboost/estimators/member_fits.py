@@ -110,7 +110,7 @@ def run_jobs(
     label: str,
     visible: bool,
 ) -> list[Any]:
-    """Return the result of each job: a fitted member, or predictions for held-out rows.
+    """The result of each job: a fitted member, or predictions for held-out rows.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def run_jobs(
 
 
 def _share_bins(jobs: Sequence[MemberJob], data: MemberTrainingSet) -> list[MemberJob]:
-    """Return the jobs; members of arboost with equal bins get one Dataset."""
+    """The jobs; members of arboost with equal bins get one Dataset."""
     keys = [_bins_key(job) for job in jobs]
     made: dict[Hashable, Dataset | None] = {}
     shared = []
@@ -227,7 +227,7 @@ def _job_settings(member: Any, n_threads: int | None) -> Iterator[None]:
 
 
 def check_weights(name: str, estimator: Any) -> str:
-    """Return the name of the row weights among the arguments of fit, or raise TypeError."""
+    """The name of the row weights among the arguments of fit, or raise TypeError."""
     argument = weight_name(estimator)
     if argument is not None:
         return argument
@@ -257,7 +257,7 @@ def shared_dataset(
     sample_weight: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Dataset | None:
-    """Return the binned table that clones of an estimator can share, or None.
+    """The binned table that clones of an estimator can share, or None.
 
     Bins cannot be shared by estimators of other libraries, estimators with a base estimator,
     forests with ``quantiles=True``, which look at values, fits of several targets, and tables with
@@ -288,7 +288,7 @@ def make_dataset(
     sample_weight: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
-    """Return the table, binned by the parameters of an estimator; parameters as above."""
+    """The table, binned by the parameters of an estimator; parameters as above."""
     params = estimator._checked_params()
     return Dataset(
         X,
@@ -366,7 +366,7 @@ def in_caller_context(task: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which BLAS runs one thread.
+    """A context in which BLAS runs one thread.
 
     Members in parallel would oversubscribe the cores, and some BLAS sums depend on the number of
     threads, on which results must not depend.
@@ -377,7 +377,7 @@ def one_blas_thread() -> Any:
 def arguments_for_rows(
     estimator: Any, arguments: Mapping[str, Any], rows: NDArray[Any], n_rows: int
 ) -> dict[str, Any]:
-    """Return the arguments of an estimator's fit to some rows: values per row are indexed.
+    """The arguments of an estimator's fit to some rows: values per row are indexed.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def _take_by_row(value: Any, rows: NDArray[Any], n_rows: int) -> Any:
 
 
 def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> EngineRows:
-    """Return some rows of a Dataset, which share its bins with the other members of an ensemble.
+    """Some rows of a Dataset, which share its bins with the other members of an ensemble.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> E
 
 
 def weight_name(estimator: Any) -> str | None:
-    """Return the name of the row weights among the arguments of fit; None where there is none."""
+    """The name of the row weights among the arguments of fit; None where there is none."""
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if not isinstance(estimator, Pipeline):
@@ -451,7 +451,7 @@ def set_random_states(estimator: Any, seed: int, number: int) -> None:
 
 
 def random_states(seed: int, number: int, n_states: int) -> list[int]:
-    """Return the random states of a member, by a seed and its number."""
+    """The random states of a member, by a seed and its number."""
     # Below 2^31, the limit that all estimators accept.
     states: list[int] = (
         np.random.SeedSequence([seed, number]).generate_state(n_states) >> 1

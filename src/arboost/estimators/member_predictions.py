@@ -18,17 +18,17 @@ _PROBABILITY_TOLERANCE = (
 
 
 def member_name(member: Any) -> str:
-    """Return the name of an estimator in messages."""
+    """The name of an estimator in messages."""
     return type(member).__name__
 
 
 def row_count(X: Any) -> int:
-    """Return the number of rows of a table, or of strings in a list."""
+    """The number of rows of a table, or of strings in a list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def member_one_hot(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Floats:
-    """Return the predicted classes of a member, one-hot.
+    """The predicted classes of a member, one-hot.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def member_one_hot(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> 
 def member_probabilities(
     member: Any, X: Any, labels: NDArray[Any], otherwise: str, **params: Any
 ) -> Floats:
-    """Return the class probabilities of a member; 0 for classes that it was not fitted on.
+    """The class probabilities of a member; 0 for classes that it was not fitted on.
 
     The arguments are those of `member_one_hot`; ``otherwise`` is the alternative to a learner with
     probabilities that error messages name.
@@ -70,7 +70,7 @@ def member_probabilities(
     in_range = (predicted >= -_PROBABILITY_TOLERANCE) & (predicted <= 1.0 + _PROBABILITY_TOLERANCE)
     if not in_range.all() or (np.abs(predicted.sum(axis=1) - 1.0) > _PROBABILITY_TOLERANCE).any():
         raise ValueError(
-            f"{member_name(member)}.predict_proba returned rows that are no probabilities: "
+            f"{member_name(member)}.predict_proba returned rows that are not probabilities: "
             "each must be from 0 to 1, and their sum 1. Use a learner with probabilities, or "
             f"{otherwise}."
         )
@@ -80,14 +80,14 @@ def member_probabilities(
 
 
 def member_values(member: Any, X: Any, n_targets: int = 1, **params: Any) -> Floats:
-    """Return the predictions of a regressor, float64 of shape (n_rows, n_targets)."""
+    """The predictions of a regressor, float64 of shape (n_rows, n_targets)."""
     predicted = np.asarray(member.predict(X, **params), np.float64)
     check_shape(member, predicted, row_count(X), n_targets)
     return predicted.reshape(-1, n_targets)
 
 
 def class_indices(member: Any, values: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the indices of labels among all classes, which are sorted."""
+    """The indices of labels among all classes, which are sorted."""
     indices: NDArray[np.intp] = np.searchsorted(labels, values).clip(max=len(labels) - 1)
     unknown = values[labels[indices] != values]
     if len(unknown):
@@ -117,7 +117,7 @@ _METHODS = ("predict_proba", "decision_function", "predict")
 
 
 def find_method(name: str, member: Any, requested: str, advice: str) -> str:
-    """Return the prediction method to call on a member.
+    """The prediction method to call on a member.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def find_method(name: str, member: Any, requested: str, advice: str) -> str:
 def predict_member(
     member: Any, method: str, X: Any, classes: Classes, *, by_label: bool = False
 ) -> NDArray[Any] | list[NDArray[Any]]:
-    """Return the predictions of a member for the rows of X.
+    """The predictions of a member for the rows of X.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def predict_member(
 
 
 def member_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the index of the class that a member predicts for each row."""
+    """The index of the class that a member predicts for each row."""
     predicted = np.asarray(member.predict(X))
     check_shape(member, predicted, row_count(X))
     predicted = predicted.ravel()

@@ -45,7 +45,7 @@ class MemberTable:
         return int(self.X.shape[0])
 
     def take(self, rows: NDArray[Any]) -> MemberTable:
-        """Return some of the rows."""
+        """Some of the rows."""
         return MemberTable(take_rows(self.X, rows), self.schema)
 
 
@@ -104,7 +104,7 @@ def training_table(
 
 
 def to_frame(X: Any, schema: Schema | None = None) -> Any:
-    """Return a dict, a list of dicts or a pandas row as a pandas frame, all others unchanged."""
+    """A dict, a list of dicts or a pandas row as a pandas frame, all others unchanged."""
     pandas = sys.modules.get("pandas")
     has_names = schema is not None and schema.names is not None
     if has_names and pandas is not None and isinstance(X, pandas.Series):
@@ -121,7 +121,7 @@ def to_frame(X: Any, schema: Schema | None = None) -> Any:
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
-    """Return some of the rows of a table, in the type of the table."""
+    """Some of the rows of a table, in the type of the table."""
     places = rows.astype(np.intp)
     if _is_arrow(X):
         return narwhals_frame(X)[places].to_native()
@@ -130,7 +130,7 @@ def take_rows(X: Any, rows: NDArray[Any]) -> Any:
 
 
 def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
-    """Return some of the columns of a table, in the type of the table.
+    """Some of the columns of a table, in the type of the table.
 
     Repeated columns get distinct names: a, a (2), a (3).
     """
@@ -155,7 +155,7 @@ def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
 
 
 def narwhals_frame(X: Any) -> Any:
-    """Return a dataframe of any library as one of narwhals.
+    """A dataframe of any library as one of narwhals.
 
     Other tables with an Arrow stream, such as record batches, become tables of PyArrow.
     """

@@ -56,11 +56,11 @@ from arboost.params.kinds import Param
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
 
-_MULTI_TARGET = 2  # dimensions of y, and columns of y, from which on there are several targets
+_MULTI_TARGET = 2  # smallest number of dimensions, and of columns, of a y of several targets
 
 
 def final_has(method: str) -> Callable[[Any], bool]:
-    """Return the condition under which a stack has a method of its final estimator."""
+    """The condition under which a stack has a method of its final estimator."""
 
     def condition(stack: Any) -> bool:
         final = stack.final_estimator_ if hasattr(stack, "final_estimator_") else stack._final()
@@ -254,7 +254,7 @@ class Stacking(NamedMembers):
         )
 
     def _final(self) -> Any:
-        """Return a clone of the final estimator, or a new default one."""
+        """A clone of the final estimator, or a new default one."""
         if self.final_estimator is not None:
             return clone(self.final_estimator)
         from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -262,7 +262,7 @@ class Stacking(NamedMembers):
         return LogisticRegression() if self._KIND == "classifier" else RidgeCV()
 
     def _final_features(self, X: object) -> Any:
-        """Return the features of the final estimator for the rows of X."""
+        """The features of the final estimator for the rows of X."""
         check_is_fitted(self)
         table = self._table_like_fit(X)
         cv = vars(self)["cv"]
@@ -297,7 +297,7 @@ class Stacking(NamedMembers):
 
 
 def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], Classes]:
-    """Return the target that members are fitted on, and the classes.
+    """The target that members are fitted on, and the classes.
 
     A regressor has numbers and no classes. A classifier has class indices; for several targets one
     column each, and a list of the classes of each.
@@ -315,7 +315,7 @@ def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], Class
 
 
 def _class_labels(predicted: Any, classes: Classes) -> Any:
-    """Return the labels of predicted class indices; predictions of a regressor are unchanged."""
+    """The labels of predicted class indices; predictions of a regressor are unchanged."""
     if classes is None:
         return predicted
     codes = np.asarray(predicted).astype(np.intp)
@@ -329,7 +329,7 @@ def _check_final(final: Any, kind: str, passed: Any) -> None:
     final_kind = "classifier" if is_classifier(final) else "regressor"
     if final_kind != kind or not callable(getattr(final, "predict", None)):
         raise ParameterError(
-            f"final_estimator={final!r} is not allowed: it is no {kind}. Use a {kind}, or "
+            f"final_estimator={final!r} is not allowed: it is not a {kind}. Use a {kind}, or "
             "final_estimator=None for the default.",
             parameter="final_estimator",
         )
@@ -344,7 +344,7 @@ def _fold_columns(
     splits: Sequence[Split],
     classes: Classes,
 ) -> list[NDArray[Any]]:
-    """Return the out-of-fold columns of each member; results are ordered by fold, then member."""
+    """The out-of-fold columns of each member; results are ordered by fold, then member."""
     columns = []
     for i, (name, _) in enumerate(members):
         predictions = out_of_fold(name, results[i :: len(members)], splits)
@@ -358,7 +358,7 @@ def _prefit_columns(
     data: MemberTrainingSet,
     groups: object,
 ) -> list[NDArray[Any]]:
-    """Return the columns of members that were fitted before."""
+    """The columns of members that were fitted before."""
     if groups is not None:
         raise ValueError(
             'groups are given, but cv="prefit" has no folds. Leave out groups, or use cv=5.'
@@ -494,7 +494,7 @@ class StackingClassifier(ClassifierMixin, Stacking):
 
 
 def _share_of_larger(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last column; 0 where a target has a single label, which counts as the smaller."""
+    """The last column; 0 where a target has a single label, which counts as the smaller."""
     return shares[:, -1] if shares.shape[1] >= _TWO_CLASSES else np.zeros(len(shares))
 
 
@@ -622,13 +622,13 @@ def _check_held_out_once(splits: Sequence[Split], n_rows: int) -> None:
 
 
 def held_out_rows(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp] | None:
-    """Return the rows that are held out in any fold, ascending; None if all rows are."""
+    """The rows that are held out in any fold, ascending; None if all rows are."""
     rows = np.sort(np.concatenate([held_out for _, held_out in splits])).astype(np.intp)
     return None if len(rows) == n_rows else rows
 
 
 def out_of_fold(name: str, parts: Sequence[Predictions], splits: Sequence[Split]) -> Predictions:
-    """Return the out-of-fold predictions of a member, in the order of the rows.
+    """The out-of-fold predictions of a member, in the order of the rows.
 
     Parameters
     ----------
@@ -659,7 +659,7 @@ def _join_folds(name: str, parts: Sequence[Any], order: NDArray[np.intp]) -> NDA
 
 
 def member_columns(predictions: Predictions, method: str, classes: Classes) -> NDArray[Any]:
-    """Return the columns of a member for the final estimator, shape (n_rows, n_columns).
+    """The columns of a member for the final estimator, shape (n_rows, n_columns).
 
     The first of two class probabilities is left out: it is 1 minus the second.
     """
@@ -705,7 +705,7 @@ def _has_missing(X: Any) -> bool:
 
 
 def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) -> Any:
-    """Return the columns of the members, followed by the columns of X.
+    """The columns of the members, followed by the columns of X.
 
     Parameters
     ----------
@@ -725,8 +725,8 @@ def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) 
         return sparse.hstack([*columns, X], format=X.format)
     if len(getattr(X, "shape", ())) != _TABLE_DIMENSIONS:
         raise ParameterError(
-            "passthrough=True appends the columns of X to those of the members, but X is no table "
-            "of rows and columns. Use passthrough=False.",
+            "passthrough=True appends the columns of X to those of the members, but X is not a "
+            "table of rows and columns. Use passthrough=False.",
             parameter="passthrough",
         )
     table = np.asarray(X)
@@ -743,7 +743,7 @@ def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) 
 
 
 def _append_frame(named: Mapping[str, NDArray[Any]], X: Any) -> Any:
-    """Return a pandas frame with the columns of the members, followed by the columns of X.
+    """A pandas frame with the columns of the members, followed by the columns of X.
 
     Rows are aligned by position: an index may repeat a label.
     """

@@ -150,11 +150,11 @@ class Voting(NamedMembers):
         )
 
     def _fitted_weights(self) -> Floats:
-        """Return the weights of the fitted members; `estimators` may have changed since."""
+        """The weights of the fitted members; `estimators` may have changed since."""
         return _active_weights(self.weights, list(self.named_estimators_.values()))
 
     def _mean(self, predictions: Sequence[Floats]) -> Floats:
-        """Return the weighted mean of the members' predictions."""
+        """The weighted mean of the members' predictions."""
         member_weights = self._fitted_weights()
         total = np.zeros_like(predictions[0])
         for weight, values in zip(member_weights, predictions, strict=True):
@@ -164,7 +164,7 @@ class Voting(NamedMembers):
 
 
 def _active_weights(weights: Any, members: Sequence[Any]) -> Floats:
-    """Return the weights of the members that are not dropped; 1 each for None."""
+    """The weights of the members that are not dropped; 1 each for None."""
     all_weights = np.ones(len(members)) if weights is None else np.asarray(weights, float)
     return all_weights[[not is_drop(member) for member in members]]
 
@@ -301,7 +301,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         return names
 
     def _votes(self, X: object) -> NDArray[np.intp]:
-        """Return the class index that each member predicts, shape (n_rows, n_members)."""
+        """The class index that each member predicts, shape (n_rows, n_members)."""
         table = self._table_like_fit(X)
         return np.column_stack(
             [member_classes(member, table, self.classes_) for member in self.estimators_]

@@ -272,9 +272,9 @@ def test_probabilities_are_asked_for_only_where_needed():
     [
         ("discrete", np.array(["no", "what", "yes"]), "the label .what., but y has "),
         ("discrete", np.array(["no"]), r"shape \(1,\) for 3 rows"),
-        ("real", np.full((3, 2), np.nan), "no probabilities"),
-        ("real", np.full((3, 2), 1.5), "no probabilities"),
-        ("gentle", np.zeros((3, 2)), "no probabilities"),
+        ("real", np.full((3, 2), np.nan), "not probabilities"),
+        ("real", np.full((3, 2), 1.5), "not probabilities"),
+        ("gentle", np.zeros((3, 2)), "not probabilities"),
         ("real", np.full((3, 3), 1 / 3), r"shape \(3, 3\) for 3 rows and 2 classes"),
         (None, np.array([0.0, np.inf, 1.0]), "predicts inf"),
         (None, np.array([[0.0, 1.0]] * 3), r"shape \(3, 2\) for 3 rows"),

@@ -212,7 +212,7 @@ class AdaBoost(EngineEstimator):
         previous: AdaBoost | None,
         stream: SourceOptions,
     ) -> tuple[Rows[Any], Task]:
-        """Return the training rows, checked, and their task; estimators read tables of theirs."""
+        """The training rows, checked, and their task."""
         X = arrays[0]
         if self.estimator is not None:
             stream.check_unused()
@@ -223,7 +223,7 @@ class AdaBoost(EngineEstimator):
         return learners.read(self._KIND, *arrays, groups)
 
     def _previous(self, init_model: object) -> AdaBoost | None:
-        """Return the fitted estimator whose training is continued, or None."""
+        """The fitted estimator whose training is continued, or None."""
         if init_model is None:
             if not self.warm_start or not hasattr(self, "model_"):
                 return None
@@ -295,7 +295,7 @@ class AdaBoost(EngineEstimator):
     def _resolve(
         self, params: dict[str, Any], rows: Rows[Any], task: Task, *, has_validation: bool
     ) -> dict[str, Any]:
-        """Return the parameters of a fit, with the default metric where rows are measured."""
+        """The parameters of a fit, with the default metric where rows are measured."""
         metric = params["eval_metric"]
         measures = has_validation or params["n_iter_no_change"] is not None
         return params | {"eval_metric": [self._METRIC] if metric is None and measures else metric}
@@ -311,7 +311,7 @@ class AdaBoost(EngineEstimator):
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema
     ) -> tuple[Loss, Callable[..., Rounds]]:
-        """Return the loss of a fit of engine trees, and the callable that starts its training."""
+        """The loss of a fit of engine trees, and the callable that starts its training."""
         recipe = self._recipe(params, task)
         return recipe.loss, TreeStrategy(params).start(recipe, task)
 
@@ -343,7 +343,7 @@ class AdaBoost(EngineEstimator):
             setattr(self, self._OOB_SCORES, decision(fitted.oob_scores))
 
     def _combined(self, model: Any) -> Any:
-        """Return the model that predicts, from the one of the learners."""
+        """The model that predicts, from the one of the learners."""
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -804,7 +804,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         return _averaged(model)
 
     def _engine_model(self, asked: str) -> Predictor:
-        """Return the model; for a fit that continues it, the one with the learners' own values."""
+        """The model; for a fit that continues it, the one with the learners' own values."""
         learners: Predictor | None = self.__dict__.get("_learners")
         return learners if learners and asked == "init_model" else super()._engine_model(asked)
 
@@ -815,7 +815,7 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
 
 
 def _averaged(model: Predictor) -> Predictor:
-    """Return the weighted mean of the trees of a weighted median."""
+    """The weighted mean of the trees of a weighted median."""
     if not model.n_trees:
         return replace(model, combine="mean")
     weights = model.tree_weights * (model.n_trees / np.add.accumulate(model.tree_weights)[-1])

@@ -1,7 +1,7 @@
 """Estimators of scikit-learn's kind as learners of one fit of AdaBoost: clones, or decision trees.
 
-The learners get X as the user gave it: there are no columns and bins of the engine. Decision trees
-of arboost are grown by one grower: each is the tree that a clone of the estimator would grow from
+The learners get X as the user gave it, without columns and bins of the engine. Decision trees of
+arboost are grown by one grower: each is the tree that a clone of the estimator would grow from
 the same weights, seed and bins. Clones would bin the table anew in every round, by the weights of
 that round; the bins here are those of the first round, as they are for `TreeLearners`.
 """
@@ -77,7 +77,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
     ) -> tuple[EstimatorRows, Task]:
-        """Return the training rows, checked, and their task."""
+        """The training rows, checked, and their task."""
         old = self._old
         X, weight, row_columns = split_row_columns(X, weight, groups)
         table, y = training_table(X, y, None if old is None else old.schema)
@@ -89,17 +89,17 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         return rows, Task.of(kind, rows.y, None if old is None else old.classes)
 
     def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EstimatorRows:
-        """Return the rows of an evaluation set, checked."""
+        """The rows of an evaluation set, checked."""
         return arguments.rows(lambda X: member_table(X, schema))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """Return the callable that starts a training; raise ValueError for unsuitable ones."""
+        """The callable that starts a training; raises ValueError for unsuitable ones."""
         votes = MemberVotes(recipe.scheme, task.classes)
         check_learner(self._estimator, votes, resample=recipe.resample)
         return partial(self._start, recipe, votes)
 
     def run(self, job: FitJob[MemberTable]) -> FitResult:
-        """Train; there are no bins, no search for the number of rounds and no checkpoint."""
+        """Train, without bins, search for the number of rounds and checkpoint."""
         settings, train = job.settings, self._scored(job.train)
         evaluations = tuple(map(self._scored, job.validation))
         if job.splits:
@@ -118,7 +118,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
     def model(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> EstimatorModel:
-        """Return the fitted model; the members of a continued model come first."""
+        """The fitted model; the members of a continued model come first."""
         scheme = make_scheme(recorded, task.n_classes)
         fitted, none = result.fitted, np.empty(0)
         model = EstimatorModel(
@@ -135,7 +135,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         return model if self._old is None else model.after(self._old)
 
     def _scored(self, rows: EstimatorRows) -> EstimatorRows:
-        """Return the rows with the scores of the old model; its predictions by member for R2."""
+        """The rows with the scores of the old model; its predictions by member for R2."""
         old, X = self._old, rows.source.X
         if old is None:
             return rows
@@ -151,7 +151,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         n_threads: int,
         seed: int,
     ) -> AdaBoostRounds:
-        """Return the rounds of a fit of clones, or of the decision trees that they would be."""
+        """The rounds of a fit of clones, or of the decision trees that they would be."""
         learners: Learners | None = None
         if not recipe.resample:
             learners = decision_tree_learners(
@@ -177,7 +177,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
 
 
 def _checked_estimator_model(model: object) -> EstimatorModel:
-    """Return the model of the continued fit; raise ValueError where it is of engine trees."""
+    """The model of the continued fit; raises ValueError where it is of engine trees."""
     if not isinstance(model, EstimatorModel):
         raise ValueError(
             "the learners that are kept are trees of the engine, but this fit has an estimator of "
@@ -273,7 +273,7 @@ class EstimatorLearners(_NoCheckpoint):
             self._last.fit(self._X, self._y, **weights)
 
     def votes(self, evaluation: int | None = None) -> Floats:
-        """Return the votes of the last clone for the training rows, or for an evaluation set."""
+        """The votes of the last clone for the training rows, or for an evaluation set."""
         X = self._X if evaluation is None else self._evaluations[evaluation]
         return self._member_votes.of(self._last, X, self._cover)
 
@@ -286,12 +286,12 @@ class EstimatorLearners(_NoCheckpoint):
         self._last = None
 
     def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
-        """Return the votes of a kept clone, times its factor, for some training rows."""
+        """The votes of a kept clone, times its factor, for some training rows."""
         member, factor = self._kept[index]
         return factor * self._member_votes.of(member, take_rows(self._X, rows), self._cover)
 
     def fitted(self, n_learners: int) -> tuple[Any, ...]:
-        """Return the first kept clones."""
+        """The first kept clones."""
         return tuple(member for member, _ in self._kept[:n_learners])
 
     def _learn_drawn(self, sample: core.Sample) -> None:
@@ -312,7 +312,7 @@ def training_input(rows: Rows[MemberTable]) -> Any:
 
 
 def total_weight(target: Target) -> float:
-    """Return the weight of all training rows, in the units of the user's weights."""
+    """The weight of all training rows, in the units of the user's weights."""
     n_rows = float(len(target.y))
     return n_rows if target.weight is None else n_rows * float(target.weight.mean())
 
@@ -458,7 +458,7 @@ class DecisionTreeLearners(_NoCheckpoint):
             self._set_values(target.y[:, np.newaxis], weight, None)
 
     def votes(self, evaluation: int | None = None) -> Floats:
-        """Return the votes of the last tree for the training rows, or for an evaluation set."""
+        """The votes of the last tree for the training rows, or for an evaluation set."""
         if evaluation is not None:
             last = self._members(self._grower.n_trees - 1, [*self._states, self._state])
             covers = np.array([self._cover])
@@ -484,11 +484,11 @@ class DecisionTreeLearners(_NoCheckpoint):
         raise AssertionError
 
     def fitted(self, n_learners: int) -> TreeMembers:
-        """Return the first kept trees."""
+        """The first kept trees."""
         return self._members(0, self._states[:n_learners])
 
     def _members(self, first: int, states: Sequence[int]) -> TreeMembers:
-        """Return the trees from the first one on, with the random states of all."""
+        """The trees from the first one on, with the random states of all."""
         order = np.arange(first, len(states))
         forest = grown_forest([self._grower], self._binned, [0], order=order)
         params = {"max_bins": self._binned.max_bins}
@@ -499,7 +499,7 @@ class DecisionTreeLearners(_NoCheckpoint):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeMembers(Sequence[Any]):
-    """Fitted decision trees, made of the trees of one forest when somebody asks for them.
+    """Fitted decision trees, made of the trees of one forest on first access.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class MemberVotes:
         return isinstance(self.scheme, ClassScheme) and self.scheme.algorithm != "discrete"
 
     def of(self, member: Any, X: Any, cover: float) -> Floats:
-        """Return the votes of a member before its weight, or its predictions for regression.
+        """The votes of a member before its weight, or its predictions for regression.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class MemberVotes:
         return self._from_classes(outputs, cover)
 
     def of_raw(self, raw: Floats, cover: float) -> Floats:
-        """Return the votes of a decision tree of arboost, from its raw scores.
+        """The votes of a decision tree of arboost, from its raw scores.
 
         The scores are (n_rows, n_outputs) as `ForestTarget` has them; the other argument and the
         result are those of `of`.
@@ -85,7 +85,7 @@ class MemberVotes:
         return self._from_classes(LINKS[link](raw), cover)
 
     def _from_classes(self, outputs: Floats, cover: float) -> Floats:
-        """Return the votes of class probabilities, or of one-hot classes."""
+        """The votes of class probabilities, or of one-hot classes."""
         if outputs.shape[1] == _TWO_CLASSES:
             outputs = outputs[:, 1:] - outputs[:, :1]
         return self.scheme.unit_votes(outputs, np.full(len(outputs), cover))
@@ -155,15 +155,15 @@ class EstimatorModel:
         return len(self.members)
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the predicted values or labels, shape (n_rows,)."""
+        """The predicted values or labels, shape (n_rows,)."""
         return predictions(self, self.predict_raw(X, n_jobs=n_jobs))
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
-        """Return the class probabilities, shape (n_rows, n_classes)."""
+        """The class probabilities, shape (n_rows, n_classes)."""
         return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
 
     def predict_raw(self, X: object, *, n_jobs: int | None = None) -> Floats:
-        """Return the raw scores, before the link, shape (n_rows, n_outputs)."""
+        """The raw scores, before the link, shape (n_rows, n_outputs)."""
         n_threads = checked_threads(n_jobs)
         table = member_table(X, self.schema).X
         if self.combine != "sum":
@@ -174,7 +174,7 @@ class EstimatorModel:
         return scores
 
     def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[Floats]:
-        """Yield the raw scores after each round, each in an array of its own."""
+        """Yield the raw scores after each round, in a new array each time."""
         n_threads = checked_threads(n_jobs)
         table = member_table(X, self.schema).X
         if self.combine != "sum":
@@ -198,7 +198,7 @@ class EstimatorModel:
         return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
 
     def columns(self, table: Any) -> Floats:
-        """Return the predictions of each member of a median, shape (n_rows, n_members).
+        """The predictions of each member of a median, shape (n_rows, n_members).
 
         `table` is X of a `MemberTable`.
         """
@@ -208,7 +208,7 @@ class EstimatorModel:
         return values
 
     def truncated(self, rounds: int) -> Self:
-        """Return the model of the first rounds."""
+        """The model of the first rounds."""
         rounds = checked_rounds(rounds, self.n_rounds)
         return replace(
             self,
@@ -218,7 +218,7 @@ class EstimatorModel:
         )
 
     def after(self, old: EstimatorModel) -> Self:
-        """Return the members of the model whose training is continued, and then these."""
+        """The members of the model whose training is continued, and then these."""
         return replace(
             self,
             members=(*old.members, *self.members),
@@ -262,7 +262,7 @@ class EstimatorModel:
             yield self.votes.of(member, table, cover)
 
     def _combined(self, columns: Floats, n_threads: int) -> Floats:
-        """Return the raw scores from the predictions of the first members."""
+        """The raw scores from the predictions of the first members."""
         weights = self.weights[: columns.shape[1]]
         return combine_columns(self.combine, columns, weights, n_threads)[:, np.newaxis]
 

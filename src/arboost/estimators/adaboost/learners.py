@@ -1,7 +1,7 @@
 """Learners of AdaBoost: the steps of a fit that depend on their kind, and engine trees as learners.
 
 Reading of the arguments of ``fit``, training loop and model, so that `AdaBoost.fit` is the same for
-trees and estimators, which have a module of their own.
+trees and estimators (`estimator_learners`).
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ class LearnerStrategy(ABC, Generic[TableT]):
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
     ) -> tuple[Rows[TableT], Task]:
-        """Return the training rows, checked, and their task of the kind."""
+        """The training rows, checked, and their task of the kind."""
 
     @abstractmethod
     def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> Rows[TableT]:
-        """Return the rows of an evaluation set, checked."""
+        """The rows of an evaluation set, checked."""
 
     def recorded_bins(self, rows: Rows[TableT]) -> dict[str, Any]:
-        """Return the number of bins for the model file, by its parameter."""
+        """The number of bins for the model file, by its parameter."""
         return {}
 
     @abstractmethod
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """Return the callable that starts a training on sets of rows, as `FitJob` needs it."""
+        """The callable that starts a training on sets of rows, as `FitJob` needs it."""
 
     @abstractmethod
     def run(self, job: FitJob[TableT]) -> FitResult:
@@ -81,7 +81,7 @@ class LearnerStrategy(ABC, Generic[TableT]):
 
     @abstractmethod
     def model(self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]) -> Any:
-        """Return the fitted model, whose file keeps the recorded parameters."""
+        """The fitted model, whose file keeps the recorded parameters."""
 
 
 class TreeStrategy(LearnerStrategy[Table | Dataset]):
@@ -102,23 +102,23 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
     ) -> tuple[EngineRows, Task]:
-        """Return the training rows with target encodings, and their task."""
+        """The training rows with target encodings, and their task."""
         schema = None if self._old is None else self._old.schema
         rows = read_rows((X, y, weight), self._params, schema, groups=groups)
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         return target_encode_rows(rows, [task], schema, category_encoding(self._params)), task
 
     def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EngineRows:
-        """Return the rows of an evaluation set, checked."""
+        """The rows of an evaluation set, checked."""
         continued = self._old is not None
         return arguments.rows(TableReader(schema, self._params["device"], continued))
 
     def recorded_bins(self, rows: EngineRows) -> dict[str, Any]:
-        """Return the number of bins for the model file, by its parameter."""
+        """The number of bins for the model file, by its parameter."""
         return {"max_bins": recorded_bins(rows, BinParams.of(self._params))}
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """Return the callable that starts a training on binned sets."""
+        """The callable that starts a training on binned sets."""
         return partial(self._start, recipe)
 
     def run(self, job: FitJob[Table | Dataset]) -> FitResult:
@@ -130,11 +130,11 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
     def model(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> Predictor:
-        """Return the fitted model."""
+        """The fitted model."""
         return result.predictor(schema, task, recorded)
 
     def _scored(self, rows: EngineRows, n_threads: int) -> EngineRows:
-        """Return the rows with the scores of the old model; its predictions by tree for R2."""
+        """The rows with the scores of the old model; its predictions by tree for R2."""
         if self._old is None:
             return rows
         assert isinstance(rows.source, Table)  # `training_rows` refuses a Dataset here
@@ -150,7 +150,7 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         workspace: core.Workspace | None = None,
         **options: int,
     ) -> AdaBoostRounds:
-        """Return the rounds of a fit on binned sets; `options` are n_threads and seed."""
+        """The rounds of a fit on binned sets; `options` are n_threads and seed."""
         scheme: Scheme = recipe.scheme
         if isinstance(scheme, R2Scheme):
             scheme = replace(scheme, centre=mean(data.target))
@@ -168,7 +168,7 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
 
 
 def _tree_params(params: Mapping[str, Any], n_rows: int) -> TreeParams:
-    """Return the parameters of the trees, which have no penalties."""
+    """The parameters of the trees, which have no penalties."""
     best_first = params["max_leaves"] is not None
     by_error = params.get("criterion") == "error"
     levels = CART_LEVELS if by_error else {name: param.default for name, param in LEVELS.items()}
@@ -253,7 +253,7 @@ class TreeLearners:
         self._grower.set_values(self._units)
 
     def votes(self, evaluation: int | None = None) -> Floats:
-        """Return the votes of the last tree for the training rows, or for an evaluation set."""
+        """The votes of the last tree for the training rows, or for an evaluation set."""
         if evaluation is None:
             votes = np.zeros((self.n_rows, self._width))
             self._grower.add_leaves(votes, 0, self._n_threads)
@@ -272,14 +272,14 @@ class TreeLearners:
         self._grower.drop_last()
 
     def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
-        """Return the votes of a kept tree, times its factor, for some training rows."""
+        """The votes of a kept tree, times its factor, for some training rows."""
         votes = np.zeros((len(rows), self._width))
         table_rows = rows if self._data.rows is None else self._data.rows[rows]
         self._add(index, self._data.binned.codes, table_rows, votes)
         return votes
 
     def fitted(self, n_learners: int) -> Forest:
-        """Return the first trees."""
+        """The first trees."""
         forest = grown_forest([self._grower], self._data.binned, [0])
         return forest.first(n_learners)
 
@@ -288,7 +288,7 @@ class TreeLearners:
         return digests_of(self._data, self._evaluations)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the trees as arrays for a checkpoint."""
+        """The trees as arrays for a checkpoint."""
         return self._grower.trees()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:

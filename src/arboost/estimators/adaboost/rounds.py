@@ -106,7 +106,7 @@ class Learners(Protocol):
         ...
 
     def votes(self, evaluation: int | None = None) -> Floats:
-        """Return the votes of the last learner before its factor, shape (n_rows, n_outputs).
+        """The votes of the last learner before its factor, shape (n_rows, n_outputs).
 
         Votes for the training rows, or for the rows of an evaluation set by its index.
         """
@@ -121,15 +121,15 @@ class Learners(Protocol):
         ...
 
     def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
-        """Return the votes of a kept learner, times its factor, for some training rows."""
+        """The votes of a kept learner, times its factor, for some training rows."""
         ...
 
     def fitted(self, n_learners: int) -> Any:
-        """Return the first kept learners: a Forest, or a tuple of estimators."""
+        """The first kept learners: a Forest, or a tuple of estimators."""
         ...
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the learners as arrays for a checkpoint."""
+        """The learners as arrays for a checkpoint."""
         ...
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -194,15 +194,15 @@ class AdaBoostRounds(ABC):
 
     @abstractmethod
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of the validation set after the rounds so far."""
+        """The metrics of the validation set after the rounds so far."""
 
     @abstractmethod
     def _row_weights(self) -> Floats:
-        """Return the distribution of the rows, scaled to a mean of 1."""
+        """The distribution of the rows, scaled to a mean of 1."""
 
     @abstractmethod
     def _error(self, votes: Floats) -> float:
-        """Return the error of the last learner over the distribution of the rows."""
+        """The error of the last learner over the distribution of the rows."""
 
     @abstractmethod
     def _keep_learner(self, error: float, votes: Floats) -> None:
@@ -210,7 +210,7 @@ class AdaBoostRounds(ABC):
 
     @abstractmethod
     def _oob_scores(self, n_rounds: int) -> Floats:
-        """Return the scores of the training rows by the learners that did not draw them.
+        """The scores of the training rows by the learners that did not draw them.
 
         NaN for rows that every learner has drawn.
         """
@@ -247,7 +247,7 @@ class AdaBoostRounds(ABC):
         self.ended = _NO_BETTER
 
     def fitted(self, weights: Floats) -> Fitted:
-        """Return the learners of the first rounds, with their statistics and out-of-bag scores."""
+        """The learners of the first rounds, with their statistics and out-of-bag scores."""
         n_rounds, scheme = len(weights), self.recipe.scheme
         stats = {name: np.array(values[:n_rounds]) for name, values in self.round_stats.items()}
         scores = self._oob_scores(n_rounds) if self.recipe.oob_score else None
@@ -273,7 +273,7 @@ class AdaBoostRounds(ABC):
         return rounds | self.learners.state()
 
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
-        """Return a function that returns the state of this round, which is copied now."""
+        """A function that returns the state of this round, which is copied now."""
         known = {name: array.copy() for name, array in self.state().items()}
         return lambda: known
 
@@ -329,7 +329,7 @@ class AdaBoostRounds(ABC):
         ]
 
     def _oob_score(self, scores: Floats) -> float:
-        """Return the accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
+        """The accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
         has_score = ~np.isnan(scores[:, 0])
         if not has_score.any():
             return np.nan
@@ -365,7 +365,7 @@ class ClassRounds(AdaBoostRounds):
         raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of the validation set at the scores so far."""
+        """The metrics of the validation set at the scores so far."""
         return validation_results(self.evaluations, self.evaluation_scores, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -467,7 +467,7 @@ class R2Rounds(AdaBoostRounds):
             self._update_distribution(self._error(column[:, np.newaxis]))
 
     def results(self, metrics: Sequence[Metric]) -> Results:
-        """Return the metrics of the validation set at the weighted medians or means so far."""
+        """The metrics of the validation set at the weighted medians or means so far."""
         weights = np.append(self._start_weights, self.round_stats["weight"])
         scores = [
             self._combined(np.stack(columns, axis=1), weights)[:, np.newaxis]
@@ -506,7 +506,7 @@ class R2Rounds(AdaBoostRounds):
 
     def _error(self, votes: Floats) -> float:
         prediction = votes[:, 0].copy()
-        # Leaf values are sums of integers: their rounding is no error to learn from.
+        # Leaf values are sums of integers, whose rounding the next learner cannot correct.
         if np.abs(self.target.y - prediction).max() <= _ROUNDING * self._range:
             self._losses[:] = 0.0
             return 0.0
@@ -554,6 +554,6 @@ def _start_columns(rows: ScoredRows) -> list[Floats]:
 
 
 def make_rounds(recipe: AdaBoostRecipe, *args: Any, **options: Any) -> AdaBoostRounds:
-    """Return the rounds of the recipe's scheme; arguments are those of `AdaBoostRounds`."""
+    """The rounds of the recipe's scheme; arguments are those of `AdaBoostRounds`."""
     kind = R2Rounds if isinstance(recipe.scheme, R2Scheme) else ClassRounds
     return kind(recipe, *args, **options)

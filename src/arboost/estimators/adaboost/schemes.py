@@ -61,7 +61,7 @@ class ClassScheme:
         return "squared_error" if self.n_classes == _TWO_CLASSES else "one_hot"
 
     def tree_target(self, y: Floats) -> Floats:
-        """Return the target of the trees: -1 and 1 for two classes, else the class codes."""
+        """The target of the trees: -1 and 1 for two classes, else the class codes."""
         return 2.0 * y - 1.0 if self.n_classes == _TWO_CLASSES else y
 
     @property
@@ -70,7 +70,7 @@ class ClassScheme:
         return 1.0 - 1.0 / self.n_classes - _LEAST_EDGE
 
     def unit_votes(self, outputs: Floats, cover: Floats) -> Floats:
-        """Return the votes of a learner before its weight, for leaves or for rows.
+        """The votes of a learner before its weight, for leaves or for rows.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class ClassScheme:
         return centred
 
     def weight(self, error: float) -> float:
-        """Return the factor on the votes of a learner with this error.
+        """The factor on the votes of a learner with this error.
 
         Freund and Schapire's alpha for two classes, 1/2 ln((1 - e) / e), and that of SAMME for
         more.
@@ -112,7 +112,7 @@ class ClassScheme:
         return self.rate * (odds + core.log(self.n_classes - 1.0))
 
     def error_bounds(self, errors: Floats, weights: Floats, losses: Floats) -> Floats:
-        """Return a bound on the training error after each round; NaN where none is known.
+        """A bound on the training error after each round; NaN where none is known.
 
         For two classes a wrong row has a margin of at most 0, so that its loss is at least 1: the
         mean loss, the product of all Z_t, is a bound. With more, a row is wrong only where at most
@@ -128,7 +128,7 @@ class ClassScheme:
             return np.cumprod(factors, dtype=np.float64)
 
     def edge_bounds(self, errors: Floats, weights: Floats) -> Floats:
-        """Return the bound that follows from the edges alone; NaN where there is none.
+        """The bound that follows from the edges alone; NaN where there is none.
 
         exp(-2 sum gamma_t^2) for steps in full. As Z is convex in the step and 1 at its start, a
         shorter step by the factor r has Z <= 1 - r (1 - exp(-2 gamma^2)).
@@ -142,13 +142,13 @@ class ClassScheme:
         return np.cumprod(np.where(rates <= 1.0, factors, np.nan), dtype=np.float64)
 
     def vote_range(self, votes: Floats) -> float:
-        """Return the largest difference of the votes for two classes."""
+        """The largest difference of the votes for two classes."""
         if self.n_classes == _TWO_CLASSES:
             return float(np.abs(votes).max())
         return float((votes.max(axis=1) - votes.min(axis=1)).max())
 
     def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
-        """Return the accuracy of scores of shape (n_rows, n_outputs)."""
+        """The accuracy of scores of shape (n_rows, n_outputs)."""
         weight = np.ones(len(y)) if weight is None else weight
         return 1.0 - core.weighted_error(y, weight, scores, n_threads)
 
@@ -183,15 +183,15 @@ class R2Scheme:
         return SquaredError()
 
     def log_beta(self, mean_loss: float) -> float:
-        """Return the logarithm of beta = eps / (1 - eps)."""
+        """The logarithm of beta = eps / (1 - eps)."""
         return _log_odds(mean_loss)
 
     def tree_target(self, y: Floats) -> Floats:
-        """Return the target of the trees."""
+        """The target of the trees."""
         return y - self.centre
 
     def unit_votes(self, outputs: Floats, cover: Floats) -> Floats:
-        """Return the predictions of a tree from the values of its leaves."""
+        """The predictions of a tree from the values of its leaves."""
         return outputs + self.centre
 
     def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
@@ -224,7 +224,7 @@ def combine_columns(how: str, columns: Floats, weights: Floats, n_threads: int) 
 
 
 def make_scheme(params: Mapping[str, Any], n_classes: int | None) -> Scheme:
-    """Return the scheme of checked parameters; n_classes is None for regression."""
+    """The scheme of checked parameters; n_classes is None for regression."""
     if n_classes is None:
         return R2Scheme(
             error=params["loss"],
@@ -235,7 +235,7 @@ def make_scheme(params: Mapping[str, Any], n_classes: int | None) -> Scheme:
 
 
 def class_scheme(params: Mapping[str, Any], n_classes: int) -> ClassScheme:
-    """Return the scheme of a classifier; a single class is treated as two."""
+    """The scheme of a classifier; a single class is treated as two."""
     return ClassScheme(
         algorithm=params["algorithm"],
         n_classes=max(_TWO_CLASSES, n_classes),
