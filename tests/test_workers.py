@@ -3,7 +3,7 @@
 import pytest
 
 from arboost.errors import DataWarning, WorkerError, warn_caller
-from arboost.workers import first_warns, spread, together
+from arboost.workers import even_ranges, run_collective, warn_on_first_worker
 from support.local_workers import run_workers
 
 
@@ -17,14 +17,14 @@ def test_values_are_exchanged_by_rank(size):
 
 
 def test_ranges_cover_all():
-    assert [list(part) for part in spread(5, 2)] == [[0, 1], [2, 3, 4]]
-    assert [len(part) for part in spread(2, 4)] == [0, 1, 0, 1]
+    assert [list(part) for part in even_ranges(5, 2)] == [[0, 1], [2, 3, 4]]
+    assert [len(part) for part in even_ranges(2, 4)] == [0, 1, 0, 1]
 
 
 def test_work_in_one_process():
-    assert together(None, lambda: 3) == 3
+    assert run_collective(None, lambda: 3) == 3
     with pytest.raises(KeyError):
-        together(None, {}.popitem)
+        run_collective(None, {}.popitem)
 
 
 def test_first_error_by_rank_is_that_of_all():
@@ -35,8 +35,8 @@ def test_first_error_by_rank_is_that_of_all():
             return 7
 
         with pytest.raises(ValueError, match="row 1") as caught:
-            together(w, work)
-        assert together(w, lambda: w.rank) == w.rank  # in step again
+            run_collective(w, work)
+        assert run_collective(w, lambda: w.rank) == w.rank  # in step again
         return caught.value.__notes__
 
     for notes in run_workers(3, program):
@@ -53,14 +53,14 @@ def test_error_that_cannot_be_sent():
                 raise LocalError("here")
 
         with pytest.raises(WorkerError if w.rank else LocalError, match="here"):
-            together(w, work)
+            run_collective(w, work)
 
     run_workers(2, program)
 
 
 def test_first_worker_warns():
     def program(w):
-        with first_warns(w):
+        with warn_on_first_worker(w):
             warn_caller(f"of {w.rank}")
 
     with pytest.warns(DataWarning, match="of 0") as caught:

@@ -9,21 +9,21 @@ from typing import Any, Generic, Self, TypeVar, overload
 import arboost._core as core
 from arboost.params.records import check
 
-__all__ = ["checked_threads", "core", "lazy_property", "startable", "threads"]
+__all__ = ["checked_threads", "core", "lazy_property", "startable_threads", "threads"]
 
 
 def threads(n_jobs: int | None) -> int:
-    """Return the number of threads: ``n_jobs``, or for None and -1 all of this process."""
+    """Number of threads: ``n_jobs``, or for None and -1 all of this process."""
     return core.available_threads() if n_jobs is None or n_jobs == -1 else n_jobs
 
 
 def checked_threads(n_jobs: object) -> int:
-    """Return the number of threads for a user's ``n_jobs``; raise for an invalid value."""
+    """Number of threads for a user's ``n_jobs``; raise for an invalid value."""
     return threads(check({"n_jobs": n_jobs})["n_jobs"])
 
 
-def startable(n_threads: int) -> int:
-    """Return how many of so many Python threads the system can start now; at least 1.
+def startable_threads(n_threads: int) -> int:
+    """Number of Python threads that the system can start now: at most `n_threads`, at least 1.
 
     Executors fail where they cannot start all of their threads: they are to get this number.
     """

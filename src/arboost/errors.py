@@ -29,15 +29,15 @@ __all__ = [
     "error_prefix",
     "needs_packages",
     "warn_caller",
-    "warn_first",
+    "warn_once",
     "warnings_collected",
-    "warns_first",
+    "warns_once",
 ]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Messages of `warn_first` within the fit of an ensemble; None outside.
+# Messages of `warn_once` within the fit of an ensemble; None outside.
 _said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 # Warnings that are collected instead of issued, with their categories; None: they are issued.
 _collected: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar(
@@ -198,8 +198,8 @@ def warnings_collected() -> Iterator[list[tuple[str, type[Warning]]]]:
         _collected.reset(token)
 
 
-def warn_first(message: str, topic: str = "table") -> None:
-    """Warn as `warn_caller`; within a function of `warns_first`, once for each topic."""
+def warn_once(message: str, topic: str = "table") -> None:
+    """Warn as `warn_caller`; within a function of `warns_once`, once for each topic."""
     said = _said.get()
     if said is not None:
         if topic in said:
@@ -208,7 +208,7 @@ def warn_first(message: str, topic: str = "table") -> None:
     warn_caller(message)
 
 
-def warns_first(fit: Callable[P, R]) -> Callable[P, R]:
+def warns_once(fit: Callable[P, R]) -> Callable[P, R]:
     """Decorate the fit of an ensemble, whose members read one table many times."""
 
     @wraps(fit)
@@ -224,7 +224,7 @@ def warns_first(fit: Callable[P, R]) -> Callable[P, R]:
 
 
 def listing(items: Iterable[object], limit: int = 10) -> str:
-    """Return the items with commas between them, and the number of items beyond ``limit``.
+    """Items with commas between them, and the number of items beyond ``limit``.
 
     Examples
     --------

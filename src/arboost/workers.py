@@ -53,7 +53,7 @@ class Transport(Protocol):
         ...
 
     def receive(self, rank: int) -> Buffer:
-        """Return the next message of another worker.
+        """Next message of another worker.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Workers:
         return core.Workers(self._transport, self.rank, self.size)
 
     def gather(self, value: Any) -> list[Any]:
-        """Return the values of all workers, by rank."""
+        """Values of all workers, by rank."""
         message = pickle.dumps(value, protocol=5)
         others = [rank for rank in range(self.size) if rank != self.rank]
         for rank in others:
@@ -132,7 +132,7 @@ class Workers:
         return values
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
-        """Return the value of one worker; those of others are ignored."""
+        """Value of one worker; those of others are ignored."""
         if self.rank != root:
             return pickle.loads(self._transport.receive(root))
         message = pickle.dumps(value, protocol=5)
@@ -142,7 +142,7 @@ class Workers:
         return value
 
     def exchange(self, values: Sequence[Any]) -> list[Any]:
-        """Return the values that all workers have for this one, by rank.
+        """Values that all workers have for this one, by rank.
 
         ``values[rank]`` is the value for the worker of that rank.
         """
@@ -155,7 +155,7 @@ class Workers:
         return received
 
     def concatenated(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return the arrays of all workers as one, by rank."""
+        """Arrays of all workers as one, by rank."""
         return np.concatenate(self.gather(array))
 
 
@@ -176,8 +176,8 @@ class Share:
     workers: Workers
 
 
-def together(workers: Workers | None, work: Callable[[], T]) -> T:
-    """Return the result of work on this worker's rows; an error of one worker is that of all.
+def run_collective(workers: Workers | None, work: Callable[[], T]) -> T:
+    """Result of work on this worker's rows; an error of one worker is that of all.
 
     No worker waits for another that has failed: all raise the error of the lowest rank. `work` must
     not send messages. None for `workers` is a fit in one process.
@@ -199,13 +199,13 @@ def together(workers: Workers | None, work: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]
 
 
-def first_warns(workers: Workers | None) -> AbstractContextManager[object]:
+def warn_on_first_worker(workers: Workers | None) -> AbstractContextManager[object]:
     """Leave warnings to the first worker; None is a fit in one process, which warns."""
     return nullcontext() if workers is None or workers.rank == 0 else warnings_collected()
 
 
 def _sendable(error: Exception) -> Exception:
-    """Return an error as other workers can raise it."""
+    """An error as other workers can raise it."""
     try:
         pickle.loads(pickle.dumps(error, protocol=5))
     except Exception:  # of a class that cannot be pickled
@@ -213,7 +213,7 @@ def _sendable(error: Exception) -> Exception:
     return error
 
 
-def spread(n: int, size: int) -> Sequence[range]:
-    """Return consecutive ranges of almost equal lengths, one for each worker."""
+def even_ranges(n: int, size: int) -> Sequence[range]:
+    """Consecutive ranges of almost equal lengths, one for each worker."""
     bounds = [n * rank // size for rank in range(size + 1)]
     return [range(first, last) for first, last in pairwise(bounds)]

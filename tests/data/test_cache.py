@@ -48,9 +48,9 @@ def model_bytes(model, tmp_path):
 def passes(monkeypatch):
     """List the labels of all passes over sources."""
     seen = []
-    start = binned_source._KeptBatches.__call__
+    start = binned_source._CachedBatches.__call__
     monkeypatch.setattr(
-        binned_source._KeptBatches,
+        binned_source._CachedBatches,
         "__call__",
         lambda self, label: (seen.append(label), start(self, label))[1],
     )

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from arboost.data import memory
-from arboost.data.memory import MemoryPlan, limit_bytes, shown_bytes
+from arboost.data.memory import MemoryPlan, bytes_text, limit_bytes
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_limits_that_are_none(given):
 
 def test_sizes_are_shown_as_limits():
     for size in (1, 999_999, 123_456_789, 2_345_678_901):
-        assert size <= limit_bytes(shown_bytes(size)) <= 1.1 * size + 10**6
+        assert size <= limit_bytes(bytes_text(size)) <= 1.1 * size + 10**6
 
 
 def write(path, **values):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.backend import startable
+from arboost.backend import startable_threads
 
 # Fits under each limit on the address space, and then again without a limit.
 LIMITED = """
@@ -82,7 +82,7 @@ EXPECTED = [model.set_params(n_jobs=1).fit(X, Y).predict(X) for model in MODELS]
 
 
 def test_few_python_threads(few_threads):
-    assert startable(8) == max(few_threads, 1)
+    assert startable_threads(8) == max(few_threads, 1)
     for model, values in zip(MODELS, EXPECTED, strict=True):
         np.testing.assert_array_equal(model.set_params(n_jobs=4).fit(X, Y).predict(X), values)
 

@@ -341,10 +341,10 @@ def read_text_files(source: FileSource, like: Any, progress: Callable[[int, int]
 
 
 def _read_json(path: str, columns: list[str]) -> Any:
-    from arboost.data.files import DAMAGED, naming_file, open_bytes
+    from arboost.data.files import DAMAGED, file_errors, open_bytes
     from arboost.data.text_files import json_table
 
-    with naming_file(path, DAMAGED), open_bytes(path) as file:
+    with file_errors(path, DAMAGED), open_bytes(path) as file:
         data = file.read()
     table = json_table(data, None, path)
     return table.select([name for name in columns if name in table.column_names])
@@ -352,9 +352,9 @@ def _read_json(path: str, columns: list[str]) -> Any:
 
 def check_file(path: str) -> None:
     """Raise ValueError for a file that is no text."""
-    from arboost.data.files import DAMAGED, file_stamp, naming_file, open_bytes
+    from arboost.data.files import DAMAGED, file_errors, file_stamp, open_bytes
 
-    with naming_file(path, DAMAGED):
+    with file_errors(path, DAMAGED):
         file_stamp(path)
         with open_bytes(path) as text:
             check_text(text, path)

@@ -18,7 +18,7 @@ from arboost.data.level_columns import (
 )
 from arboost.data.levels import MAX_SET_LEVELS, Codes, Floats, Levels, Order
 from arboost.data.raw_table import RawTable, missing_column
-from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, chosen_parts
+from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, select_calendar_parts
 from arboost.data.table import ColumnOptions, read_columns
 from arboost.errors import InputTypeError, SchemaError, error_prefix, listing
 
@@ -34,7 +34,7 @@ class ColumnHeader(NamedTuple):
 
     @classmethod
     def of(cls, raw: RawTable) -> ColumnHeader:
-        """Return the header of a batch."""
+        """Header of a batch."""
         return cls(raw.names, int(raw.columns.n_columns), frozenset(raw.categories))
 
 
@@ -81,11 +81,11 @@ class ColumnKinds:
         self._empty_kinds: dict[int, str] = {}  # of columns without one, by the first batch
 
     def __getitem__(self, i: int) -> str:
-        """Return the kind of a column; one without values has that of its first batch."""
+        """Kind of a column; one without values has that of its first batch."""
         return self._kinds.get(i) or self._empty_kinds.get(i, "")
 
     def with_values(self, i: int) -> str | None:
-        """Return the kind of a column that has a value, None for all others."""
+        """Kind of a column that has a value, None for all others."""
         return self._kinds.get(i)
 
     def is_category(self, i: int) -> bool:
@@ -97,11 +97,11 @@ class ColumnKinds:
         return i in self.categories or i in self.named
 
     def label(self, i: int) -> str:
-        """Return the name of a column in messages: its name, or its index."""
+        """Name of a column in messages: its name, or its index."""
         return repr(i if self.header.names is None else self.header.names[i])
 
     def order_of(self, raw: RawTable) -> list[int] | None:
-        """Return the places of the columns in a batch, None where they are in their order."""
+        """Places of the columns in a batch, None where they are in their order."""
         names, n_columns, _ = self.header
         if raw.names == names and raw.columns.n_columns == n_columns:
             return None
@@ -148,7 +148,7 @@ class ColumnKinds:
 
 
 def _columns_message(raw: RawTable, header: ColumnHeader) -> str:
-    """Return the message on a batch of other columns than the first."""
+    """Message on a batch of other columns than the first."""
     if raw.names is None or header.names is None:
         return (
             f"X has a batch of {raw.columns.n_columns} columns, but the first one has "
@@ -233,7 +233,7 @@ class ColumnMerge:
         self._dates: dict[int, CalendarStats] = {}
 
     def add(self, X: object, where: str = "") -> core.Columns:
-        """Return the columns of the next batch, categories as provisional level codes."""
+        """Columns of the next batch, categories as provisional level codes."""
         raw = read_columns(X)
         if self._kinds is None:
             self._kinds = ColumnKinds(ColumnHeader.of(raw), self._options)
@@ -273,14 +273,14 @@ class ColumnMerge:
         return sum(len(known) > MAX_SET_LEVELS for known in self._levels.values())
 
     def part(self) -> ColumnPart:
-        """Return the columns of all batches so far, for other workers."""
+        """Columns of all batches so far, for other workers."""
         levels = {i: known.strings() for i, known in self._levels.items()}
         return ColumnPart(
             self._seen, levels, self._n_present, self._inexact, self._orders, self._dates
         )
 
     def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
-        """Return the schema of the batches of all workers, of which this one is one.
+        """Schema of the batches of all workers, of which this one is one.
 
         `codes` are of the provisional codes of this worker.
         """
@@ -298,7 +298,7 @@ class ColumnMerge:
         return merged._replace(codes=codes)
 
     def finish(self) -> MergedColumns:
-        """Return the schema of all batches."""
+        """Schema of all batches."""
         kinds = self._kinds
         assert kinds is not None
         names, n_columns, _ = kinds.header
@@ -328,7 +328,9 @@ class ColumnMerge:
         )
         dates = {i for i, unit in units.items() if unit == "datetime" and i not in levels}
         stats = {i: self._dates.get(i) for i in dates}
-        schema = schema.with_parts(chosen_parts(stats, self._options.calendar_parts, names))
+        schema = schema.with_parts(
+            select_calendar_parts(stats, self._options.calendar_parts, names)
+        )
         return MergedColumns(schema, notes, codes)
 
     def _see(self, kinds: ColumnKinds, raw: RawTable, batch: BatchKinds) -> None:
@@ -370,7 +372,7 @@ class ColumnMerge:
             known += [order for order in more if order not in known]
 
     def _level_codes(self, kinds: ColumnKinds, raw: RawTable, i: int) -> core.Columns:
-        """Return a category as provisional level codes, -1 for missing."""
+        """A category as provisional level codes, -1 for missing."""
         known = self._levels.setdefault(i, core.LevelSet())
         if i in raw.texts:
             codes: NDArray[Any] = known.add_text(raw.texts[i])
@@ -385,7 +387,7 @@ class ColumnMerge:
     def _final_levels(
         self, kinds: ColumnKinds, i: int, notes: ColumnNotes
     ) -> tuple[Levels | str, Floats]:
-        """Return the levels of a category in order, and the final codes of provisional ones.
+        """Levels of a category in order, and the final codes of provisional ones.
 
         Of dates in strings they are the format, and seconds.
         """
@@ -410,7 +412,7 @@ class ColumnMerge:
 
 
 def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:
-    """Return the kinds of columns that are not known to have them, and whether there is a value."""
+    """Kinds of columns that are not known to have them, and whether there is a value."""
     given = {}
     for i in range(raw.columns.n_columns):
         kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
@@ -430,13 +432,13 @@ def _check_level_count(n_levels: int, label: str) -> None:
 
 
 def _sorted_text(known: core.LevelSet) -> tuple[Levels, Codes]:
-    """Return strings as levels, and the code of each by its number."""
+    """Strings as levels, and the code of each by its number."""
     values, offsets, places = known.levels()
     return Levels("string", values, offsets), places
 
 
 def _sorted_numbers(known: core.LevelSet) -> tuple[Levels, Codes]:
-    """Return numbers as levels, and the code of each by its number."""
+    """Numbers as levels, and the code of each by its number."""
     values = known.strings()[0].view(np.float64)
     levels, places = Levels.of_numbers(values)
     return levels, places

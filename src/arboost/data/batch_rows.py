@@ -53,17 +53,17 @@ class BatchRows(NamedTuple):
     offset: Floats | None = None
 
     def n_rows(self, batch: Batch) -> int:
-        """Return the number of rows of nonzero weight of their batch."""
+        """Number of rows of nonzero weight of their batch."""
         return batch.n_rows if self.kept is None else len(self.kept)
 
 
 def batch_name(batch: Batch) -> str:
-    """Return the file and the rows of a batch."""
+    """File and the rows of a batch."""
     last = batch.first_row + batch.n_rows - 1
     return f"{batch.file}, rows {batch.first_row:,} to {last:,}"
 
 
-def naming_batch(batch: Batch) -> AbstractContextManager[None]:
+def batch_errors(batch: Batch) -> AbstractContextManager[None]:
     """Put the file and the rows of a batch before messages."""
     return error_prefix(batch_name(batch))
 
@@ -91,7 +91,7 @@ class RowColumns:
         return all(one is None for one in given)
 
     def rows(self, batch: Batch) -> BatchRows:
-        """Return the rows of a batch, checked."""
+        """Rows of a batch, checked."""
         X, y, weight = batch.table, None, None
         if isinstance(batch.table, tuple):
             X, y, weight = (*batch.table, None, None)[:3]
@@ -112,7 +112,7 @@ class RowColumns:
         return BatchRows(X, labels, of_rows[kept], kept, groups, offset)
 
     def _part(self, X: object, own: object, given: object, batch: Batch) -> tuple[object, object]:
-        """Return X without a column that is the target or the weights, and its values."""
+        """X without a column that is the target or the weights, and its values."""
         if given is None:
             return X, own
         if isinstance(given, str):
@@ -122,7 +122,7 @@ class RowColumns:
         return X, values[batch.first_row : batch.first_row + batch.n_rows]
 
     def _offset(self, X: object, batch: Batch) -> tuple[object, Floats | None]:
-        """Return X without the columns of the offset, and the offset."""
+        """X without the columns of the offset, and the offset."""
         names = offset_names(self.offset)
         if names is None:
             return X, None
@@ -216,7 +216,7 @@ class GatheredRows:
 
     @classmethod
     def joined(cls, parts: Sequence[Mapping[str, NDArray[Any]]], n_rows: int) -> Self:
-        """Return the rows of several workers as one, from the `arrays` of each."""
+        """Rows of several workers as one, from the `arrays` of each."""
         rows = cls(n_rows)
         for part in parts:
             for name, values in part.items():
@@ -365,12 +365,12 @@ class CodesSink(Protocol):
         ...
 
     def finish(self) -> core.Codes:
-        """Return the codes of all rows."""
+        """Codes of all rows."""
         ...
 
 
 def changed_message(found: str) -> str:
-    """Return the message on a source that another pass finds other rows in."""
+    """Message on a source that another pass finds other rows in."""
     return (
         f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
         "has read it; an iterable must give the same rows in the same order each time."

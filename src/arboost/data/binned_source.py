@@ -22,8 +22,8 @@ from arboost.data.batch_rows import (
     GatheredRows,
     RowColumns,
     SketchedTable,
+    batch_errors,
     changed_message,
-    naming_batch,
 )
 from arboost.data.bins import MOST_BINS, AnyCodes, Binned, GrowMemory, bin_for_purity
 from arboost.data.cache import SourceCache
@@ -35,9 +35,9 @@ from arboost.data.memory import (
     MemoryPlan,
     MemorySink,
     RowState,
+    bytes_text,
     limit_bytes,
     scratch_folder,
-    shown_bytes,
     sink_like,
 )
 from arboost.data.passes import encode_batches, sketch_batches
@@ -49,7 +49,7 @@ from arboost.data.target import encode_labels
 from arboost.params.auto import AUTO
 from arboost.params.records import USUAL_BINS
 from arboost.progress import Bar
-from arboost.workers import Share, Workers, first_warns, together
+from arboost.workers import Share, Workers, run_collective, warn_on_first_worker
 
 if TYPE_CHECKING:
     from arboost.data.source import Batch, Source
@@ -76,7 +76,7 @@ def bin_source(
     row_state: RowState = BOOSTING_STATE,
     verbose: int = 0,
 ) -> tuple[SketchedTable, Binned]:
-    """Return the binned rows of a source, and the result of the first pass.
+    """Binned rows of a source, and the result of the first pass.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def bin_source(
         )
     limit = limit_bytes(memory_limit)
     open_sources = partial(_sources, X, rows, columns, needs_y=kind is not None)
-    source, targets = together(workers, open_sources)
+    source, targets = run_collective(workers, open_sources)
     max_bins = MOST_BINS if tree_method == "approx" else max_bins
     spec = BinningSpec(
         columns=rows,
@@ -128,7 +128,7 @@ def bin_source(
         y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
         return y, None if y is None or choice is None else choice(y, tables[0].groups)
 
-    with first_warns(workers):
+    with warn_on_first_worker(workers):
         found = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
     return tables[0], found
 
@@ -136,7 +136,7 @@ def bin_source(
 def _sources(
     X: object, rows: RowColumns, columns: Sequence[str] | None, *, needs_y: bool
 ) -> tuple[Source, Source | None]:
-    """Return the source, and one of the columns of target, weights and groups alone, or None."""
+    """Source, and one of the columns of target, weights and groups alone, or None."""
     source = open_rows(X, rows, columns)
     if needs_y and rows.target is None and source.arrow_schema is not None:
         raise ValueError(
@@ -148,7 +148,7 @@ def _sources(
 
 
 def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
-    """Return the source of features, target and weights; raise ValueError for unknown names."""
+    """Source of features, target and weights; raise ValueError for unknown names."""
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
@@ -207,7 +207,7 @@ def bin_batches(
     cache: SourceCache | None = None,
     targets: Source | None = None,
 ) -> tuple[SketchedTable, Binned]:
-    """Return the binned rows of a source, and the result of the first pass.
+    """Binned rows of a source, and the result of the first pass.
 
     Parameters
     ----------
@@ -223,19 +223,19 @@ def bin_batches(
         The same rows with the columns of target, weights and groups alone.
     """
     workers = spec.workers
-    plan = together(workers, partial(_memory_plan, source, spec, limit))
+    plan = run_collective(workers, partial(_memory_plan, source, spec, limit))
     with nullcontext() if cache is None else cache.locked():
         found = None if cache is None else cache.read(spec.n_threads)
         if found is None:
-            batches = _KeptBatches(source, plan, progress)
-            of_y = None if targets is None else _KeptBatches(targets, plan, progress)
+            batches = _CachedBatches(source, plan, progress)
+            of_y = None if targets is None else _CachedBatches(targets, plan, progress)
             share = None if workers is None else gather_rows(source, batches, spec, of_y)
             if share is not None:
                 plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
             table = sketch_batches(batches, spec, source.n_rows, of_y, share)
             plan = batches.plan
             own = range(table.n_rows) if share is None else share.own
-            place = together(workers, partial(_place, plan, spec, table, len(own)))
+            place = run_collective(workers, partial(_place, plan, spec, table, len(own)))
             binned = _encoded(batches, spec, table, place, cache, own)
             batches.clear()
         else:
@@ -250,7 +250,7 @@ def bin_batches(
 
 
 def _memory_plan(source: Source, spec: BinningSpec, limit: int) -> MemoryPlan:
-    """Return the memory plan of a source; raise ValueError before any reading."""
+    """Memory plan of a source; raise ValueError before any reading."""
     n_features = _USUAL_FEATURES
     if source.names is not None:
         n_features = max(1, len(source.names) - len(spec.columns.names))
@@ -270,7 +270,7 @@ def _memory_plan(source: Source, spec: BinningSpec, limit: int) -> MemoryPlan:
     return plan
 
 
-class _Place(NamedTuple):
+class _Placement(NamedTuple):
     """Place of the codes: whether in a file, its windows and size; bytes left for the trees."""
 
     stored: bool
@@ -279,8 +279,8 @@ class _Place(NamedTuple):
     memory: GrowMemory
 
 
-def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int) -> _Place:
-    """Return the place of the codes of so many rows; raise ValueError where the limit is too low.
+def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int) -> _Placement:
+    """Place of the codes of so many rows; raise ValueError where the limit is too low.
 
     Target, weights and scores are those of all rows.
     """
@@ -293,18 +293,18 @@ def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int
         plan.samples(state, n_own) if stored else 0,
         holds_all=plan.in_memory(state, n_own) + plan.codes(table.n_rows) <= plan.limit,
     )
-    return _Place(stored, plan.block_rows, plan.file(n_own), memory)
+    return _Placement(stored, plan.block_rows, plan.file(n_own), memory)
 
 
 def _encoded(
-    batches: _KeptBatches,
+    batches: _CachedBatches,
     spec: BinningSpec,
     table: SketchedTable,
-    place: _Place,
+    place: _Placement,
     cache: SourceCache | None,
     own: range,
 ) -> Binned:
-    """Return the binned rows of this process, in their place or in the cache."""
+    """Binned rows of this process, in their place or in the cache."""
     sinks: Callable[[], CodesSink] = partial(MemorySink, len(own), spec.n_threads)
     if cache is not None:
         sinks = partial(cache.writer, place.window_rows, len(own), place.file_bytes)
@@ -328,17 +328,17 @@ def _stores(
     if not plan.stores(state, n_rows, row_bytes):
         return False
     if spec.needs_memory:
-        needed = shown_bytes(plan.in_memory(state, n_rows))
+        needed = bytes_text(plan.in_memory(state, n_rows))
         raise ValueError(
             f"{spec.needs_memory} needs the bins of all rows in memory, but those of {n_rows:,} "
-            f"rows take more than memory_limit={shown_bytes(plan.limit)!r} leaves. Raise "
+            f"rows take more than memory_limit={bytes_text(plan.limit)!r} leaves. Raise "
             f"memory_limit to {needed!r}, or change that parameter."
         )
     return True
 
 
 def _row_bytes(table: SketchedTable) -> int:
-    """Return the bytes of a row's target and weight; labels become float64 in the fit."""
+    """Bytes of a row's target and weight; labels become float64 in the fit."""
     total = 0 if table.weight is None else 8
     if table.y is not None:
         total += 8 if table.y.dtype == np.float64 else 8 + table.y.dtype.itemsize
@@ -365,7 +365,7 @@ def _release_memory() -> None:
         pyarrow.default_memory_pool().release_unused()
 
 
-class _KeptBatches:
+class _CachedBatches:
     """Batches of a source, kept in memory from the first pass on while all of them fit.
 
     Batches of a user's iterable are not kept: it may use one array for all of them. `plan` is the
@@ -432,7 +432,7 @@ class _KeptBatches:
 
 
 def _arrow_bytes() -> int:
-    """Return the bytes that PyArrow has allocated."""
+    """Bytes that PyArrow has allocated."""
     pyarrow = sys.modules.get("pyarrow")
     return 0 if pyarrow is None else int(pyarrow.total_allocated_bytes())
 
@@ -460,16 +460,16 @@ class SourceTable(Table):
     workers: Workers | None = field(kw_only=True, default=None)
 
     def encode(self, binned: Binned, n_threads: int) -> AnyCodes:
-        """Return the codes of all rows by the edges of a training table, in the same place."""
-        with first_warns(self.workers):
-            codes = together(self.workers, partial(self._encode_own, binned, n_threads))
+        """Codes of all rows by the edges of a training table, in the same place."""
+        with warn_on_first_worker(self.workers):
+            codes = run_collective(self.workers, partial(self._encode_own, binned, n_threads))
         return codes if self.workers is None else shared_codes(codes, self.workers)
 
     def _encode_own(self, binned: Binned, n_threads: int) -> core.Codes:
         plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own.start
         sink = sink_like(binned.own_codes, len(self.own), n_threads)
         for batch in self.source.batches(plan.batch_rows):
-            with naming_batch(batch):
+            with batch_errors(batch):
                 part = self.rows.rows(batch)
                 codes = binned.encode(ingest(part.X, self.schema), n_threads, part.kept)
                 last = first + int(codes.n_rows)
@@ -488,14 +488,14 @@ class SourceTable(Table):
 def read_evaluation(
     X: object, y: object, weight: object, schema: Schema, offset: object = None
 ) -> tuple[SourceTable, GatheredRows]:
-    """Return an evaluation set as a table of a schema, and its target, weights and offset.
+    """An evaluation set as a table of a schema, and its target, weights and offset.
 
     `y`, `weight` and `offset` are as `Dataset.from_files` takes them. X may be a `Share`.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
     rows = RowColumns(y, weight, None, offset)
-    with first_warns(workers):
-        gathered, n_own, source = together(workers, partial(_own_rows, X, rows, schema))
+    with warn_on_first_worker(workers):
+        gathered, n_own, source = run_collective(workers, partial(_own_rows, X, rows, schema))
     first, n_rows = 0, n_own
     if workers is not None:
         parts = workers.gather((gathered.arrays, n_own))
@@ -519,7 +519,7 @@ def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows
     """Return target and weights of a source, the number of its rows, and the source."""
     gathered, n_rows, n_read = GatheredRows(None), 0, 0
     for batch in _opened(X, rows, rows.names or None).batches(1 << 18):
-        with naming_batch(batch):
+        with batch_errors(batch):
             part = rows.rows(batch)
         gathered.add(part)
         n_rows += part.n_rows(batch)
@@ -529,7 +529,7 @@ def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows
 
 
 def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
-    """Return the source with some columns; an iterable selects its own."""
+    """Source with some columns; an iterable selects its own."""
     from arboost.data.source import is_iterable
 
     return open_rows(X, rows, None if is_iterable(X) else columns)

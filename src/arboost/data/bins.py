@@ -110,7 +110,7 @@ class Binned:
             )
 
     def encode(self, table: Table, n_threads: int, rows: Index | None = None) -> core.Codes:
-        """Return the codes of all or some rows of another table with the same columns."""
+        """Codes of all or some rows of another table with the same columns."""
         categorical = self.codes.is_category.astype(bool).tolist()
         return core.encode(table.values, rows, list(self.edges), n_threads, categorical)
 
@@ -127,7 +127,7 @@ def bin_table(
     max_conflict_rate: float = 0.0,
     device: str = "cpu",
 ) -> Binned:
-    """Return the binned rows of a table: ranks with the tree method "exact", else bins.
+    """Binned rows of a table: ranks with the tree method "exact", else bins.
 
     Every level of a category is a bin, in the order of level codes, even if no row has it.
 
@@ -198,7 +198,7 @@ def bin_for_purity(
     truth: Callable[[], tuple[NDArray[Any] | None, Index | None]],
     values: tuple[Table, Index | None] | None = None,
 ) -> Binned:
-    """Return the binned rows for ``max_bins="auto"``: trees can grow until their leaves are pure.
+    """Binned rows for ``max_bins="auto"``: trees can grow until their leaves are pure.
 
     There are 255 bins; or, on up to 32,768 rows, a bin for each value, where 255 bins put rows of
     different targets together that their values tell apart.
@@ -245,14 +245,14 @@ def _differ(
 
 
 def _target_columns(y: NDArray[Any]) -> Floats:
-    """Return a number for each target of each row, equal where the targets are equal."""
+    """A number for each target of each row, equal where the targets are equal."""
     columns = y.reshape(len(y), -1).T
     numbers = [one if one.dtype.kind == "f" else encode_labels(one)[1] for one in columns]
     return np.ascontiguousarray(np.stack(numbers, axis=1), dtype=np.float64)
 
 
 def _mixed_rows(binned: Binned, targets: Floats, rows: Index | None) -> Index:
-    """Return the rows, among the given ones, that have the codes of a row with other targets."""
+    """Rows, among the given ones, that have the codes of a row with other targets."""
     keys = binned.own_codes.row_keys()
     if isinstance(binned.codes, core.SharedCodes):
         parts = binned.codes.workers.gather(keys.tobytes())
@@ -263,7 +263,7 @@ def _mixed_rows(binned: Binned, targets: Floats, rows: Index | None) -> Index:
 
 
 def fixed_edges(schema: Schema, max_bins: int) -> dict[int, Floats]:
-    """Return the edges that do not depend on the rows: of categories and calendar parts."""
+    """Edges that do not depend on the rows: of categories and calendar parts."""
     edges = {i: np.arange(0.5, n - 1) for i, n in enumerate(schema.n_levels) if n > 0}
     parts = enumerate(schema.parts, schema.n_columns)
     return edges | {i: part_edges(part, max_bins) for i, (_, part) in parts}
@@ -284,7 +284,7 @@ def storage_plan(
     max_conflict_rate: float = 0.0,
     n_threads: int = 1,
 ) -> core.StoragePlan:
-    """Return the storage plan of a table's codes: bundles, shared columns and sparse columns.
+    """Storage plan of a table's codes: bundles, shared columns and sparse columns.
 
     The plan is made from about 30,000 rows, chosen by a hash; ``core.encode`` sees all rows, and
     stores columns that do not fit the plan on their own.

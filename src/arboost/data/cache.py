@@ -30,7 +30,7 @@ from arboost.data.batch_rows import BinningSpec, SketchedTable
 from arboost.data.bins import Binned
 from arboost.data.feature_names import offset_names
 from arboost.data.levels import Floats, Levels
-from arboost.data.memory import check_room, naming_folder
+from arboost.data.memory import check_room, folder_errors
 from arboost.data.schema import Schema
 from arboost.data.shares import SourceLevels
 from arboost.data.target_encoding import EncodedFeature
@@ -68,7 +68,7 @@ class SourceCache:
 
     @classmethod
     def of(cls, folder: str | os.PathLike[str], source: Source, spec: BinningSpec) -> SourceCache:
-        """Return the entry of a source; raise ValueError for one without files."""
+        """Entry of a source; raise ValueError for one without files."""
         files = getattr(source, "files", None)
         columns = spec.columns.target, spec.columns.weight, spec.columns.group
         offset = offset_names(spec.columns.offset)
@@ -102,7 +102,7 @@ class SourceCache:
             yield
 
     def read(self, n_threads: int) -> tuple[SketchedTable, Binned] | None:
-        """Return the entry; None where there is none, or files have changed.
+        """Entry; None where there is none, or files have changed.
 
         A damaged entry is None, too, with a warning.
         """
@@ -130,7 +130,7 @@ class SourceCache:
             return None
 
     def writer(self, window_rows: int, n_rows: int, n_bytes: int) -> _CacheSink:
-        """Return a sink that writes the codes; files of killed writers are removed before."""
+        """A sink that writes the codes; files of killed writers are removed before."""
         for left in self.folder.glob(f"{self.key}.*.tmp"):
             with contextlib.suppress(OSError):
                 left.unlink()
@@ -143,7 +143,7 @@ class SourceCache:
         text = np.frombuffer(json.dumps(described).encode(), np.uint8)
         scratch, n_bytes = self._path("npz.tmp"), sum(one.nbytes for one in arrays.values())
         try:
-            with naming_folder(str(self.folder), table.n_rows, n_bytes, _OTHER_FOLDER):
+            with folder_errors(str(self.folder), table.n_rows, n_bytes, _OTHER_FOLDER):
                 with open(scratch, "wb") as file:
                     np.savez(file, description=text, **arrays)  # type: ignore[arg-type]
                     os.fsync(file.fileno())
@@ -172,32 +172,32 @@ class _CacheSink:
 
     def __init__(self, path: Path, window_rows: int, n_rows: int, n_bytes: int) -> None:
         self._path, self._names = path, (str(path.parent), n_rows, n_bytes, _OTHER_FOLDER)
-        with naming_folder(*self._names):
+        with folder_errors(*self._names):
             check_room(str(path.parent), n_bytes)
             with open(path, "w+b") as file:
                 self._writer = core.CodesWriter(file.fileno(), window_rows)
 
     def append(self, codes: core.Codes) -> None:
         """Add the codes of the next rows."""
-        with naming_folder(*self._names):
+        with folder_errors(*self._names):
             self._writer.append(codes)
 
     def finish(self) -> core.Codes:
-        """Return the codes of all rows, which stay in the file."""
-        with naming_folder(*self._names), open(self._path, "rb") as file:
+        """Codes of all rows, which stay in the file."""
+        with folder_errors(*self._names), open(self._path, "rb") as file:
             codes = self._writer.finish()
             os.fsync(file.fileno())
         return codes
 
 
 def _stamp(file: DataFile) -> list[Any]:
-    """Return all that changes when a file does, even where size and time are put back."""
+    """All that changes when a file does, even where size and time are put back."""
     status = os.stat(file.path)
     return [os.path.realpath(file.path), *file.stamp, status.st_ctime_ns, status.st_ino]
 
 
 def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return a table for the description: values, and arrays by name."""
+    """A table for the description: values, and arrays by name."""
     schema = table.schema
     arrays: dict[str, NDArray[Any]] = {f"edges {i}": one for i, one in enumerate(table.edges)}
     described: dict[str, Any] = {
@@ -231,7 +231,7 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
 
 
 def _coded(values: NDArray[Any]) -> tuple[NDArray[Any], list[str] | None]:
-    """Return an array of numbers, and None; of strings, their codes and the strings."""
+    """An array of numbers, and None; of strings, their codes and the strings."""
     if values.dtype.kind != "O":
         return values, None
     items = values.tolist()
@@ -242,7 +242,7 @@ def _coded(values: NDArray[Any]) -> tuple[NDArray[Any], list[str] | None]:
 
 
 def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SketchedTable:
-    """Return the table of a description."""
+    """Table of a description."""
     n_features = sum(name.startswith("edges ") for name in arrays)
     names = described["names"]
     levels = [
@@ -308,5 +308,5 @@ def _check_sizes(table: SketchedTable, codes: core.Codes) -> None:
 
 
 def _distinct(weight: Floats | None) -> Floats | None:
-    """Return weights that are not all the same, as target encodings keep them."""
+    """Weights that are not all the same, as target encodings keep them."""
     return None if weight is None or (weight == weight[0]).all() else weight

@@ -22,7 +22,7 @@ _COMPILERS = ("libnvrtc.so.*", "nvrtc64_*.dll")
 
 
 def device_number(device: str) -> int:
-    """Return the number of a device for the core; -1 for "cpu".
+    """Number of a device for the core; -1 for "cpu".
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _set_places() -> None:
 
 
 def _compilers() -> list[Path]:
-    """Return the files of NVRTC that are installed as Python packages, newest first."""
+    """Files of NVRTC that are installed as Python packages, newest first."""
     roots = [Path(folder) / "nvidia" for folder in sys.path if folder]
     found = {
         path
@@ -127,14 +127,14 @@ class CudaArray:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], dtype: Any, device: int) -> Self:
-        """Return a new array in C order, of any content."""
+        """A new array in C order, of any content."""
         kind = np.dtype(dtype)
         memory = core.CudaMemory(math.prod(shape) * kind.itemsize, device)
         return cls(memory.address, shape, _c_strides(shape, kind.itemsize), kind, device, memory)
 
     @classmethod
     def of(cls, values: NDArray[Any], device: int = 0) -> Self:
-        """Return a copy of an array on a device: in Fortran order if it is so, else in C order."""
+        """A copy of an array on a device: in Fortran order if it is so, else in C order."""
         if values.flags.f_contiguous and not values.flags.c_contiguous:
             turned = cls.of(values.T, device)
             return replace(turned, shape=values.shape, strides=turned.strides[::-1])
@@ -154,7 +154,7 @@ class CudaArray:
         return len(self.shape)
 
     def ravel(self) -> CudaArray:
-        """Return an array in C order as one of one dimension, without a copy."""
+        """An array in C order as one of one dimension, without a copy."""
         if self.strides != _c_strides(self.shape, self.dtype.itemsize):
             raise ValueError("an array on a CUDA device is flattened in C order only")
         return replace(self, shape=(self.size,), strides=(self.dtype.itemsize,))
@@ -165,7 +165,7 @@ class CudaArray:
             core.wait_for_cuda_stream(self.stream, self.device)
 
     def to_numpy(self) -> NDArray[Any]:
-        """Return a copy in the memory of the host."""
+        """A copy in the memory of the host."""
         if self.size == 0:
             return np.empty(self.shape, self.dtype)
         self.wait()
@@ -237,7 +237,7 @@ def is_device_array(X: object) -> bool:
 
 
 def device_array(X: Any, name: str = "X") -> CudaArray | None:
-    """Return an array or a data frame of numbers on a device, without a copy; None for others.
+    """An array or a data frame of numbers on a device, without a copy; None for others.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def device_array(X: Any, name: str = "X") -> CudaArray | None:
 
 
 def as_kind_of(array: CudaArray, X: object) -> Any:
-    """Return an array as one of the package that X is from, without a copy.
+    """An array as one of the package that X is from, without a copy.
 
     CuPy and PyTorch have theirs; frames of cuDF give arrays of CuPy. For all others the array
     itself is returned, which NumPy, CuPy, Numba, PyTorch and JAX can read.
@@ -298,7 +298,7 @@ def refuse_logarithms(X: object) -> None:
 
 
 def _copy_of(X: object, name: str) -> str:
-    """Return the expression of a NumPy copy of X."""
+    """Expression of a NumPy copy of X."""
     ways = {"torch": ".cpu().numpy()", "cupy": ".get()", "cudf": ".to_pandas()"}
     ways |= {"numba": ".copy_to_host()", "arboost": ".to_numpy()"}
     way = ways.get(_package(X))
@@ -314,7 +314,7 @@ def _is_cudf_frame(X: object) -> bool:
 
 
 def _cudf_values(frame: Any, name: str) -> Any:
-    """Return the columns or the series of cuDF as one array of CuPy."""
+    """Columns or the series of cuDF as one array of CuPy."""
     try:
         return frame.to_cupy()
     except ValueError:  # missing values
@@ -327,7 +327,7 @@ def _cudf_values(frame: Any, name: str) -> Any:
 
 
 def _dlpack_device(X: Any) -> int | None:
-    """Return the number of the device of an array with DLPack; None for all other objects."""
+    """Number of the device of an array with DLPack; None for all other objects."""
     if not (hasattr(X, "__dlpack__") and hasattr(X, "__dlpack_device__")):
         return None
     kind, number = X.__dlpack_device__()
@@ -335,7 +335,7 @@ def _dlpack_device(X: Any) -> int | None:
 
 
 def _interface(X: object) -> dict[str, Any] | None:
-    """Return the array interface of an object on a device; None for all other objects."""
+    """Array interface of an object on a device; None for all other objects."""
     interface: dict[str, Any] | None = getattr(X, "__cuda_array_interface__", None)
     return interface
 
@@ -401,7 +401,7 @@ def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def table_array(X: Any, device: str | None) -> CudaArray:
-    """Return the array of a table on a device.
+    """Array of a table on a device.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def table_array(X: Any, device: str | None) -> CudaArray:
 
 
 def columns_of(array: CudaArray) -> core.DeviceColumns:
-    """Return the columns of a matrix; all work that writes it is done by then."""
+    """Columns of a matrix; all work that writes it is done by then."""
     array.wait()
     columns = core.DeviceColumns(array.shape[0], array.device)
     columns.add_matrix(
@@ -447,5 +447,5 @@ def columns_of(array: CudaArray) -> core.DeviceColumns:
 
 
 def host_columns(columns: core.Columns | core.DeviceColumns) -> core.Columns:
-    """Return the columns in the memory of the host: a copy of those of a device."""
+    """Columns in the memory of the host: a copy of those of a device."""
     return columns.to_host() if isinstance(columns, core.DeviceColumns) else columns

@@ -253,7 +253,7 @@ class Dataset:
         verbose: int = 1,
         n_jobs: int | None = None,
     ) -> Dataset:
-        """Return the Dataset of rows that need not fit in memory, read in batches.
+        """Dataset of rows that need not fit in memory, read in batches.
 
         It is the same as the Dataset of the whole table, whatever the files, batches and limit.
 
@@ -324,7 +324,7 @@ calendar_parts, n_jobs
 
     @classmethod
     def _of_stream(cls, table: SketchedTable, binned: Binned, options: ColumnOptions) -> Dataset:
-        """Return the Dataset of a source that has been read."""
+        """Dataset of a source that has been read."""
         data = cls.__new__(cls)
         data.column_options = options
         data.level_classes, data.encoded_table = table.level_classes, table.encoded_table
@@ -336,7 +336,7 @@ calendar_parts, n_jobs
         return data
 
     def _offset_of(self, offset: object) -> Floats | None:
-        """Return the offset of all rows: that of the Dataset, or the array given to ``fit``."""
+        """Offset of all rows: that of the Dataset, or the array given to ``fit``."""
         names = offset_names(offset)
         if names is None:
             return self.offset

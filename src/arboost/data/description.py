@@ -99,7 +99,7 @@ class TableDescription:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return an HTML fragment without script and style sheet, for light and dark pages."""
+        """An HTML fragment without script and style sheet, for light and dark pages."""
         cell = "padding:0 1em 0 0;border:0;background:none;text-align:"
         lines = []
         for number, row in enumerate([_HEADS, *self._rows()]):

@@ -16,7 +16,7 @@ import numpy as np
 from arboost.data.levels import Floats
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
-from arboost.data.target import vector
+from arboost.data.target import as_vector
 from arboost.errors import InputError, ParameterError, listing
 from arboost.params.suggestions import did_you_mean
 
@@ -31,7 +31,7 @@ def feature_indices(
     parameter: str,
     owner: str = "X",
 ) -> list[int]:
-    """Return the index of each feature; the only look-up of features by name or index.
+    """Index of each feature; the only look-up of features by name or index.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def monotone_directions(
 
 
 def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[list[int]]:
-    """Return the groups of features that may share a path; an empty list without constraints.
+    """Groups of features that may share a path; an empty list without constraints.
 
     A feature in no group becomes a group of its own: trees may use it, but with no other feature.
     Derived features are in the groups of their column.
@@ -179,7 +179,7 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
 
 
 def feature_label(feature: int, schema: Schema) -> str | int:
-    """Return the name of a feature, or its index where the table had no names."""
+    """Name of a feature, or its index where the table had no names."""
     return feature if schema.names is None else schema.names[feature]
 
 
@@ -208,7 +208,7 @@ def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, s
 
 
 def offset_names(offset: object) -> tuple[str, ...] | None:
-    """Return the columns that an offset names; empty for numbers, None without an offset."""
+    """Columns that an offset names; empty for numbers, None without an offset."""
     if isinstance(offset, str):
         return (offset,)
     is_named = isinstance(offset, list | tuple) and all(isinstance(one, str) for one in offset)
@@ -218,7 +218,7 @@ def offset_names(offset: object) -> tuple[str, ...] | None:
 
 
 def split_offset(X: Any, offset: object, argument: str = "offset") -> tuple[Any, object]:
-    """Return X without the columns that an offset names, and the offset as numbers.
+    """X without the columns that an offset names, and the offset as numbers.
 
     Parameters
     ----------
@@ -241,13 +241,13 @@ def split_offset(X: Any, offset: object, argument: str = "offset") -> tuple[Any,
                 f"of different names. Pass an array: one value for each row."
             )
         columns.append(column)
-    return X, columns[0] if len(columns) == 1 else [vector(column) for column in columns]
+    return X, columns[0] if len(columns) == 1 else [as_vector(column) for column in columns]
 
 
 def split_row_columns(
     X: Any, sample_weight: object, groups: object = None
 ) -> tuple[Any, object, tuple[str, ...]]:
-    """Return X without the columns that weights and groups name, the weights, and these names."""
+    """X without the columns that weights and groups name, the weights, and these names."""
     weight = sample_weight
     names: dict[str, None] = {}
     for argument, given in (("sample_weight", sample_weight), ("groups", groups)):
@@ -261,7 +261,7 @@ def split_row_columns(
 def offset_values(
     offset: object, n_rows: int, names: tuple[str, ...] = (), argument: str = "offset"
 ) -> Floats:
-    """Return the offset as float64 of shape (n_rows, n_columns), finite.
+    """Offset as float64 of shape (n_rows, n_columns), finite.
 
     Parameters
     ----------
@@ -305,17 +305,17 @@ def offset_values(
 
 
 def _floats(values: Any) -> Floats:
-    """Return numbers as float64, with NaN for masked ones."""
+    """Numbers as float64, with NaN for masked ones."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(np.float64), np.nan)
-    array = vector(values)
+    array = as_vector(values)
     if array.dtype.kind == "c":
         raise ValueError("complex numbers are not allowed")
     return np.asarray(array, np.float64)
 
 
 def names_of(X: Any) -> list[Any] | None:
-    """Return the names of the columns of a frame, dict or list of dicts; None for other tables."""
+    """Names of the columns of a frame, dict or list of dicts; None for other tables."""
     if isinstance(X, Mapping) and not is_sparse(X):
         return list(X)
     if isinstance(X, list | tuple):

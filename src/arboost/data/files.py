@@ -54,7 +54,7 @@ def is_paths(X: object) -> bool:
 
 
 def paths_label(X: Any) -> str:
-    """Return the name of paths in messages."""
+    """Name of paths in messages."""
     if is_path(X):
         return repr(os.fsdecode(X))
     shown = [repr(os.fsdecode(one)) for one in X[:_SHOWN_PATHS]]
@@ -63,7 +63,7 @@ def paths_label(X: Any) -> str:
 
 
 def find_files(X: Any, kind: str | None = None) -> list[DataPath]:
-    """Return the files of a path, pattern, folder or list of them, in the order of their rows.
+    """Files of a path, pattern, folder or list of them, in the order of their rows.
 
     With a kind, the names of the files need not tell it.
 
@@ -84,7 +84,7 @@ def find_files(X: Any, kind: str | None = None) -> list[DataPath]:
 
 
 def file_kind(path: str) -> tuple[str, str | None]:
-    """Return the kind of a file, and its compression or None; raise ValueError if unknown."""
+    """Kind of a file, and its compression or None; raise ValueError if unknown."""
     stem, suffix = os.path.splitext(path.lower())
     compression = COMPRESSED.get(suffix)
     if compression is not None:
@@ -101,12 +101,12 @@ def file_kind(path: str) -> tuple[str, str | None]:
 
 
 def compression_of(path: str) -> str | None:
-    """Return the compression of a file by its name, or None."""
+    """Compression of a file by its name, or None."""
     return COMPRESSED.get(os.path.splitext(path.lower())[1])
 
 
 def partition_keys(found: Sequence[DataPath]) -> list[dict[str, Any]]:
-    """Return the hive partition keys of each file by name, as scalars of PyArrow.
+    """Hive partition keys of each file by name, as scalars of PyArrow.
 
     They are in the names of folders, such as year=2024. Keys are integers where all of them can
     be, and strings otherwise.
@@ -132,7 +132,7 @@ def partition_keys(found: Sequence[DataPath]) -> list[dict[str, Any]]:
 
 
 def _key_column(keys: Sequence[str | None]) -> Any:
-    """Return partition keys as an array of the first type that takes all of them."""
+    """Partition keys as an array of the first type that takes all of them."""
     import pyarrow
 
     column = pyarrow.array(keys, pyarrow.string())
@@ -143,7 +143,7 @@ def _key_column(keys: Sequence[str | None]) -> Any:
 
 
 def _expand(path: str, kind: str | None) -> list[DataPath]:
-    """Return the files of one path, pattern or folder."""
+    """Files of one path, pattern or folder."""
     if os.path.isdir(path):
         return _in_folder(path, path)
     if os.path.exists(path):
@@ -175,7 +175,7 @@ def _expand(path: str, kind: str | None) -> list[DataPath]:
 
 
 def _in_folder(folder: str, base: str) -> list[DataPath]:
-    """Return the files of known kinds in a folder, and in the folders below it."""
+    """Files of known kinds in a folder, and in the folders below it."""
     paths = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
@@ -196,7 +196,7 @@ def _is_data(name: str) -> bool:
 
 
 def _fixed_folder(pattern: str) -> str:
-    """Return the folder of a pattern before its first wildcard."""
+    """Folder of a pattern before its first wildcard."""
     folder = os.path.dirname(pattern)
     while glob.has_magic(folder):
         folder = os.path.dirname(folder)
@@ -204,7 +204,7 @@ def _fixed_folder(pattern: str) -> str:
 
 
 def _natural(path: str) -> list[tuple[Any, ...]]:
-    """Return a sort key by which part2 comes before part10, folder by folder."""
+    """A sort key by which part2 comes before part10, folder by folder."""
     return [
         tuple((1, int(piece), piece) if piece.isdecimal() else (0, 0, piece) for piece in pieces)
         for pieces in (re.split(r"(\d+)", name) for name in path.split(os.sep))
@@ -239,7 +239,7 @@ def require_pyarrow(asked: str) -> None:
 
 
 @contextmanager
-def naming_file(path: str, advice: str, *, parameter: str | None = None) -> Iterator[None]:
+def file_errors(path: str, advice: str, *, parameter: str | None = None) -> Iterator[None]:
     """Raise errors of PyArrow as InputError with the name of the file and advice.
 
     Errors of the operating system keep their type, and memory errors are not of the file.
@@ -263,7 +263,7 @@ def naming_file(path: str, advice: str, *, parameter: str | None = None) -> Iter
 
 
 def open_bytes(path: str) -> Any:
-    """Return a binary file object of a file, decompressed by its name."""
+    """A binary file object of a file, decompressed by its name."""
     import pyarrow
 
     return pyarrow.input_stream(path, compression=compression_of(path))
@@ -287,7 +287,7 @@ _MOST_NAMES = 10
 def common_schema(
     files: Iterable[tuple[str, Any]], columns: Sequence[str] | None, *, promotes: bool = False
 ) -> Any:
-    """Return the columns that all files have, with their types.
+    """Columns that all files have, with their types.
 
     Names and their order are those of `columns`, or of the first file. Columns without a value
     (type null) take the type of other files. Strings and dictionaries of different layouts have
@@ -334,7 +334,7 @@ def common_schema(
 
 
 def selected(columns: Sequence[str] | None, names: Sequence[str], owner: str) -> list[str]:
-    """Return the names of the columns to read; raise SchemaError for those that are not there."""
+    """Names of the columns to read; raise SchemaError for those that are not there."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise SchemaError(
@@ -353,7 +353,7 @@ def selected(columns: Sequence[str] | None, names: Sequence[str], owner: str) ->
 
 
 def as_schema(batch: Any, schema: Any) -> Any:
-    """Return the columns of a record batch in the order and with the types of a schema."""
+    """Columns of a record batch in the order and with the types of a schema."""
     if batch.schema.equals(schema):
         return batch
     import pyarrow
@@ -389,7 +389,7 @@ def _check_names(
 
 
 def _joined(known: Any, given: Any, *, promotes: bool) -> Any:
-    """Return the type for the values of two, or None where they are of different kinds."""
+    """Type for the values of two, or None where they are of different kinds."""
     import pyarrow
     from pyarrow import types
 
@@ -458,7 +458,7 @@ class DataFile(ABC):
     @classmethod
     @abstractmethod
     def open(cls, path: str) -> DataFile:
-        """Return the file, of which no more is read than its columns and number of rows."""
+        """File, of which no more is read than its columns and number of rows."""
 
     @property
     def n_bytes(self) -> int:
@@ -466,11 +466,11 @@ class DataFile(ABC):
         return self.stamp[0]
 
     def reader_bytes(self, columns: Collection[str]) -> int:
-        """Return the bytes that the reader holds next to batches of some columns, about."""
+        """Bytes that the reader holds next to batches of some columns, about."""
         return 0
 
     def text_bytes(self, schema: Any) -> dict[str, int]:
-        """Return the bytes of a value of columns of no fixed size, those of the first rows."""
+        """Bytes of a value of columns of no fixed size, those of the first rows."""
         names = [field.name for field in schema if not has_fixed_size(field.type)]
         if not names:
             return {}
@@ -481,7 +481,7 @@ class DataFile(ABC):
 
     def check_unchanged(self) -> None:
         """Raise ValueError where the file is another one than when the source was opened."""
-        with naming_file(self.path, "It was there when the source was opened."):
+        with file_errors(self.path, "It was there when the source was opened."):
             now = file_stamp(self.path)
         if now != self.stamp:
             raise ValueError(
@@ -515,7 +515,7 @@ class ColumnPages(NamedTuple):
 
     @classmethod
     def of(cls, chunk: Any, n_rows: int) -> ColumnPages:
-        """Return the sizes of one chunk: a buffer, a dictionary, stored and decoded, and a page."""
+        """Sizes of one chunk: a buffer, a dictionary, stored and decoded, and a page."""
         raw, stored = chunk.total_uncompressed_size, chunk.total_compressed_size
         has_dictionary = chunk.has_dictionary_page or "RLE_DICTIONARY" in chunk.encodings
         held = min(BUFFER_BYTES, stored) + min(_PAGE_BYTES, raw)
@@ -537,20 +537,20 @@ class ParquetFile(DataFile):
 
     @classmethod
     def open(cls, path: str) -> ParquetFile:
-        """Return the file, whose footer is read."""
+        """File, whose footer is read."""
         from pyarrow import parquet
 
         stamp = file_stamp(path)
-        with naming_file(path, DAMAGED), parquet.ParquetFile(path) as file:
+        with file_errors(path, DAMAGED), parquet.ParquetFile(path) as file:
             pages = _column_pages(file.metadata)
             return cls(path, file.schema_arrow, file.metadata.num_rows, stamp, pages)
 
     def reader_bytes(self, columns: Collection[str]) -> int:
-        """Return the bytes of buffers, pages and dictionaries of some columns."""
+        """Bytes of buffers, pages and dictionaries of some columns."""
         return sum(self.pages[name].held for name in columns if name in self.pages)
 
     def text_bytes(self, schema: Any) -> dict[str, int]:
-        """Return the bytes of a value: the first rows', or those of the row group with the most."""
+        """Bytes of a value: the first rows', or those of the row group with the most."""
         first = super().text_bytes(schema)
         return {
             name: max(size, self.pages[name].value if name in self.pages else 0)
@@ -563,7 +563,7 @@ class ParquetFile(DataFile):
 
         rows = 0
         with (
-            naming_file(self.path, DAMAGED),
+            file_errors(self.path, DAMAGED),
             parquet.ParquetFile(self.path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
         ):
             for groups, n_rows in _whole_groups(file.metadata, batch_rows):
@@ -579,7 +579,7 @@ class ParquetFile(DataFile):
 
 
 def _column_pages(footer: Any) -> dict[str, ColumnPages]:
-    """Return the sizes of each column, the largest of all row groups."""
+    """Sizes of each column, the largest of all row groups."""
     leaves: dict[str, ColumnPages] = {}
     for group in map(footer.row_group, range(footer.num_row_groups)):
         for chunk in map(group.column, range(group.num_columns)):
@@ -615,15 +615,15 @@ class ArrowFile(DataFile):
 
     @classmethod
     def open(cls, path: str) -> ArrowFile:
-        """Return the file, whose schema is read, and the headers of its record batches."""
+        """File, whose schema is read, and the headers of its record batches."""
         stamp = file_stamp(path)
-        with naming_file(path, DAMAGED), _ipc_reader(path, stamp[0]) as reader:
+        with file_errors(path, DAMAGED), _ipc_reader(path, stamp[0]) as reader:
             n_rows = reader.count_rows() if hasattr(reader, "count_rows") else None
             return cls(path, reader.schema, n_rows, stamp)
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield the record batches of the file."""
-        with naming_file(self.path, DAMAGED), _ipc_reader(self.path, self.n_bytes) as reader:
+        with file_errors(self.path, DAMAGED), _ipc_reader(self.path, self.n_bytes) as reader:
             if not hasattr(reader, "num_record_batches"):  # a stream
                 for batch in reader:
                     yield batch.select(columns), 0
@@ -634,7 +634,7 @@ class ArrowFile(DataFile):
 
 
 def _ipc_reader(path: str, n_bytes: int) -> Any:
-    """Return a reader of the record batches of an IPC file, or of one that holds a stream."""
+    """A reader of the record batches of an IPC file, or of one that holds a stream."""
     import pyarrow
 
     with open(path, "rb") as file:
@@ -662,5 +662,5 @@ def has_fixed_size(kind: Any) -> bool:
 
 
 def type_bytes(kind: Any) -> int:
-    """Return the bytes of a value, of strings and lists the least."""
+    """Bytes of a value, of strings and lists the least."""
     return max(1, int(kind.bit_width) // 8) if has_fixed_size(kind) else _STRING_BYTES

@@ -24,7 +24,7 @@ from arboost.data.levels import (
 )
 from arboost.data.raw_table import RawTable, missing_column, number_column
 from arboost.data.schema import Schema
-from arboost.errors import SchemaError, listing, warn_first
+from arboost.errors import SchemaError, listing, warn_once
 
 if TYPE_CHECKING:
     pass
@@ -44,7 +44,7 @@ _NOON = 12
 _MISSING = -(2**63)
 
 
-class ReadDates(NamedTuple):
+class DateColumn(NamedTuple):
     """Dates of a column of strings.
 
     Attributes
@@ -64,8 +64,8 @@ def is_date_format(text: str) -> bool:
     return text in FAMILIES or "%" in text
 
 
-def recognised(levels: Levels, wanted: str | None) -> ReadDates | str:
-    """Return the dates of distinct strings; `AMBIGUOUS`, or "" where they are not dates.
+def recognise_dates(levels: Levels, wanted: str | None) -> DateColumn | str:
+    """Dates of distinct strings; `AMBIGUOUS`, or "" where they are not dates.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def recognised(levels: Levels, wanted: str | None) -> ReadDates | str:
         elif wanted == "auto":
             formats = ("dayfirst", "monthfirst")
     read = ((one, _seconds(levels, one)) for one in formats)
-    found = [ReadDates(one, seconds) for one, seconds in read if seconds is not None]
+    found = [DateColumn(one, seconds) for one, seconds in read if seconds is not None]
     if len(found) > 1:
         return AMBIGUOUS
     return found[0] if found else ""
@@ -109,7 +109,7 @@ def read_dates(raw: RawTable, i: int, date_format: str) -> None:
 
 
 def _seconds(levels: Levels, date_format: str) -> Floats | None:
-    """Return the seconds of each level; None unless all are dates of the format, or blank."""
+    """Seconds of each level; None unless all are dates of the format, or blank."""
     ticks = np.empty(len(levels), np.int64)
     for code, text in enumerate(levels.texts()):
         tick = _ticks(text, date_format)
@@ -123,7 +123,7 @@ def _seconds(levels: Levels, date_format: str) -> Floats | None:
 
 
 def _ticks(text: bytes, date_format: str) -> int | None:
-    """Return the microseconds of a date since 1970, `_MISSING` for a blank; None: no such date."""
+    """Microseconds of a date since 1970, `_MISSING` for a blank; None: no such date."""
     try:
         shown = text.decode("ascii" if date_format in FAMILIES else "utf-8").strip()
         if not shown:
@@ -145,7 +145,7 @@ def _parts(text: bytes, pattern: re.Pattern[str]) -> tuple[str | None, ...] | No
 
 
 def _ticks_of_parts(parts: tuple[str | None, ...], date_format: str) -> int:
-    """Return the microseconds of a date in one of `FAMILIES`; ValueError for impossible ones."""
+    """Microseconds of a date in one of `FAMILIES`; ValueError for impossible ones."""
     first, _, second, third, *time = parts
     year, month, day = first, second, third
     if date_format != "iso":
@@ -176,7 +176,7 @@ _READ_LEVELS = 1000  # levels read to see whether all are numbers
 
 
 def text_kind(levels: Levels, n_present: int) -> str:
-    """Return the kind of a column of strings that no one has named a category.
+    """Kind of a column of strings that no one has named a category.
 
     Parameters
     ----------
@@ -233,14 +233,14 @@ class ColumnNotes:
     ambiguous_dates: dict[int, str] = field(default_factory=dict)
     unused_format: list[str] = field(default_factory=list)
 
-    def dates(self, column: int, levels: Levels, date_format: str | None) -> ReadDates | None:
-        """Return the dates of a column of strings, None for others; note those in doubt."""
-        found = recognised(levels, date_format)
+    def dates(self, column: int, levels: Levels, date_format: str | None) -> DateColumn | None:
+        """Dates of a column of strings, None for others; note those in doubt."""
+        found = recognise_dates(levels, date_format)
         if found == AMBIGUOUS:
             self.ambiguous_dates[column] = next(
                 label for code in range(len(levels)) if (label := str(levels.label(code))).strip()
             )
-        return found if isinstance(found, ReadDates) else None
+        return found if isinstance(found, DateColumn) else None
 
     def check_date_format(self, date_format: str | None, formats: Mapping[int, str]) -> None:
         """Note a format that no column has."""
@@ -262,10 +262,10 @@ class ColumnNotes:
         """Warn once of all noted columns."""
         lines = self.lines()
         if lines:
-            warn_first("\n".join(lines))
+            warn_once("\n".join(lines))
 
     def lines(self) -> list[str]:
-        """Return the text of the warning: a line for each kind, and the lists to paste."""
+        """Text of the warning: a line for each kind, and the lists to paste."""
         lines = []
         for kind, text in _NOTES.items():
             columns = self.texts.get(kind, {})
@@ -286,7 +286,7 @@ class ColumnNotes:
         return lines
 
     def _advice(self) -> str:
-        """Return the lists to paste."""
+        """Lists to paste."""
         noted = {i for columns in self.texts.values() for i in columns}
         useless = sorted(noted - self.texts.get("numbers", {}).keys())
         drop = f"Drop {[self._label(i) for i in useless]}, or have" if useless else "Have"
@@ -347,7 +347,7 @@ class LearnedColumn(NamedTuple):
 def learn_levels(
     raw: RawTable, i: int, notes: ColumnNotes, date_format: str | None
 ) -> LearnedColumn:
-    """Return the levels of a category to fit on and its column; dates in strings become times."""
+    """Levels of a category to fit on and its column; dates in strings become times."""
     n_rows = int(raw.columns.n_rows)
     if i in raw.orders and i not in notes.categories:
         levels = ordered_levels(raw.orders[i], raw.label(i))
@@ -365,7 +365,7 @@ def learn_levels(
 
 
 def number_levels(raw: RawTable, i: int, values: Floats) -> tuple[Levels, Codes]:
-    """Return the levels of a category of numbers, and the code of each value, -1 for missing.
+    """Levels of a category of numbers, and the code of each value, -1 for missing.
 
     Raise ValueError for integers that float64 does not tell apart, which would become one level.
     Levels of categorical types count as integers; columns of floats are what they are.
@@ -412,7 +412,7 @@ def _sparse_levels(
 
 
 def apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.Columns:
-    """Return the column of a category with the levels of a fit."""
+    """Column of a category with the levels of a fit."""
     n_rows = int(raw.columns.n_rows)
     stored = None if i in raw.texts else raw.columns.stored(i)
     if stored is not None and levels.numbers is None:
@@ -424,7 +424,7 @@ def apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.
         else:
             n_present = int(np.count_nonzero(~np.isnan(raw.columns.read(i))))
         if n_present > 1:  # a single value may well be new
-            warn_first(
+            warn_once(
                 f"None of the {n_present} values in the column {schema.label(i)} of X is among the "
                 f"{len(levels)} levels of fit, so all of them count as missing. Check that it is "
                 "the same column, written alike."
@@ -433,14 +433,14 @@ def apply_levels(raw: RawTable, i: int, levels: Levels, schema: Schema) -> core.
 
 
 def _codes(raw: RawTable, i: int, levels: Levels) -> Codes:
-    """Return the level code of each row, -1 for missing and unknown values."""
+    """Level code of each row, -1 for missing and unknown values."""
     if i in raw.texts:
         return levels.codes_of_text(raw.texts[i])
     return levels.codes_of_numbers(raw.columns.read(i))
 
 
 def _code_column(levels: Levels, codes: Codes) -> core.Columns:
-    """Return a category as one column of the core: its level codes, or the numbers of these."""
+    """A category as one column of the core: its level codes, or the numbers of these."""
     if levels.numbers is None:
         return level_column(codes)
     return number_column(encoded_values(levels.numbers, codes))
@@ -453,7 +453,7 @@ def _shown_level(level: Any) -> str:
 def ordered_levels(
     orders: Collection[Order], label: str, values: Collection[object] = ()
 ) -> Levels:
-    """Return the levels of an ordered category, whose dictionaries may be several.
+    """Levels of an ordered category, whose dictionaries may be several.
 
     Raises SchemaError where they tell no single order of all levels, `values` among them.
     """

@@ -91,13 +91,13 @@ class Levels:
 
     @classmethod
     def of_text(cls, text: core.Text) -> tuple[Levels, Codes]:
-        """Return the levels of a column of strings, and the level code of each row."""
+        """Levels of a column of strings, and the level code of each row."""
         values, offsets, codes = text.levels()
         return cls("string", values, offsets), codes
 
     @classmethod
     def ordered(cls, order: Order) -> Levels:
-        """Return the levels of an ordered category, all of them, with or without rows."""
+        """Levels of an ordered category, all of them, with or without rows."""
         by_value = sorted(range(len(order)), key=order.__getitem__)
         values = [order[rank] for rank in by_value]
         ranks = np.array(by_value, np.int32)
@@ -107,19 +107,19 @@ class Levels:
 
     @classmethod
     def of_bytes(cls, texts: Sequence[bytes]) -> Levels:
-        """Return levels of strings in UTF-8 that are sorted."""
+        """Levels of strings in UTF-8 that are sorted."""
         offsets = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(text) for text in texts], out=offsets[1:])
         return cls("string", np.frombuffer(b"".join(texts), np.uint8), offsets)
 
     @classmethod
     def none(cls) -> Levels:
-        """Return no levels: those of a column that is ignored, whose values are all missing."""
+        """No levels: those of a column that is ignored, whose values are all missing."""
         return cls("string", np.empty(0, np.uint8), np.zeros(1, np.int64))
 
     @classmethod
     def of_numbers(cls, numbers: Floats) -> tuple[Levels, Codes]:
-        """Return the levels of a column of numbers, and the level code of each row."""
+        """Levels of a column of numbers, and the level code of each row."""
         present = ~np.isnan(numbers)
         # Adding 0 makes the two zeros one level.
         values, inverse = np.unique(numbers[present] + 0.0, return_inverse=True)
@@ -178,7 +178,7 @@ class Levels:
         return np.argsort(self.ranks)
 
     def label_at_most(self, threshold: float) -> str | float:
-        """Return the last level of an ordered category that is not above a threshold."""
+        """Last level of an ordered category that is not above a threshold."""
         return self.label(int(self.by_rank[min(max(int(threshold), 0), len(self) - 1)]))
 
     @lazy_property
@@ -203,12 +203,12 @@ class Levels:
         ]
 
     def is_shared(self, groups: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return whether each of some groups is of several levels."""
+        """Whether each of some groups is of several levels."""
         assert self.shared_groups is not None
         return np.isin(groups, self.shared_groups)
 
     def nearest_shared(self, means: Floats) -> NDArray[np.uint8]:
-        """Return the shared groups of the nearest means."""
+        """Shared groups of the nearest means."""
         assert self.group_means is not None
         assert self.shared_groups is not None
         steps = self.group_means[self.shared_groups]
@@ -217,7 +217,7 @@ class Levels:
         return self.shared_groups[np.searchsorted(steps[:-1] + np.diff(steps) / 2, means)]
 
     def groups_by(self, means: Floats) -> NDArray[np.uint8]:
-        """Return the groups of the levels, of rare ones by other means, and `NO_GROUP` at -1.
+        """Groups of the levels, of rare ones by other means, and `NO_GROUP` at -1.
 
         A mean of NaN is a level without training rows, which has no group.
         """
@@ -229,7 +229,7 @@ class Levels:
         return found
 
     def without_encoding(self) -> Levels:
-        """Return the levels alone."""
+        """Levels alone."""
         return Levels(self.kind, self.values, self.offsets, ranks=self.ranks)
 
     @property
@@ -240,7 +240,7 @@ class Levels:
         return has_rows
 
     def in_set(self, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return whether each level is in a set of codes, given as bits."""
+        """Whether each level is in a set of codes, given as bits."""
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little").astype(bool)
         if self.groups is None:
             return bits[: len(self)]
@@ -248,30 +248,30 @@ class Levels:
         return bits[self.groups]
 
     def codes_of_text(self, text: core.Text) -> Codes:
-        """Return the level code of each row of a column of strings."""
+        """Level code of each row of a column of strings."""
         codes: Codes = self._index.codes(text)
         return codes
 
     def codes_of_numbers(self, numbers: Floats) -> Codes:
-        """Return the level code of each number."""
+        """Level code of each number."""
         if len(self) == 0:
             return np.full(len(numbers), -1, np.int32)
         index = np.searchsorted(self.values, numbers).clip(max=len(self) - 1)
         return np.where(self.values[index] == numbers, index, -1).astype(np.int32)
 
     def label(self, code: int) -> str | float:
-        """Return the level of a code."""
+        """Level of a code."""
         if self.offsets is None:
             return float(self.values[code])
         return self.text(code).decode("utf-8", "backslashreplace")
 
     def text(self, code: int) -> bytes:
-        """Return the level of a code of a column of strings, in UTF-8."""
+        """Level of a code of a column of strings, in UTF-8."""
         assert self.offsets is not None
         return self.values[self.offsets[code] : self.offsets[code + 1]].tobytes()
 
     def texts(self) -> list[bytes]:
-        """Return all levels of a column of strings, in UTF-8."""
+        """All levels of a column of strings, in UTF-8."""
         assert self.offsets is not None
         data = self.values.tobytes()
         return [data[begin:end] for begin, end in pairwise(self.offsets.tolist())]
@@ -313,7 +313,7 @@ class Levels:
             raise ValueError("shared groups that are none")
 
     def describe(self, name: str, arrays: dict[str, NDArray[Any]]) -> str:
-        """Return the kind, and add the arrays to those of a file."""
+        """Kind of the levels, whose arrays are added to those of a file."""
         for part, array in zip(_PARTS, self._parts(), strict=True):
             if array is not None:
                 arrays[f"{name} {part}"] = array
@@ -321,7 +321,7 @@ class Levels:
 
     @classmethod
     def read(cls, kind: str, name: str, arrays: dict[str, NDArray[Any]]) -> Levels:
-        """Return the levels of a file; `Schema.validate` validates them."""
+        """Levels of a file; `Schema.validate` validates them."""
         parts = {part: arrays.get(f"{name} {part}") for part in _PARTS}
         dtypes = _DTYPES | {"values": np.uint8 if kind == "string" else np.float64}
         for part, array in parts.items():
@@ -343,12 +343,12 @@ class Levels:
 
 
 def encoded_values(statistic: Floats, codes: Codes) -> Floats:
-    """Return the target encoding of each level code; NaN for the code -1."""
+    """Target encoding of each level code; NaN for the code -1."""
     return np.append(statistic, np.nan)[codes]  # the index -1 is the last one
 
 
 def merged_order(orders: Collection[Order]) -> Order | None:
-    """Return the only order of all levels that agrees with each of some orders; None: not one.
+    """Only order of all levels that agrees with each of some orders; None: not one.
 
     Examples
     --------

@@ -36,7 +36,7 @@ _LARGEST_BATCH = 32 << 20
 
 
 def limit_bytes(memory_limit: object) -> int:
-    """Return a memory limit in bytes; "auto" is a share of the memory that may be used.
+    """A memory limit in bytes; "auto" is a share of the memory that may be used.
 
     Examples
     --------
@@ -63,8 +63,8 @@ def limit_bytes(memory_limit: object) -> int:
     )
 
 
-def shown_bytes(size: float) -> str:
-    """Return a size as `limit_bytes` reads it, rounded up.
+def bytes_text(size: float) -> str:
+    """A size as `limit_bytes` reads it, rounded up.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def shown_bytes(size: float) -> str:
 
 
 def available_bytes() -> int:
-    """Return the memory that this process may still use: free memory, cgroup and address space."""
+    """Memory that this process may still use: free memory, cgroup and address space."""
     found = [_free_memory(), *_cgroup_rest(), *_address_space_rest()]
     known = [one for one in found if one is not None]
     return max(0, min(known)) if known else 2 << 30
@@ -94,7 +94,7 @@ def _free_memory() -> int | None:
 
 
 def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
-    """Return the memory that the cgroups of this process leave, of version 2 and of version 1."""
+    """Memory that the cgroups of this process leave, of version 2 and of version 1."""
     rest = []
     pairs = [
         (root / "memory.max", root / "memory.current"),
@@ -196,24 +196,24 @@ class MemoryPlan:
     n_encoded: int = 0
 
     def state(self, n_rows: int, *, n_outputs: int = 1, row_bytes: int = 8) -> int:
-        """Return the bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
+        """Bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
         outputs = self.row_state.other + self.row_state.output * n_outputs
         rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + outputs)
         return rows + self.n_features * self.column_bytes + self.levels
 
     def codes(self, n_rows: int) -> int:
-        """Return the bytes of codes in memory."""
+        """Bytes of codes in memory."""
         return 2 * n_rows * (self.n_features * self.width + 4)  # rows are padded to 8 bytes
 
     def reading(self, n_rows: int, row_bytes: int = 8) -> int:
-        """Return the bytes of the first pass: target and weights, sample, batches, levels."""
+        """Bytes of the first pass: target and weights, sample, batches, levels."""
         # Between two batches the sample has up to a quarter more rows.
         sample = 10 * min(n_rows, _SAMPLED_ROWS) * self.n_features
         rows = (n_rows + self.other_rows) * row_bytes
         return rows + sample + self._batches + 5 * self.levels // 2
 
     def encoding(self, n_rows: int, row_bytes: int = 8, codes: int = 0) -> int:
-        """Return the bytes of the second pass: target, encodings, batches, levels and codes."""
+        """Bytes of the second pass: target, encodings, batches, levels and codes."""
         of_row = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
         rows = (n_rows + self.other_rows) * row_bytes + n_rows * of_row
         return rows + self._batches + 2 * self.levels + codes
@@ -254,11 +254,11 @@ class MemoryPlan:
         return kept + self._most_in_memory(state, n_rows, row_bytes) <= self.limit
 
     def file(self, n_rows: int) -> int:
-        """Return the bytes of a file of codes, an upper bound."""
+        """Bytes of a file of codes, an upper bound."""
         return n_rows * ((self.n_features * self.width + 7) // 8 * 8) + (1 << 20)
 
     def in_memory(self, state: int, n_rows: int) -> int:
-        """Return the bytes of a fit with its codes in memory."""
+        """Bytes of a fit with its codes in memory."""
         of_row = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
         return state + self.codes(n_rows) + n_rows * of_row + _LEAST_HISTOGRAMS
 
@@ -280,13 +280,13 @@ class MemoryPlan:
         `n_read` rows have been read, which the levels are from.
         """
         batch, levels = max(self.batch, self.largest_batch), self.levels
-        parts = [f"sample, batches of {shown_bytes(batch)}"]
-        parts.append(f"columns of the reader ({shown_bytes(self.reader)})")
+        parts = [f"sample, batches of {bytes_text(batch)}"]
+        parts.append(f"columns of the reader ({bytes_text(self.reader)})")
         parts.append(f"{self.n_encoded} categories to encode")
-        parts.append(f"levels of the first {n_read:,} rows ({shown_bytes(levels)})")
+        parts.append(f"levels of the first {n_read:,} rows ({bytes_text(levels)})")
         if n_read < n_rows and levels:
             whole = replace(self, levels=levels * n_rows // max(1, n_read))
-            parts[-1] += f"; {shown_bytes(whole._passes(n_rows))} if new levels go on as before"
+            parts[-1] += f"; {bytes_text(whole._passes(n_rows))} if new levels go on as before"
         self._require(
             lambda plan: plan._passes(n_rows),
             f"reading {n_rows:,} rows of {self.n_features} features, which needs at least",
@@ -294,7 +294,7 @@ class MemoryPlan:
         )
 
     def _passes(self, n_rows: int) -> int:
-        """Return the bytes of both passes, without codes."""
+        """Bytes of both passes, without codes."""
         return max(self.reading(n_rows), self.encoding(n_rows, 8 + 20 * self.n_encoded))
 
     def _require(self, needs: Callable[[MemoryPlan], int], what: str, parts: str) -> None:
@@ -304,25 +304,25 @@ class MemoryPlan:
             needed = more  # blocks and batches grow with the limit, by less
         if needed > self.limit:
             raise ParameterError(
-                f"memory_limit={shown_bytes(self.limit)!r} is too low for {what} "
-                f"{shown_bytes(needed)}: {parts}. Raise memory_limit, or train on fewer rows or "
+                f"memory_limit={bytes_text(self.limit)!r} is too low for {what} "
+                f"{bytes_text(needed)}: {parts}. Raise memory_limit, or train on fewer rows or "
                 "columns; keys and free text are columns to drop.",
                 parameter="memory_limit",
             )
 
     def _most_in_memory(self, state: int, n_rows: int, row_bytes: int) -> int:
-        """Return the bytes of the passes and of the fit with codes in memory."""
+        """Bytes of the passes and of the fit with codes in memory."""
         encoding = self.encoding(n_rows, row_bytes, self.codes(n_rows))
         return max(self.in_memory(state, n_rows), self.reading(n_rows, row_bytes), encoding)
 
     def _most_in_file(self, state: int, n_rows: int, row_bytes: int) -> int:
-        """Return the bytes of the passes and of the fit with codes in a file."""
+        """Bytes of the passes and of the fit with codes in a file."""
         fit = state + 2 * self.block + _LEAST_HISTOGRAMS
         encoding = self.encoding(n_rows, row_bytes, 2 * self.block)
         return max(fit, self.reading(n_rows, row_bytes), encoding)
 
     def histograms(self, state: int, n_rows: int, *, stored: bool) -> int:
-        """Return the bytes for histograms: those left, or half of them next to codes in a file."""
+        """Bytes for histograms: those left, or half of them next to codes in a file."""
         if stored:
             left = (self.limit - state - 2 * self.block) // 2
         else:
@@ -330,7 +330,7 @@ class MemoryPlan:
         return max(_LEAST_HISTOGRAMS, min(_MOST_HISTOGRAMS, left))
 
     def samples(self, state: int, n_rows: int) -> int:
-        """Return the bytes for rows of a sample, copied to memory from codes in a file."""
+        """Bytes for rows of a sample, copied to memory from codes in a file."""
         used = state + 2 * self.block + self.histograms(state, n_rows, stored=True)
         return max(0, self.limit - used)
 
@@ -352,7 +352,7 @@ class MemorySink:
         self._parts.append(codes, self._n_threads)
 
     def finish(self) -> core.Codes:
-        """Return the codes of all rows."""
+        """Codes of all rows."""
         return self._parts.finish()
 
 
@@ -372,24 +372,24 @@ class FileSink:
     def __init__(self, n_rows: int, window_rows: int, n_bytes: int) -> None:
         self._n_rows, self._n_bytes = n_rows, n_bytes
         self._folder = scratch_folder()
-        with naming_folder(self._folder, n_rows, n_bytes):
+        with folder_errors(self._folder, n_rows, n_bytes):
             check_room(self._folder, n_bytes)
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 self._writer = core.CodesWriter(file.fileno(), window_rows)
 
     def append(self, codes: core.Codes) -> None:
         """Add the codes of the next rows."""
-        with naming_folder(self._folder, self._n_rows, self._n_bytes):
+        with folder_errors(self._folder, self._n_rows, self._n_bytes):
             self._writer.append(codes)
 
     def finish(self) -> core.Codes:
-        """Return the codes of all rows, which stay in the file."""
-        with naming_folder(self._folder, self._n_rows, self._n_bytes):
+        """Codes of all rows, which stay in the file."""
+        with folder_errors(self._folder, self._n_rows, self._n_bytes):
             return self._writer.finish()
 
 
 def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | FileSink:
-    """Return a sink in the place of other codes, for so many rows of their features."""
+    """A sink in the place of other codes, for so many rows of their features."""
     if not codes.is_stored or n_rows == 0:
         return MemorySink(n_rows, n_threads)
     stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8
@@ -403,21 +403,21 @@ def check_room(folder: str, n_bytes: int) -> None:
 
 
 @contextmanager
-def naming_folder(folder: str, n_rows: int, n_bytes: int, other: str = _OTHER) -> Iterator[None]:
+def folder_errors(folder: str, n_rows: int, n_bytes: int, other: str = _OTHER) -> Iterator[None]:
     """Put the folder, the needed bytes and advice into errors of the file system."""
     try:
         yield
     except OSError as error:
         number = error.errno or errno.EIO
         message = (
-            f"{os.strerror(number)}: the bins of {n_rows:,} rows need {shown_bytes(n_bytes)} in "
+            f"{os.strerror(number)}: the bins of {n_rows:,} rows need {bytes_text(n_bytes)} in "
             f"the folder {folder!r}. Free disk space, {other}"
         )
         raise OSError(number, message) from error
 
 
 def scratch_folder() -> str:
-    """Return the folder for scratch files; not one in memory where there is another."""
+    """Folder for scratch files; not one in memory where there is another."""
     folder = tempfile.gettempdir()
     if "TMPDIR" not in os.environ and _is_in_memory(folder):
         others = [one for one in ("/var/tmp", os.getcwd()) if os.access(one, os.W_OK)]

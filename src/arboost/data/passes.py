@@ -27,9 +27,9 @@ from arboost.data.batch_rows import (
     GatheredRows,
     GrowingArray,
     SketchedTable,
+    batch_errors,
     batch_name,
     changed_message,
-    naming_batch,
 )
 from arboost.data.bins import Binned, fixed_edges, warn_constant_columns
 from arboost.data.feature_names import offset_names
@@ -49,7 +49,7 @@ from arboost.data.shares import (
     value_column,
 )
 from arboost.data.table import Table, ingest
-from arboost.data.target import encode_labels, numbers_of
+from arboost.data.target import encode_labels, numeric_target
 from arboost.data.target_encoding import (
     TargetEncodedTable,
     features_to_encode,
@@ -57,7 +57,7 @@ from arboost.data.target_encoding import (
     target_encode,
     without_target_encoding,
 )
-from arboost.workers import together
+from arboost.workers import run_collective
 
 if TYPE_CHECKING:
     from arboost.data.schema import Schema
@@ -87,7 +87,9 @@ def sketch_batches(
         training = _training_rows(_gathered(targets or batches, spec), spec)
     else:
         training = _training_rows(share.gathered, spec)
-    seen = together(spec.workers, partial(_first_pass, batches, spec, n_rows, training, share))
+    seen = run_collective(
+        spec.workers, partial(_first_pass, batches, spec, n_rows, training, share)
+    )
     gathered, sketch = seen.gathered, seen.sketch
     if spec.workers is None:
         merged = seen.merge.finish()
@@ -144,7 +146,7 @@ def _first_pass(
         sketch = _share_sketch(share, spec, training)
     n_kept = first
     for batch in batches("reading"):
-        with naming_batch(batch):
+        with batch_errors(batch):
             rows = spec.columns.rows(batch)
             columns = merge.add(rows.X, batch_name(batch))
             if share is None:
@@ -170,7 +172,7 @@ def _first_pass(
 def _share_sketch(
     share: ShareRows, spec: BinningSpec, training: NDArray[np.bool_] | None
 ) -> core.TableSketch:
-    """Return the empty sketch of one worker, which knows the positions of its rows."""
+    """Empty sketch of one worker, which knows the positions of its rows."""
     place = share.first, share.n_rows
     if training is not None:
         place = int(training[: share.first].sum()), int(training.sum())
@@ -186,7 +188,7 @@ def _plan(
     chosen: Index | None,
     n_rows: int,
 ) -> core.StoragePlan:
-    """Return the storage plan of all rows; warn where no column can be split.
+    """Storage plan of all rows; warn where no column can be split.
 
     `chosen` are the rows that edges come from; None: all.
     """
@@ -235,7 +237,7 @@ def _edges(
     chosen: Index | None,
     n_rows: int,
 ) -> list[Floats]:
-    """Return the edges of all columns, as `arboost.data.bins.bin_table` has them.
+    """Edges of all columns, as `arboost.data.bins.bin_table` has them.
 
     `chosen` are the rows that they come from, of n_rows; None: all.
     """
@@ -274,7 +276,7 @@ def _gathered(batches: Batches, spec: BinningSpec) -> GatheredRows | None:
         return None
     gathered = GatheredRows(None)
     for batch in batches("reading y"):
-        with naming_batch(batch):
+        with batch_errors(batch):
             gathered.add(spec.columns.rows(batch))
     return gathered
 
@@ -291,7 +293,7 @@ def _training_rows(gathered: GatheredRows | None, spec: BinningSpec) -> NDArray[
 
 
 def _chosen(is_chosen: NDArray[np.bool_], kept: Index | None) -> Index:
-    """Return the chosen rows of a batch, of all of them or of the kept ones."""
+    """Chosen rows of a batch, of all of them or of the kept ones."""
     rows = np.flatnonzero(is_chosen).astype(np.uint32)
     return rows if kept is None else kept[rows]
 
@@ -299,7 +301,7 @@ def _chosen(is_chosen: NDArray[np.bool_], kept: Index | None) -> Index:
 def _target_encoded(
     batches: Batches, spec: BinningSpec, schema: Schema, gathered: GatheredRows
 ) -> tuple[TargetEncodedTable | None, int | None]:
-    """Return the categories of many levels, target-encoded, and the number of classes.
+    """Categories of many levels, target-encoded, and the number of classes.
 
     Their level codes, by another pass, stay in memory: 4 bytes a row.
     """
@@ -315,10 +317,10 @@ def _target_encoded(
         classes, of_rows = encode_labels(y, spec.n_threads)
         target = of_rows, len(classes)
     else:
-        target = numbers_of(y), None
+        target = numeric_target(y), None
     n_rows = len(target[0]) if spec.workers is None else None
     work = partial(_level_codes, batches, spec, schema, features, n_rows)
-    codes = together(spec.workers, work)
+    codes = run_collective(spec.workers, work)
     columns = core.Columns(len(target[0]))
     for feature in range(schema.n_features):
         if feature in codes:
@@ -346,10 +348,10 @@ def _level_codes(
     features: list[int],
     n_rows: int | None,
 ) -> dict[int, Codes]:
-    """Return the level codes of some categories, -1 for missing, by a pass over the batches."""
+    """Level codes of some categories, -1 for missing, by a pass over the batches."""
     codes = {feature: GrowingArray(n_rows) for feature in features}
     for batch in batches("reading levels"):
-        with naming_batch(batch):
+        with batch_errors(batch):
             rows = spec.columns.rows(batch)
             table = ingest(rows.X, schema).columns
             for feature, column in codes.items():
@@ -365,7 +367,7 @@ def encode_batches(
     sink: Callable[[], CodesSink],
     own: range,
 ) -> Binned:
-    """Return the codes of the rows of this process, in a sink that `sink` makes.
+    """Codes of the rows of this process, in a sink that `sink` makes.
 
     A part that does not fit the storage plan changes it. Then the rest of the pass finds all other
     changes, and the next pass writes: two passes at most, where one process has all rows. `own` are
@@ -374,11 +376,11 @@ def encode_batches(
     plan = table.plan
     assert plan is not None
     while True:
-        parts = together(spec.workers, sink)
+        parts = run_collective(spec.workers, sink)
         work = partial(_encode_pass, batches, spec, table, plan, parts, own)
-        fitting = join_changes(plan, together(spec.workers, work), spec.workers)
+        fitting = join_changes(plan, run_collective(spec.workers, work), spec.workers)
         if fitting is plan:
-            codes = together(spec.workers, parts.finish)
+            codes = run_collective(spec.workers, parts.finish)
             return Binned(codes, table.edges, table.schema, tree_method=spec.tree_method)
         plan = fitting
 
@@ -395,7 +397,7 @@ def _encode_pass(
     encodings = encoded_values(table.encoded_table)
     fitting, first, codes = plan, own.start, None
     for batch in batches("binning"):
-        with naming_batch(batch):
+        with batch_errors(batch):
             rows = spec.columns.rows(batch)
             last = first + rows.n_rows(batch)
             _check_same(rows, table, first, last, own)
@@ -428,7 +430,7 @@ def _encode(
     rows_only: bool,
     spent: core.Codes | None,
 ) -> tuple[core.Codes, core.StoragePlan]:
-    """Return the codes of a batch, and the plan: the same one where the batch fits it.
+    """Codes of a batch, and the plan: the same one where the batch fits it.
 
     The memory of `spent`, codes of an earlier batch, is used again.
     """

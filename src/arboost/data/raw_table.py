@@ -76,7 +76,7 @@ class RawTable:
     orders: dict[int, list[Order]] = field(default_factory=dict)
 
     def select(self, indices: Sequence[int]) -> RawTable:
-        """Return columns by their indices, without names and types."""
+        """Columns by their indices, without names and types."""
         pairs = list(enumerate(indices))
         return RawTable(
             self.columns.select(indices),
@@ -93,7 +93,7 @@ class RawTable:
         self.units |= {first + i: unit for i, unit in other.units.items()}
 
     def label(self, column: int) -> str:
-        """Return the name of a column in messages: its name, or its index."""
+        """Name of a column in messages: its name, or its index."""
         return repr(column if self.names is None else self.names[column])
 
     def set_missing(self, missing: float, others: Iterable[int] = ()) -> None:
@@ -206,7 +206,7 @@ class RawTable:
 
 
 def from_numpy(X: NDArray[Any]) -> RawTable:
-    """Return the columns of a matrix."""
+    """Columns of a matrix."""
     if X.ndim != N_DIMENSIONS:
         raise dimensions_error(X)
     raw = RawTable(core.Columns(X.shape[0]))
@@ -232,7 +232,7 @@ def from_numpy(X: NDArray[Any]) -> RawTable:
 
 
 def from_device(X: Any, device: str | None) -> RawTable:
-    """Return the columns of a matrix or a data frame in the memory of a CUDA device.
+    """Columns of a matrix or a data frame in the memory of a CUDA device.
 
     `device` is the device that reads it; None: any.
     """
@@ -246,7 +246,7 @@ def from_device(X: Any, device: str | None) -> RawTable:
 
 
 def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:
-    """Return the columns of a dict of columns, of a dict of one row, or of one dict per row.
+    """Columns of a dict of columns, of a dict of one row, or of one dict per row.
 
     Keys that a row lacks are missing values.
     """
@@ -283,7 +283,7 @@ def is_column(value: object) -> bool:
 
 
 def from_arrow(X: Any) -> RawTable:
-    """Return the columns of anything with an Arrow C stream."""
+    """Columns of anything with an Arrow C stream."""
     if "Object" in map(str, getattr(X, "dtypes", ())):
         return _from_objects(X)
     columns, fields, is_table = core.columns_of_arrow(X.__arrow_c_stream__())
@@ -299,7 +299,7 @@ def from_arrow(X: Any) -> RawTable:
 
 
 def _from_objects(X: Any) -> RawTable:
-    """Return the columns of a Polars frame with objects, which it exports as their addresses."""
+    """Columns of a Polars frame with objects, which it exports as their addresses."""
     raw = RawTable(core.Columns(X.height), unique_names(X.columns))
     for name, dtype in X.schema.items():
         if str(dtype) == "Object":
@@ -324,7 +324,7 @@ def number_column(values: NDArray[Any]) -> core.Columns:
 
 
 def native(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of numbers, converted where the core cannot read it."""
+    """An array of numbers, converted where the core cannot read it."""
     dtype = values.dtype
     if dtype.itemsize > _WIDEST:
         return values.astype(np.float64)  # long double: the core works with float64
@@ -354,7 +354,7 @@ def _numbers_of(values: list[Any], label: object) -> Floats:
 
 
 def _unit_of(value: object) -> str:
-    """Return the unit of a time, "" for other objects."""
+    """Unit of a time, "" for other objects."""
     if isinstance(value, datetime.date | np.datetime64):  # a datetime is a date, too
         return "datetime"
     if isinstance(value, datetime.timedelta | np.timedelta64):
@@ -377,7 +377,7 @@ def _nanoseconds(value: Any) -> int:
 
 
 def _arrow_type(given: str) -> str:
-    """Return the name of an unsupported Arrow format in messages."""
+    """Name of an unsupported Arrow format in messages."""
     if given.startswith("+r"):
         return "run-end encoded: decode it, for example by pyarrow.compute.run_end_decode"
     return "nested" if given.startswith("+") else f"Arrow type {given}"
@@ -387,7 +387,7 @@ _SMALL = 100_000  # values up to which a copy is faster than reading column by c
 
 
 def from_pandas(frame: Any, pandas: Any) -> RawTable:
-    """Return the columns of a dataframe."""
+    """Columns of a dataframe."""
     names = unique_names(frame.columns.tolist())
     dtypes = list(frame.dtypes)
     if frame.size <= _SMALL and len(set(dtypes)) == 1 and _is_number(dtypes[0]):
@@ -461,7 +461,7 @@ def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
 
 
 def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
-    """Return codes and categories without unused ones, if there are more categories than rows."""
+    """Codes and categories without unused ones, if there are more categories than rows."""
     if len(categories) <= len(codes):
         return codes, categories
     used, indices = np.unique(codes, return_inverse=True)
@@ -470,7 +470,7 @@ def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
 
 
 def _as_strings(categories: list[Any], label: object) -> list[Any]:
-    """Return strings unchanged, and all other categories, such as intervals, as strings."""
+    """Strings unchanged, and all other categories, such as intervals, as strings."""
     texts = [one if isinstance(one, str | bytes) else str(one) for one in categories]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -480,7 +480,7 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
 
 
 def _texts(strings: list[Any]) -> Order:
-    """Return strings in UTF-8, as the core stores them."""
+    """Strings in UTF-8, as the core stores them."""
     return tuple(
         one if isinstance(one, bytes) else one.encode("utf-8", "surrogatepass") for one in strings
     )
@@ -496,7 +496,7 @@ def _add_sparse(raw: RawTable, array: Any, label: object) -> None:
 
 
 def _nullable(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the values and the mask of a nullable pandas column."""
+    """Values and the mask of a nullable pandas column."""
     array = series.array
     if hasattr(array, "_data") and hasattr(array, "_mask"):  # the public ways copy
         return array._data, array._mask
@@ -527,7 +527,7 @@ def is_sparse(X: object) -> bool:
 
 
 def from_scipy(X: Any) -> RawTable:
-    """Return the columns of a sparse matrix; raise ValueError for a corrupted one."""
+    """Columns of a sparse matrix; raise ValueError for a corrupted one."""
     kind = getattr(getattr(X, "dtype", None), "kind", "f")  # without data there is none
     if kind == "c":
         raise ValueError("Complex data not supported: columns of a sparse table must be real.")
@@ -566,7 +566,7 @@ def from_scipy(X: Any) -> RawTable:
 
 
 def checked_matrix(X: Any) -> Any:
-    """Return X as a CSR or CSC matrix whose arrays are consistent.
+    """X as a CSR or CSC matrix whose arrays are consistent.
 
     A consistent CSR or CSC matrix is returned itself; its arrays may be longer than the number of
     stored values. Other formats are converted to CSR.
@@ -603,7 +603,7 @@ def _compressed(X: Any) -> Any:
 
 
 def _from_blocks(X: Any) -> Any:
-    """Return the CSR matrix of a BSR matrix: a block of values for each index."""
+    """CSR matrix of a BSR matrix: a block of values for each index."""
     values = _array(X, "data", X.data, dimensions=3)
     n_rows, n_columns = X.shape
     height, width = values.shape[1:]
@@ -615,7 +615,7 @@ def _from_blocks(X: Any) -> Any:
 
 
 def _from_coordinates(X: Any) -> Any:
-    """Return the CSR matrix of a COO matrix."""
+    """CSR matrix of a COO matrix."""
     coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)
     if not isinstance(coordinates, tuple) or len(coordinates) != N_DIMENSIONS:
         _refuse(X, "its coordinates are not two arrays")
@@ -623,7 +623,7 @@ def _from_coordinates(X: Any) -> Any:
 
 
 def _from_keys(X: Any) -> Any:
-    """Return the CSR matrix of a DOK matrix: a dictionary of values by coordinates."""
+    """CSR matrix of a DOK matrix: a dictionary of values by coordinates."""
     places, numbers = list(X.keys()), list(X.values())
     wrong = next((one for one in places if not _is_place(one)), None)
     if wrong is not None:
@@ -633,7 +633,7 @@ def _from_keys(X: Any) -> Any:
 
 
 def _from_lists(X: Any) -> Any:
-    """Return the CSR matrix of a LIL matrix: of each row, lists of its columns and values."""
+    """CSR matrix of a LIL matrix: of each row, lists of its columns and values."""
     lists = [_array(X, "rows", X.rows, dimensions=1), _array(X, "data", X.data, dimensions=1)]
     for array in lists:
         if len(array) != X.shape[0] or not all(isinstance(row, list) for row in array):
@@ -650,7 +650,7 @@ def _from_lists(X: Any) -> Any:
 
 
 def _from_diagonals(X: Any) -> Any:
-    """Return the CSR matrix of a DIA matrix: rows of values, each a diagonal with its offset."""
+    """CSR matrix of a DIA matrix: rows of values, each a diagonal with its offset."""
     values = _array(X, "data", X.data, dimensions=2)
     offsets = _indices(X, "offsets", X.offsets)
     if len(offsets) != len(values):
@@ -674,7 +674,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 
 
 def _fresh(X: Any, kind: str, values: NDArray[Any], places: Sequence[Any]) -> Any:
-    """Return a matrix of checked arrays, without the properties that scipy has cached of X."""
+    """A matrix of checked arrays, without the properties that scipy has cached of X."""
     from scipy import sparse
 
     values = values.astype(np.float32) if values.dtype == np.float16 else native(values)
@@ -683,7 +683,7 @@ def _fresh(X: Any, kind: str, values: NDArray[Any], places: Sequence[Any]) -> An
 
 
 def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:
-    """Return the CSR matrix of values by row and column."""
+    """CSR matrix of values by row and column."""
     values = _array(X, "data", values, dimensions=1)
     places = []
     for axis, (name, index) in enumerate((("row", rows), ("column", columns))):
@@ -700,7 +700,7 @@ def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:
 def _check_compressed(
     X: Any, n_major: int, n_minor: int, n_values: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the offsets and the indices of a matrix of CSR, CSC or BSR format."""
+    """Offsets and the indices of a matrix of CSR, CSC or BSR format."""
     starts, indices = _indices(X, "indptr", X.indptr), _indices(X, "indices", X.indices)
     if len(starts) != n_major + 1:
         _refuse(X, f"indptr has length {len(starts)}, but the shape {X.shape} needs {n_major + 1}")
@@ -733,7 +733,7 @@ def _array(X: Any, name: str, given: Any, *, dimensions: int) -> NDArray[Any]:
 
 
 def _indices(X: Any, name: str, given: Any) -> NDArray[Any]:
-    """Return an array of indices of one of scipy's types; never cast down."""
+    """An array of indices of one of scipy's types; never cast down."""
     array = _array(X, name, given, dimensions=1)
     if array.dtype in _INDEX_TYPES and array.dtype.isnative:
         return array

@@ -87,7 +87,7 @@ class Schema:
         return (*range(self.n_columns), *(column for column, _ in self.parts))
 
     def parts_of(self, column: int) -> dict[int, str]:
-        """Return the derived features of a column: the calendar part of each."""
+        """Derived features of a column: the calendar part of each."""
         return {i: part for i, (of, part) in enumerate(self.parts, self.n_columns) if of == column}
 
     @property
@@ -130,15 +130,15 @@ class Schema:
         )
 
     def levels_of(self, feature: int) -> Levels | None:
-        """Return the levels of a category; None for a column of numbers."""
+        """Levels of a category; None for a column of numbers."""
         return self.levels[feature] if self.levels else None
 
     def unit_of(self, feature: int) -> str:
-        """Return the unit of a column of times, "" for plain numbers."""
+        """Unit of a column of times, "" for plain numbers."""
         return self.units[feature] if self.units else ""
 
     def format_of(self, feature: int) -> str:
-        """Return the format of dates in strings, "" for all other columns."""
+        """Format of dates in strings, "" for all other columns."""
         return self.formats[feature] if self.formats else ""
 
     @lazy_property
@@ -150,7 +150,7 @@ class Schema:
         return (*own, *(f"x{column}.{part}" for column, part in self.parts))
 
     def with_parts(self, parts: tuple[tuple[int, str], ...]) -> Schema:
-        """Return the schema of columns with derived features."""
+        """Schema of columns with derived features."""
         n_features = self.n_columns + len(parts)
 
         def longer(known: tuple[Any, ...], default: object) -> tuple[Any, ...]:
@@ -170,7 +170,7 @@ class Schema:
         )
 
     def label(self, feature: int) -> str:
-        """Return the name of a column in messages: its name, or its index."""
+        """Name of a column in messages: its name, or its index."""
         is_index = self.names is None and feature < self.n_columns
         return repr(feature if is_index else self.shown_names[feature])
 
@@ -201,7 +201,7 @@ class Schema:
 
 
 def as_times(seconds: Floats, unit: str) -> NDArray[Any]:
-    """Return a column of times as datetime64 or timedelta64; NaN becomes NaT."""
+    """A column of times as datetime64 or timedelta64; NaN becomes NaT."""
     is_missing = np.isnan(seconds)
     ticks = np.where(is_missing, 0.0, np.round(seconds * MICROSECONDS)).astype(np.int64)
     times = ticks.astype(TIME_DTYPES[unit])
@@ -210,14 +210,14 @@ def as_times(seconds: Floats, unit: str) -> NDArray[Any]:
 
 
 def by_feature(parts: Mapping[int, T], n_features: int, default: T) -> tuple[T, ...]:
-    """Return a part of each feature, as a schema has them; () where all are the default."""
+    """A part of each feature, as a schema has them; () where all are the default."""
     if all(part == default for part in parts.values()):
         return ()
     return tuple(parts.get(feature, default) for feature in range(n_features))
 
 
 def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
-    """Return the names as strings; None for the numbers of the columns, as frames have by default.
+    """Names as strings; None for the numbers of the columns, as frames have by default.
 
     Raise if names are not unique, or some of them strings and others not.
     """
@@ -239,10 +239,10 @@ def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
     return None if not any(are_strings) and names == _numbers(len(names)) else names
 
 
-def other_places(
+def column_positions(
     names: tuple[str, ...] | None, n_features: int, schema: Schema, caller: str
 ) -> list[int] | None:
-    """Return the column of each feature of a schema; None where all are in their places.
+    """Column of each feature of a schema; None where all are in their places.
 
     Raise SchemaError for columns that the schema does not have; warn where only one has names, and
     columns are matched by their order.
@@ -294,7 +294,7 @@ def _names_error(given: Collection[str], fitted: Collection[str]) -> SchemaError
 
 
 def _numbers(n_columns: int) -> tuple[str, ...]:
-    """Return the names of columns that have numbers only."""
+    """Names of columns that have numbers only."""
     return tuple(map(str, range(n_columns)))
 
 
@@ -323,7 +323,7 @@ PARTS: dict[str, _Part] = {
 
 
 def calendar_part(part: str, seconds: Floats) -> NDArray[np.float32]:
-    """Return a part of each date, NaN where it is missing.
+    """A part of each date, NaN where it is missing.
 
     Examples
     --------
@@ -338,13 +338,13 @@ def calendar_part(part: str, seconds: Floats) -> NDArray[np.float32]:
 
 
 def part_number(part: str, seconds: float) -> float:
-    """Return a part of one date, as `calendar_part` does."""
+    """A part of one date, as `calendar_part` does."""
     known = abs(seconds) < _LATEST
     return float(_part_of(part, math.floor(seconds))) if known else math.nan
 
 
 def _part_of(part: str, seconds: Any) -> Any:
-    """Return a part of whole seconds, an int or an array of integers."""
+    """A part of whole seconds, an int or an array of integers."""
     if part == "hour":
         return seconds % _DAY // 3600
     days = seconds // _DAY
@@ -390,7 +390,7 @@ class CalendarStats:
 
     @classmethod
     def of(cls, seconds: Floats) -> CalendarStats:
-        """Return the statistics of dates; missing ones are left out."""
+        """Statistics of dates; missing ones are left out."""
         present = seconds[np.abs(seconds) < _LATEST]
         if not len(present):
             return cls(math.inf, -math.inf, {part: set() for part in PARTS})
@@ -407,7 +407,7 @@ class CalendarStats:
             self.values[part] |= values
 
     def parts(self) -> list[str]:
-        """Return the parts that repeat, and differ between the dates."""
+        """Parts that repeat, and differ between the dates."""
         span = self.high - self.low
         return [
             part
@@ -416,12 +416,12 @@ class CalendarStats:
         ]
 
 
-def chosen_parts(
+def select_calendar_parts(
     dates: Mapping[int, CalendarStats | None],
     wanted: str | Sequence[str] | None,
     names: Iterable[str] | None,
 ) -> tuple[tuple[int, str], ...]:
-    """Return the derived features of a table: columns of dates, each with a part.
+    """Derived features of a table: columns of dates, each with a part.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.batch_columns import ColumnHeader
-from arboost.data.batch_rows import Batches, BinningSpec, GatheredRows, naming_batch
+from arboost.data.batch_rows import Batches, BinningSpec, GatheredRows, batch_errors
 from arboost.data.bins import AnyCodes, Binned
 from arboost.data.levels import Floats, Index
 from arboost.data.memory import sink_like
@@ -20,7 +20,7 @@ from arboost.data.raw_table import number_column
 from arboost.data.schema import Schema
 from arboost.data.table import Table, read_columns
 from arboost.data.target_encoding import TargetEncodedTable
-from arboost.workers import Workers, spread, together
+from arboost.workers import Workers, even_ranges, run_collective
 
 if TYPE_CHECKING:
     from arboost.data.source import Source
@@ -64,7 +64,7 @@ class _OwnRows(NamedTuple):
 def gather_rows(
     source: Source, batches: Batches, spec: BinningSpec, targets: Batches | None
 ) -> ShareRows:
-    """Return the rows of this worker among those of all, by a pass over target and weights.
+    """Rows of this worker among those of all, by a pass over target and weights.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def gather_rows(
         Batches with the columns of target, weights and groups alone.
     """
     assert spec.workers is not None
-    own = together(spec.workers, partial(_own_rows, source, batches, spec, targets))
+    own = run_collective(spec.workers, partial(_own_rows, source, batches, spec, targets))
     parts: list[_OwnRows] = spec.workers.gather(own)
     header = next((one.header for one in parts if one.n_read and one.header is not None), None)
     if header is None:
@@ -94,7 +94,7 @@ def _own_rows(
         return _OwnRows({}, header, source.n_rows, source.n_rows)
     gathered, n_kept, n_read = GatheredRows(source.n_rows), 0, 0
     for batch in (targets or batches)("reading y"):
-        with naming_batch(batch):
+        with batch_errors(batch):
             rows = spec.columns.rows(batch)
             header = header or ColumnHeader.of(read_columns(rows.X))
         gathered.add(rows)
@@ -105,7 +105,7 @@ def _own_rows(
 
 
 def _arrow_header(source: Source, spec: BinningSpec) -> ColumnHeader | None:
-    """Return the columns of a source that knows them before its first batch."""
+    """Columns of a source that knows them before its first batch."""
     if source.arrow_schema is None:
         return None
     names = [name for name in source.arrow_schema.names if name not in spec.columns.names]
@@ -122,7 +122,7 @@ class _SampledColumns(NamedTuple):
 
     @classmethod
     def of(cls, sketch: core.TableSketch, columns: Sequence[int]) -> _SampledColumns:
-        """Return some columns of a sketch."""
+        """Some columns of a sketch."""
         values = [sketch.values(column) for column in columns]
         return cls(sketch.places, values, [sketch.distinct(column) for column in columns])
 
@@ -134,7 +134,7 @@ def shared_edges(
     spec: BinningSpec,
     n_rows: int,
 ) -> list[Floats]:
-    """Return the edges of the columns of numbers, none for those of levels.
+    """Edges of the columns of numbers, none for those of levels.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def shared_edges(
     workers = spec.workers
     assert workers is not None
     numbers = [column for column, is_one in enumerate(is_level) if not is_one]
-    columns = [[numbers[k] for k in part] for part in spread(len(numbers), workers.size)]
+    columns = [[numbers[k] for k in part] for part in even_ranges(len(numbers), workers.size)]
     parts = workers.exchange([_SampledColumns.of(sketch, one) for one in columns])
     places = np.concatenate([part.places for part in parts])
     sample = core.Columns(len(places))
@@ -167,14 +167,14 @@ def shared_edges(
 
 
 def _joined_values(parts: Sequence[Floats | None], most: int) -> Floats | None:
-    """Return the distinct values of all workers, None where they are too many."""
+    """Distinct values of all workers, None where they are too many."""
     known = [one for one in parts if one is not None]
     values = np.unique(np.concatenate(known)) if known else np.empty(0)
     return values if len(known) == len(parts) and len(values) <= most else None
 
 
 def shared_sample(sketch: core.TableSketch, workers: Workers) -> tuple[core.Columns, Index]:
-    """Return the sampled rows of all workers, and their positions among all rows."""
+    """Sampled rows of all workers, and their positions among all rows."""
     columns = range(len(sketch.has_missing))
     parts = workers.gather(_SampledColumns.of(sketch, columns))
     places = np.concatenate([part.places for part in parts])
@@ -193,7 +193,7 @@ def shared_plan(
     n_rows: int,
     categorical: Sequence[bool],
 ) -> core.StoragePlan:
-    """Return the storage plan of all rows: the first worker makes it.
+    """Storage plan of all rows: the first worker makes it.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def shared_plan(
 def join_changes(
     plan: core.StoragePlan, fitting: core.StoragePlan, workers: Workers | None
 ) -> core.StoragePlan:
-    """Return the plan that fits the rows of all workers; the same one where none changed it."""
+    """Plan that fits the rows of all workers; the same one where none changed it."""
     if workers is None:
         return fitting
     changed = workers.gather(None if fitting is plan else fitting)
@@ -260,7 +260,7 @@ def join_changes(
 
 
 def shared_codes(own: core.Codes, workers: Workers) -> core.SharedCodes:
-    """Return the codes of all rows, of which each worker has its own."""
+    """Codes of all rows, of which each worker has its own."""
     parts = workers.gather((int(own.n_rows), own.has_missing))
     own.add_missing(np.bitwise_or.reduce([missing for _, missing in parts]))
     sizes = [size for size, _ in parts]
@@ -284,7 +284,7 @@ class SourceLevels(TargetEncodedTable):
     workers: Workers | None = None
 
     def held_out_codes(self, binned: Binned, fold: tuple[Index, Index], n_threads: int) -> AnyCodes:
-        """Return the codes of held-out rows, their levels encoded from the training rows only.
+        """Codes of held-out rows, their levels encoded from the training rows only.
 
         `fold` has the positions of the training rows and of the held-out rows, ascending.
         """
@@ -311,14 +311,14 @@ class SourceLevels(TargetEncodedTable):
 
 
 def encoded_values(table: TargetEncodedTable | None) -> dict[int, Floats]:
-    """Return the values of the target-encoded categories."""
+    """Values of the target-encoded categories."""
     if table is None:
         return {}
     return {one.feature: table.columns.read(one.feature) for one in table.sources}
 
 
 def empty_columns(schema: Schema) -> core.Columns:
-    """Return the columns of no rows: those of a worker without any."""
+    """Columns of no rows: those of a worker without any."""
     columns = core.Columns(0)
     for _ in range(schema.n_features):
         columns.add_missing()
@@ -335,7 +335,7 @@ def value_column(n_rows: int, values: Floats, kept: Index | None) -> core.Column
 
 
 def _values_of_codes(binned: Binned) -> Sequence[Floats]:
-    """Return a value of each bin of each feature: its upper edge, or the code of its level."""
+    """A value of each bin of each feature: its upper edge, or the code of its level."""
     is_category = binned.codes.is_category.astype(bool).tolist() or [False] * len(binned.edges)
     return [
         np.append(np.arange(len(edges) + 1.0) if is_level else [*edges, np.inf], np.nan)

@@ -32,11 +32,11 @@ from arboost.data.files import (
     ParquetFile,
     as_schema,
     common_schema,
+    file_errors,
     file_kind,
     find_files,
     has_fixed_size,
     is_paths,
-    naming_file,
     partition_keys,
     paths_label,
     require_pyarrow,
@@ -72,7 +72,7 @@ def open_source(
     scratch: str | None = None,
     once: bool = False,
 ) -> Source:
-    """Return the restartable batches of X, whose files are checked first.
+    """Restartable batches of X, whose files are checked first.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Source(ABC):
 
     @abstractmethod
     def _parts(self, batch_rows: int) -> Any:
-        """Return a generator of parts, from the first row on."""
+        """A generator of parts, from the first row on."""
 
     def _slices(self, table: Any, batch_rows: int) -> Iterator[Any]:
         """Yield a table in parts of at most so many rows, none of them empty."""
@@ -242,7 +242,7 @@ class Source(ABC):
 
 
 def row_count(table: Any) -> int:
-    """Return the number of rows of a table; that of X for a tuple (X, y) or (X, y, weight)."""
+    """Number of rows of a table; that of X for a tuple (X, y) or (X, y, weight)."""
     if isinstance(table, tuple):
         return row_count(table[0])
     if hasattr(table, "num_rows"):
@@ -281,11 +281,11 @@ class FileFormat:
     decimal: str | None = None
 
     def kind_of(self, path: str) -> str:
-        """Return the kind of a file."""
+        """Kind of a file."""
         return file_kind(path)[0] if self.kind is None else self.kind
 
     def open(self, path: str, kind: str) -> DataFile:
-        """Return a file of a kind."""
+        """A file of a kind."""
         if kind in DELIMITERS:
             return CsvFile.open(path, kind, self.delimiter, self.decimal)
         return _READERS[kind].open(path)
@@ -295,7 +295,7 @@ BY_NAME = FileFormat()
 
 
 def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME) -> FileSource:
-    """Return the source of a path, a pattern, a folder or a list of them; see `find_files`."""
+    """Source of a path, a pattern, a folder or a list of them; see `find_files`."""
     require_pyarrow("Reading files")
     found = find_files(X, form.kind)
     kind = _one_kind(found) if form.kind is None else form.kind
@@ -313,7 +313,7 @@ def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME
 
 
 def _one_kind(found: Sequence[DataPath]) -> str:
-    """Return the kind of all files; raise ValueError where there are several."""
+    """Kind of all files; raise ValueError where there are several."""
     first, _ = file_kind(found[0].path)
     for file in found:
         kind, _ = file_kind(file.path)
@@ -326,14 +326,14 @@ def _one_kind(found: Sequence[DataPath]) -> str:
 
 
 def _with_keys(file: DataFile, keys: dict[str, Any]) -> Any:
-    """Return the schema of a file with its partition keys as the last columns."""
+    """Schema of a file with its partition keys as the last columns."""
     import pyarrow
 
     return pyarrow.schema([*file.schema, *((name, key.type) for name, key in keys.items())])
 
 
 def _add_keys(batch: Any, keys: dict[str, Any]) -> Any:
-    """Return a record batch with its partition keys as the last columns."""
+    """A record batch with its partition keys as the last columns."""
     if not keys:
         return batch
     import pyarrow
@@ -454,7 +454,7 @@ class DatasetSource(Source):
             fragment_scan_options=_scan_options(self._dataset),
         )
         done: set[str] = set()  # files that have been begun
-        with naming_file(self.label, "Check its files."):
+        with file_errors(self.label, "Check its files."):
             for tagged in scanner.scan_batches():
                 file = getattr(tagged.fragment, "path", self.label)
                 done.add(file)
@@ -463,7 +463,7 @@ class DatasetSource(Source):
 
 
 def _with_files(dataset: Any) -> list[Any]:
-    """Return the datasets of files in a dataset, which may be a union of several."""
+    """Datasets of files in a dataset, which may be a union of several."""
     if hasattr(dataset, "children"):
         return [one for child in dataset.children for one in _with_files(child)]
     return [dataset] if hasattr(dataset, "files") else []
@@ -474,7 +474,7 @@ def _check_columns(dataset: Any, names: Sequence[str]) -> None:
     partitioning = getattr(dataset, "partitioning", None)
     keys = [] if partitioning is None else partitioning.schema.names
     for path in dataset.files:
-        with naming_file(path, DAMAGED):
+        with file_errors(path, DAMAGED):
             fragment = dataset.format.make_fragment(path, dataset.filesystem)
             given = fragment.physical_schema.names
         for name in names:
@@ -487,13 +487,13 @@ def _check_columns(dataset: Any, names: Sequence[str]) -> None:
 
 
 def _file_sizes(dataset: Any) -> dict[str, int]:
-    """Return the sizes of the files of a dataset by path."""
+    """Sizes of the files of a dataset by path."""
     infos = dataset.filesystem.get_file_info(dataset.files)
     return {info.path: int(info.size or 0) for info in infos}
 
 
 def _scan_options(dataset: Any) -> Any:
-    """Return options by which local Parquet files are read page by page; None for all others.
+    """Options by which local Parquet files are read page by page; None for all others.
 
     Other file systems answer few large requests faster than many small ones.
     """
@@ -522,7 +522,7 @@ def is_stream(X: object) -> bool:
 def open_stream(
     X: Any, columns: Sequence[str] | None, scratch: str | None, *, once: bool = False
 ) -> Source:
-    """Return the source of a stream or query; for one pass only (`once`) nothing is stored."""
+    """Source of a stream or query; for one pass only (`once`) nothing is stored."""
     require_pyarrow("Reading a query" if _is_query(X) else "Reading a stream")
     label, schema, batches = _batches(X, columns)
     schema = schema.remove_metadata()
@@ -634,7 +634,7 @@ class _FileView(io.RawIOBase):
 
 
 def _batches(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
-    """Return label, columns and record batches of a stream or query."""
+    """Label, columns and record batches of a stream or query."""
     if _is_of(X, "polars", "LazyFrame"):
         return _of_lazy_frame(X, columns)
     if _is_of(X, "duckdb", "DuckDBPyRelation"):
@@ -797,7 +797,7 @@ class _Slot(Generic[T]):
             self.stop()
 
     def take(self) -> list[T]:
-        """Return the next item, in a list; an empty list after the last one."""
+        """Next item, in a list; an empty list after the last one."""
         with self._changed:
             self._changed.wait_for(lambda: self._items or self._is_done)
             if self._items:

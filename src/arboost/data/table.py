@@ -47,8 +47,8 @@ from arboost.data.schema import (
     Schema,
     by_feature,
     calendar_part,
-    chosen_parts,
-    other_places,
+    column_positions,
+    select_calendar_parts,
     unique_names,
 )
 from arboost.errors import InputTypeError, ParameterError, SchemaError
@@ -87,7 +87,7 @@ class ColumnOptions:
     calendar_parts: Any = None
 
     def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
-        """Return the indices of the features in `categorical_features`."""
+        """Indices of the features in `categorical_features`."""
         given = self.categorical_features
         if isinstance(given, str):
             return set()
@@ -107,7 +107,7 @@ class ColumnOptions:
         return "auto" if isinstance(self.date_format, list) else self.date_format
 
     def date_formats(self, names: tuple[str, ...] | None, n_features: int) -> dict[int, str]:
-        """Return the formats of the columns that `date_format` names."""
+        """Formats of the columns that `date_format` names."""
         if not isinstance(self.date_format, list):
             return {}
         columns = [column for column, _ in self.date_format]
@@ -160,7 +160,7 @@ def ingest(
     caller: str = "Model",
     device: str | None = "cpu",
 ) -> Table:
-    """Return the table of X: a new schema to fit on, or the columns of a given schema.
+    """Table of X: a new schema to fit on, or the columns of a given schema.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def ingest(
 def learn_table(
     X: object, options: ColumnOptions, device: str | None = "cpu"
 ) -> tuple[Table, ColumnNotes]:
-    """Return the table of X with a new schema, and the notes that `ingest` warns of."""
+    """Table of X with a new schema, and the notes that `ingest` warns of."""
     raw = read_columns(X, None, device)
     n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
     if n_rows == 0:
@@ -210,19 +210,19 @@ def learn_table(
 
 
 def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
-    """Return the columns of a table in the order of a schema, with the values of the user."""
+    """Columns of a table in the order of a schema, with the values of the user."""
     raw = _match(read_columns(X, schema), schema, caller)
     _complete(raw, schema)
     return raw
 
 
 def apply_raw(raw: RawTable, schema: Schema) -> Table:
-    """Return the table of columns that are in the order of a schema; they are encoded in place."""
+    """Table of columns that are in the order of a schema; they are encoded in place."""
     return Table(_apply(raw, schema), schema)
 
 
 def read_columns(X: object, schema: Schema | None = None, device: str | None = "cpu") -> RawTable:
-    """Return the columns of any table, at least one."""
+    """Columns of any table, at least one."""
     raw = from_device(X, device) if is_device_array(X) else _read(X, schema)
     if raw.columns.n_columns == 0:
         raise ValueError(
@@ -233,7 +233,7 @@ def read_columns(X: object, schema: Schema | None = None, device: str | None = "
 
 
 def _read(X: object, schema: Schema | None) -> RawTable:
-    """Return the columns of any table; a series with the names of a schema is one row."""
+    """Columns of any table; a series with the names of a schema is one row."""
     X = with_columns(X, schema)
     if isinstance(X, np.ndarray):
         return from_numpy(X)
@@ -254,7 +254,7 @@ def _read(X: object, schema: Schema | None) -> RawTable:
 
 
 def with_columns(X: Any, schema: Schema | None) -> Any:
-    """Return an empty list as a table of the columns of a schema, all others unchanged."""
+    """An empty list as a table of the columns of a schema, all others unchanged."""
     if schema is None or not isinstance(X, list | tuple) or X:
         return X
     if schema.columns is None:
@@ -281,7 +281,7 @@ def is_records(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
 
 
 def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
-    """Return the values of a pandas row by name; raise ValueError for any other series."""
+    """Values of a pandas row by name; raise ValueError for any other series."""
     row = dict(zip(series.index, series.tolist(), strict=True))
     names = None if schema is None else schema.columns
     row = dict(zip(unique_names(list(row)) or (), row.values(), strict=False))
@@ -291,7 +291,7 @@ def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
 
 
 def as_array(X: Any) -> NDArray[Any]:
-    """Return a list of lists, or another object without columns, as an array."""
+    """A list of lists, or another object without columns, as an array."""
     if isinstance(X, str | os.PathLike):
         path = os.fspath(X)
         suffix = path.rpartition(".")[2].lower()
@@ -318,7 +318,7 @@ def as_array(X: Any) -> NDArray[Any]:
 
 
 def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
-    """Return schema and notes of a table to fit on; its categories become columns of codes."""
+    """Schema and notes of a table to fit on; its categories become columns of codes."""
     n_columns = int(raw.columns.n_columns)
     named = options.categories(raw.names, n_columns)
     raw.set_missing(options.missing)
@@ -350,14 +350,14 @@ def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
     if dates and options.calendar_parts is not None:
         if options.calendar_parts == "auto":
             dates = {i: CalendarStats.of(raw.columns.read(i)) for i in dates}
-        schema = schema.with_parts(chosen_parts(dates, options.calendar_parts, raw.names))
+        schema = schema.with_parts(select_calendar_parts(dates, options.calendar_parts, raw.names))
         add_parts(raw, schema)
     return schema, notes
 
 
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
-    """Return the columns in the order of the schema."""
-    places = other_places(raw.names, raw.columns.n_columns, schema, caller)
+    """Columns in the order of the schema."""
+    places = column_positions(raw.names, raw.columns.n_columns, schema, caller)
     return raw if places is None else raw.select(places)
 
 
@@ -380,7 +380,7 @@ def add_parts(raw: RawTable, schema: Schema) -> None:
 
 
 def _apply(raw: RawTable, schema: Schema) -> core.Columns:
-    """Return the columns in the encoding of the fit: level codes by value, times in seconds."""
+    """Columns in the encoding of the fit: level codes by value, times in seconds."""
     _complete(raw, schema)
     raw.set_missing(schema.missing, range(schema.n_columns, schema.n_features))
     for i in sorted({*schema.special, *raw.texts, *raw.units}):

@@ -41,7 +41,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
             "tables with named columns, such as data frames.",
             "Pass the values of the column.",
         )
-    array = vector(y)
+    array = as_vector(y)
     if array.shape[1:] == (1,):
         from sklearn.exceptions import DataConversionWarning
 
@@ -73,7 +73,7 @@ def weights(sample_weight: object, n_rows: int) -> Floats | None:
 def batch_weights(sample_weight: object, n_rows: int) -> Floats:
     """Return n_rows finite weights of at least 0, all of which may be 0."""
     try:
-        array = np.asarray(vector(sample_weight), dtype=np.float64)
+        array = np.asarray(as_vector(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"sample_weight must be numbers, one for each row, but {error}. Pass floats."
@@ -113,8 +113,8 @@ def check_any_weight(weight: Floats) -> None:
         )
 
 
-def numbers_of(y: NDArray[Any], name: str = "y") -> Floats:
-    """Return the target of a regressor as contiguous float64; `name` is its name in messages."""
+def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
+    """Target of a regressor as contiguous float64; `name` is its name in messages."""
     if y.dtype.kind == "O":
         not_numbers = [one for one in y if not isinstance(one, numbers.Real | decimal.Decimal)]
     else:
@@ -142,7 +142,7 @@ def numbers_of(y: NDArray[Any], name: str = "y") -> Floats:
 
 
 def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], Floats]:
-    """Return the sorted classes, and the class index of each label."""
+    """Sorted classes, and the class index of each label."""
     if y.dtype.kind in "biuf" and y.dtype.itemsize <= np.dtype(np.float64).itemsize:
         found = _indexed_labels(y, n_threads)
         if found is not None:
@@ -156,7 +156,7 @@ def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], Fl
 
 
 def _indexed_labels(y: NDArray[Any], n_threads: int) -> tuple[NDArray[Any], Floats] | None:
-    """Return the result of `encode_labels` for whole numbers in a narrow range; None for others."""
+    """Result of `encode_labels` for whole numbers in a narrow range; None for others."""
     name = f"{y.dtype.kind}{y.dtype.itemsize}"
     own = "?" if name == "b1" else name
     labels = np.ascontiguousarray(y, dtype={"b1": "u1", "f2": "f4"}.get(name, name))
@@ -167,8 +167,8 @@ def _indexed_labels(y: NDArray[Any], n_threads: int) -> tuple[NDArray[Any], Floa
     return classes.astype(own, copy=False), codes
 
 
-def codes_of(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> Floats:
-    """Return the class index of each label among given classes.
+def encode_known_labels(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> Floats:
+    """Class index of each label among given classes.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def class_factors(
     *,
     scale_pos_weight: float = 1.0,
 ) -> Floats | None:
-    """Return the factor on the weights of each class's rows; None where all are 1.
+    """Factor on the weights of each class's rows; None where all are 1.
 
     "balanced" is scikit-learn's n_rows / (n_classes * rows of the class), in weights of rows.
     """
@@ -233,7 +233,7 @@ def class_factors(
     return None if (factors == 1.0).all() else factors
 
 
-def vector(values: Any) -> NDArray[Any]:
+def as_vector(values: Any) -> NDArray[Any]:
     """Return y or weights of any container as an array of the host."""
     if is_device_array(values):
         values = cast(CudaArray, device_array(values, "y or sample_weight")).to_numpy()
@@ -340,7 +340,7 @@ class Task:
         origin: str = "init_model",
         n_threads: int = 1,
     ) -> Self:
-        """Return the task of a target.
+        """Task of a target.
 
         Parameters
         ----------
@@ -359,17 +359,17 @@ class Task:
         array([1., 0., 1.])
         """
         if kind == "regressor":
-            return cls(kind, numbers_of(y))
+            return cls(kind, numeric_target(y))
         if known is not None:
-            return cls(kind, codes_of(y, known, "y", origin), known)
+            return cls(kind, encode_known_labels(y, known, "y", origin), known)
         classes, codes = encode_labels(y, n_threads)
         return cls(kind, codes, classes)
 
     def encode(self, y: NDArray[Any], name: str) -> Floats:
         """Return another target in the codes of this one; errors call it by the name."""
         if self.classes is None:
-            return numbers_of(y, name)
-        return codes_of(y, self.classes, name, "y")
+            return numeric_target(y, name)
+        return encode_known_labels(y, self.classes, name, "y")
 
     @property
     def n_classes(self) -> int | None:
@@ -377,7 +377,7 @@ class Task:
         return None if self.classes is None else len(self.classes)
 
     def class_counts(self, n_threads: int = 1) -> NDArray[np.int64]:
-        """Return the number of rows of each class."""
+        """Number of rows of each class."""
         return core.class_counts(self.y, len(cast(Any, self.classes)), n_threads)
 
     @property

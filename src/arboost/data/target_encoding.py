@@ -40,7 +40,7 @@ from arboost.data.levels import (
 from arboost.data.raw_table import number_column
 from arboost.data.schema import Schema
 from arboost.data.table import Table
-from arboost.data.target import encode_labels, numbers_of
+from arboost.data.target import encode_labels, numeric_target
 
 Targets = Sequence[tuple[Floats, int | None]]
 
@@ -90,7 +90,7 @@ class TargetEncodedTable(Table):
     rows: Index | None = None
 
     def held_out(self, trained: Index) -> Table:
-        """Return the table for held-out rows, encoded from the given training rows only.
+        """Table for held-out rows, encoded from the given training rows only.
 
         ``trained`` are indices among all training rows.
         """
@@ -106,7 +106,7 @@ class TargetEncodedTable(Table):
         return Table(columns, self.schema)
 
     def group_order(self, trained: Index) -> dict[int, NDArray[np.uint8]]:
-        """Return the groups of each grouped category by their means over the given training rows.
+        """Groups of each grouped category by their means over the given training rows.
 
         Held-out targets are part of the own order of the groups. ``trained`` are indices among all
         training rows.
@@ -134,12 +134,12 @@ class TargetEncodedTable(Table):
             yield source, levels, (source.codes[rows], len(levels), source.target[trained], weight)
 
     def table_rows(self, indices: Index) -> Index:
-        """Return the indices in the table of training rows, given by their own indices."""
+        """Indices in the table of training rows, given by their own indices."""
         return indices if self.rows is None else self.rows[indices]
 
 
 def features_to_encode(schema: Schema) -> list[int]:
-    """Return the features with more than `MAX_SET_LEVELS` levels that are not encoded yet."""
+    """Features with more than `MAX_SET_LEVELS` levels that are not encoded yet."""
     return [
         feature
         for feature, levels in enumerate(schema.levels)
@@ -148,7 +148,7 @@ def features_to_encode(schema: Schema) -> list[int]:
 
 
 def encoded_features(schema: Schema) -> list[int]:
-    """Return the target-encoded features."""
+    """Target-encoded features."""
     return [
         feature
         for feature, levels in enumerate(schema.levels)
@@ -157,7 +157,7 @@ def encoded_features(schema: Schema) -> list[int]:
 
 
 def without_target_encoding(schema: Schema) -> Schema:
-    """Return the schema without target encoding: `ingest` then returns level codes."""
+    """Schema without target encoding: `ingest` then returns level codes."""
     if not encoded_features(schema):
         return schema
     plain = [None if one is None else one.without_encoding() for one in schema.levels]
@@ -173,7 +173,7 @@ def target_encode(
     rows: Index | None = None,
     known: Schema | None = None,
 ) -> Table:
-    """Return the table with all categories of many levels encoded by their targets.
+    """Table with all categories of many levels encoded by their targets.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def target_encode(
 
 
 def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | None]:
-    """Return the target of a `Dataset`, for which no estimator is known, and its number of classes.
+    """Target of a `Dataset`, for which no estimator is known, and its number of classes.
 
     Numbers are taken for regression, all other labels for classification.
     """
@@ -232,7 +232,7 @@ def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | 
             f"{MAX_SET_LEVELS} levels are target-encoded, which needs y. Pass y to Dataset."
         )
     if y.dtype.kind in "fiu":
-        return numbers_of(y), None
+        return numeric_target(y), None
     classes, codes = encode_labels(y)
     return codes, len(classes)
 
@@ -244,7 +244,7 @@ def _encode_means(
     target: Floats,
     weight: Floats | None,
 ) -> tuple[core.Columns, Levels]:
-    """Return the column of target means, and the levels with theirs, if they had none."""
+    """Column of target means, and the levels with theirs, if they had none."""
     training = codes if rows is None else codes[rows]
     encoded, statistic = core.level_statistics(training, len(levels), target, weight)
     if levels.statistic is not None:
@@ -263,7 +263,7 @@ def _encode_groups(
     target: Floats,
     weight: Floats | None,
 ) -> tuple[core.Columns, Levels]:
-    """Return the column of groups, and the levels with theirs, if they had none."""
+    """Column of groups, and the levels with theirs, if they had none."""
     training = codes if rows is None else codes[rows]
     of_rows, of_levels = core.ordered_means(training, len(levels), target, weight, _SMOOTHING)
     if levels.groups is None:
@@ -280,7 +280,7 @@ def _encode_groups(
 def _grouped(
     levels: Levels, codes: Codes, of_rows: Floats, of_levels: Floats, weight: Floats | None
 ) -> Levels:
-    """Return the levels with their groups, by the training rows and means of `ordered_means`."""
+    """Levels with their groups, by the training rows and means of `ordered_means`."""
     present = codes >= 0
     share = None if weight is None else weight[present] / weight[present].mean()
     size = np.bincount(codes[present], share, len(levels))
@@ -307,7 +307,7 @@ def _grouped(
 
 
 def _quantiles(values: Floats) -> Floats:
-    """Return at most `_MOST_SHARED` distinct quantiles, ascending."""
+    """At most `_MOST_SHARED` distinct quantiles, ascending."""
     if not len(values):
         return values
     places = (2 * np.arange(_MOST_SHARED) + 1) * len(values) // (2 * _MOST_SHARED)
@@ -321,12 +321,12 @@ def _group_column(groups: NDArray[np.uint8]) -> core.Columns:
 
 
 def _codes(values: Floats) -> Codes:
-    """Return a column of level codes as integers, -1 for missing."""
+    """A column of level codes as integers, -1 for missing."""
     return np.where(np.isnan(values), -1.0, values).astype(np.int32)
 
 
 def _joint_target(codes: Codes, levels: Levels, targets: Targets, weight: Floats | None) -> Floats:
-    """Return the contribution of each row to the mean of its level.
+    """Contribution of each row to the mean of its level.
 
     Of several targets it is the mean of the standardised ones, each with the sign that agrees with
     the known means of the levels, or with the targets before it.
@@ -348,7 +348,7 @@ def _joint_target(codes: Codes, levels: Levels, targets: Targets, weight: Floats
 def _target(
     codes: Codes, levels: Levels, y: Floats, n_classes: int | None, weight: Floats | None
 ) -> Floats:
-    """Return a target: y, or the score of each row's class."""
+    """A target: y, or the score of each row's class."""
     if n_classes is None or n_classes <= _TWO_CLASSES:
         return y
     if levels.means is None:

@@ -13,8 +13,8 @@ from arboost.data.files import (
     DataFile,
     check_encoding,
     compression_of,
+    file_errors,
     file_stamp,
-    naming_file,
     open_bytes,
 )
 from arboost.errors import InputError, warn_caller
@@ -52,7 +52,7 @@ class CsvDialect:
 def find_dialect(
     path: str, kind: str, delimiter: str | None = None, decimal: str | None = None
 ) -> CsvDialect:
-    """Return the dialect of a file of kind "csv" or "tsv"; a given delimiter is not questioned.
+    """Dialect of a file of kind "csv" or "tsv"; a given delimiter is not questioned.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _delimiter(head: bytes, expected: str) -> str:
 
 
 def delimiter_text(delimiter: str) -> str:
-    """Return the name of a delimiter in messages.
+    """Name of a delimiter in messages.
 
     Examples
     --------
@@ -173,11 +173,11 @@ class CsvFile(DataFile):
     def open(
         cls, path: str, kind: str = "csv", delimiter: str | None = None, decimal: str | None = None
     ) -> CsvFile:
-        """Return the file, whose first block is read; `find_dialect` has the arguments."""
+        """File, whose first block is read; `find_dialect` has the arguments."""
         import pyarrow
 
         stamp = file_stamp(path)
-        with naming_file(path, DAMAGED), pyarrow.OSFile(path) as raw:
+        with file_errors(path, DAMAGED), pyarrow.OSFile(path) as raw:
             dialect = find_dialect(path, kind, delimiter, decimal)
             with _stream(raw, path, dialect) as reader:
                 reader.schema.names  # noqa: B018  # raises where names are not UTF-8
@@ -187,7 +187,7 @@ class CsvFile(DataFile):
                 return cls(path, reader.schema, None, stamp, dialect)
 
     def reader_bytes(self, columns: Collection[str]) -> int:
-        """Return the bytes of the blocks that are in memory, as text and parsed."""
+        """Bytes of the blocks that are in memory, as text and parsed."""
         return min(_BLOCKS * _CSV_BLOCK_BYTES, 3 * self.n_bytes)
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
@@ -196,7 +196,7 @@ class CsvFile(DataFile):
         is_plain = compression_of(self.path) is None
         blocks: list[Any] = []
         n_rows = 0
-        with naming_file(self.path, _CSV_TYPE_ADVICE, parameter="types"):
+        with file_errors(self.path, _CSV_TYPE_ADVICE, parameter="types"):
             # A block has few rows; consumers work better on larger batches.
             for block, n_bytes in self._scan(types) if is_plain else self._decompress(types):
                 blocks.append(block)
@@ -261,7 +261,7 @@ def _types(schema: Any) -> dict[str, Any]:
 
 
 def _joined(batches: list[Any]) -> Any:
-    """Return record batches as one."""
+    """Record batches as one."""
     import pyarrow
 
     return pyarrow.Table.from_batches(batches).combine_chunks().to_batches()[0]
@@ -281,16 +281,16 @@ class JsonLinesFile(DataFile):
 
     @classmethod
     def open(cls, path: str) -> JsonLinesFile:
-        """Return the file, whose first block is read."""
+        """File, whose first block is read."""
         stamp = file_stamp(path)
-        with naming_file(path, DAMAGED), _Opened(path) as stream:
+        with file_errors(path, DAMAGED), _Opened(path) as stream:
             first = next(json_blocks(stream, None, path), None)
         if first is None:
             raise ValueError(f"The file {path!r} holds no JSON object. Write it again.")
         return cls(path, first.schema, None, stamp)
 
     def reader_bytes(self, columns: Collection[str]) -> int:
-        """Return the bytes of a block, its lines, and what the parser makes of them."""
+        """Bytes of a block, its lines, and what the parser makes of them."""
         return 4 * _JSON_BLOCK_BYTES
 
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
@@ -298,7 +298,7 @@ class JsonLinesFile(DataFile):
         import pyarrow
 
         types = pyarrow.schema([schema.field(name) for name in columns])
-        with naming_file(self.path, _JSON_TYPE_ADVICE), _Opened(self.path) as stream:
+        with file_errors(self.path, _JSON_TYPE_ADVICE), _Opened(self.path) as stream:
             for table in json_blocks(stream, types, self.path):
                 for batch in table.combine_chunks().to_batches():
                     yield batch, min(stream.read_bytes, self.n_bytes)
@@ -324,7 +324,7 @@ class _Opened:
         self._stream.close()
 
     def read(self, n_bytes: int) -> bytes:
-        """Return the next bytes; none at the end."""
+        """Next bytes; none at the end."""
         data: bytes = self._stream.read(n_bytes)
         self.read_bytes = self._raw.tell()
         return data
@@ -378,7 +378,7 @@ def _check_line(pieces: list[bytes], name: str, line: int) -> None:
 
 
 def json_table(data: bytes, schema: Any, name: str, *, first_line: int = 1) -> Any:
-    """Return the table of JSON lines; raise ValueError with the line that cannot be read."""
+    """Table of JSON lines; raise ValueError with the line that cannot be read."""
     import pyarrow
     from pyarrow import json
 
@@ -399,7 +399,7 @@ def json_table(data: bytes, schema: Any, name: str, *, first_line: int = 1) -> A
 
 
 def _json_message(data: bytes, name: str, first_line: int, error: Exception) -> str:
-    """Return the message for JSON lines that PyArrow refused: the line, where one is malformed."""
+    """Message for JSON lines that PyArrow refused: the line, where one is malformed."""
     import json
 
     for number, line in enumerate(data.split(b"\n"), first_line):
@@ -436,7 +436,7 @@ _KINDS = {bool: "a truth value", int: "a number", float: "a number", str: "a str
 
 
 def _mixed_types(data: bytes, first_line: int) -> str:
-    """Return the first key whose values are of two types, with their lines; "" for none."""
+    """First key whose values are of two types, with their lines; "" for none."""
     import json
 
     seen: dict[str, tuple[str, int]] = {}

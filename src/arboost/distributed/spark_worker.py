@@ -34,7 +34,7 @@ from arboost.distributed.protocol import (
 )
 from arboost.distributed.training import TRAIN
 from arboost.errors import WorkerError
-from arboost.workers import Share, Workers, spread
+from arboost.workers import Share, Workers, even_ranges
 
 OUTCOMES = "rank int, outcome binary"  # schema of the results of a stage
 
@@ -159,7 +159,7 @@ def _task_rows(packed: Sequence[bytes], transport: DaskTransport) -> _BatchTable
     if not batches:
         return _BatchTable(batches)
     table = pa.Table.from_batches(batches)
-    rows = spread(table.num_rows, transport.size)[transport.rank]
+    rows = even_ranges(table.num_rows, transport.size)[transport.rank]
     return _BatchTable(table.slice(rows.start, len(rows)).to_batches())
 
 

@@ -28,8 +28,15 @@ from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
-from arboost.data.target import Task, codes_of, encode_labels, numbers_of, target, weights
-from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_first
+from arboost.data.target import (
+    Task,
+    encode_known_labels,
+    encode_labels,
+    numeric_target,
+    target,
+    weights,
+)
+from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_once
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.estimators.estimator import (
@@ -107,7 +114,7 @@ class Bagging(EnsembleMethods):
     if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
         __new__ = new_estimator
 
-    @warns_first
+    @warns_once
     def fit(
         self, X: object, y: object = None, sample_weight: object = None, **fit_params: Any
     ) -> Self:
@@ -961,14 +968,14 @@ def read_target(
             classes, codes = encode_labels(labels)
         else:
             classes = old.classes
-            codes = codes_of(labels, classes, "y", "the earlier fit")
+            codes = encode_known_labels(labels, classes, "y", "the earlier fit")
         warn_one_class(y, [Task(kind, codes, classes)])
         return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
     array = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
     if array.ndim == _TABLE_DIMENSIONS and array.shape[1] > 1:
-        values = np.column_stack([numbers_of(target(column, n_rows)) for column in array.T])
+        values = np.column_stack([numeric_target(target(column, n_rows)) for column in array.T])
     else:
-        values = numbers_of(target(y, n_rows))
+        values = numeric_target(target(y, n_rows))
     n_targets = 1 if values.ndim == 1 else values.shape[1]
     if old is not None and old.n_targets != n_targets:
         raise ValueError(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import core, startable, threads
+from arboost.backend import core, startable_threads, threads
 from arboost.data.bins import Binned
 from arboost.data.cuda import device_number
 from arboost.data.feature_names import monotone_directions
@@ -45,7 +45,7 @@ from arboost.trees.forest import Forest
 from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.trees.pruning import mean_decreases, pruned
 from arboost.trees.samples import RowDraws, draw_size, undrawn_rows
-from arboost.workers import spread
+from arboost.workers import even_ranges
 
 Floats = NDArray[np.float64]
 
@@ -381,7 +381,9 @@ def grow_trees(
         return _grow_on_workers(
             recipe, data, shared_codes, out_of_bag, n_threads=n_threads, bar=bar
         )
-    n_workers = startable(min(n_threads, len(recipe.numbers), _max_grower_threads(recipe, data)))
+    n_workers = startable_threads(
+        min(n_threads, len(recipe.numbers), _max_grower_threads(recipe, data))
+    )
     n_inner = n_threads // n_workers
     shared = None if recipe.rows.reweigh else target.gradients(recipe.split_weight, n_threads)
     workers = [
@@ -421,7 +423,7 @@ def _grow_on_workers(
     cluster, numbers = codes.workers, recipe.numbers
     worker_numbers = numbers[cluster.rank :: cluster.size]
     data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
-    n_workers = startable(max(1, min(n_threads, len(worker_numbers))))
+    n_workers = startable_threads(max(1, min(n_threads, len(worker_numbers))))
     options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
     shared = (
         None if recipe.rows.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
@@ -454,7 +456,7 @@ def _add_out_of_bag_on_workers(
 ) -> None:
     """Add the predictions of all trees for out-of-bag rows, some rows in each worker."""
     places = {number: (worker, i) for worker in workers for i, number in enumerate(worker.numbers)}
-    parts = spread(n_rows, cluster.size)
+    parts = even_ranges(n_rows, cluster.size)
     worker_rows = parts[cluster.rank]
     if sums.curve is not None:
         sums.curve.part = slice(worker_rows.start, worker_rows.stop)

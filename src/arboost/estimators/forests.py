@@ -16,7 +16,7 @@ from sklearn.metrics import r2_score
 from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
-from arboost.data.target import numbers_of
+from arboost.data.target import numeric_target
 from arboost.errors import ParameterError
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import (
@@ -390,7 +390,7 @@ def _add_out_of_bag(
 def _distributions(model: Predictor, rows: EngineRows, n_threads: int) -> LeafDistributions:
     """The training values of y by leaf, in which rows of weight 0 do not count."""
     table = _table_with_values(rows, "quantiles=True")
-    y, weight = numbers_of(rows.y), rows.weight
+    y, weight = numeric_target(rows.y), rows.weight
     if rows.index is not None:
         weight = np.zeros(table.n_rows)
         weight[rows.index] = 1.0 if rows.weight is None else rows.weight

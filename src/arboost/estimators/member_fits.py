@@ -29,7 +29,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from arboost.backend import startable, threads
+from arboost.backend import startable_threads, threads
 from arboost.data.dataset import Dataset
 from arboost.errors import InputTypeError
 from arboost.estimators.estimator import EngineEstimator, category_encoding
@@ -340,7 +340,7 @@ def ordered_results(
     task: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], n_threads: int
 ) -> Iterator[Result]:
     """Yield the results of a task in the order of its arguments, computed by several threads."""
-    n_threads = startable(n_threads)
+    n_threads = startable_threads(n_threads)
     if n_threads == 1:
         yield from (task(*values) for values in arguments)
         return

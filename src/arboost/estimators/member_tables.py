@@ -24,7 +24,7 @@ from arboost.data.raw_table import (
     is_sparse,
     series_error,
 )
-from arboost.data.schema import Schema, other_places, unique_names
+from arboost.data.schema import Schema, column_positions, unique_names
 from arboost.data.table import as_array, is_records, row_of_series, with_columns
 from arboost.data.target import check_pairing
 from arboost.errors import InputTypeError
@@ -178,7 +178,7 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
 
 def _match_columns(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
     """Return X with the columns in the order of the schema."""
-    places = other_places(names, X.shape[1], schema, caller)
+    places = column_positions(names, X.shape[1], schema, caller)
     if places is None:
         return X
     if hasattr(X, "iloc"):

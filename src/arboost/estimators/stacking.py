@@ -29,8 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import unique_names
-from arboost.data.target import encode_labels, numbers_of, target, weights
-from arboost.errors import InputTypeError, ParameterError, listing, warns_first
+from arboost.data.target import encode_labels, numeric_target, target, weights
+from arboost.errors import InputTypeError, ParameterError, listing, warns_once
 from arboost.estimators.ensembles import (
     NamedMember,
     NamedMembers,
@@ -81,7 +81,7 @@ class Stacking(NamedMembers):
     _classes: Classes
     _n_columns: list[int]
 
-    @warns_first
+    @warns_once
     def fit(
         self,
         X: object,
@@ -303,7 +303,7 @@ def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], Class
     column each, and a list of the classes of each.
     """
     if kind == "regressor":
-        return numbers_of(target(y, n_rows)), None
+        return numeric_target(target(y, n_rows)), None
     array = np.asarray(y) if y is not None else np.empty(0)
     is_table = array.ndim == _MULTI_TARGET and array.shape[1] >= _MULTI_TARGET
     if not is_table or type_of_target(array) != "multilabel-indicator":

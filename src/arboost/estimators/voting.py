@@ -12,9 +12,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.target import Task, encode_labels, numbers_of, target
+from arboost.data.target import Task, encode_labels, numeric_target, target
 from arboost.data.target import weights as row_weights
-from arboost.errors import ParameterError, warns_first
+from arboost.errors import ParameterError, warns_once
 from arboost.estimators.ensembles import (
     NamedMembers,
     active_members,
@@ -46,7 +46,7 @@ class Voting(NamedMembers):
     weights: Any
     classes_: NDArray[Any]
 
-    @warns_first
+    @warns_once
     def fit(self, X: object, y: object, sample_weight: object = None, **fit_params: Any) -> Self:
         """Fit the members.
 
@@ -82,7 +82,7 @@ class Voting(NamedMembers):
             warn_one_class(X, [Task(self._KIND, codes, classes)])
             data = MemberTrainingSet(table, codes.astype(np.intp), classes)
         else:
-            data = MemberTrainingSet(table, numbers_of(values))
+            data = MemberTrainingSet(table, numeric_target(values))
         weight = row_weights(sample_weight, len(values))
         arguments = self._fit_arguments(members, weight, fit_params)
         fitted = run_jobs(

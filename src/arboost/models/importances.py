@@ -17,12 +17,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import checked_threads, core, startable
+from arboost.backend import checked_threads, core, startable_threads
 from arboost.data.feature_names import names_of, split_offset, split_target
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.table import Table, as_array, ingest, is_records
-from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.data.target import encode_known_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, listing
 from arboost.losses.links import predictions, probabilities, read_offset
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
@@ -309,7 +309,9 @@ def loss_increases(
         scores = _shuffled_scores(model, table, feature, shuffles)
         return [loss(score) for score in scores] if in_threads else list(scores)
 
-    n_workers = startable(min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD))
+    n_workers = startable_threads(
+        min(n_threads, len(used), 1 + table.n_rows // _ROWS_WORTH_A_THREAD)
+    )
     results = _in_order(losses_or_scores, used, n_workers)
     for feature, result in zip(used, results, strict=True):
         values = result if in_threads else [loss(score) for score in result]
@@ -447,11 +449,11 @@ def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
             "each target."
         )
     if model.classes is None:
-        return numbers_of(truth)
+        return numeric_target(truth)
     if not model.targets:
-        return codes_of(truth, model.classes, "y", "model").astype(np.intp)
+        return encode_known_labels(truth, model.classes, "y", "model").astype(np.intp)
     pairs = zip(truth.T, model.classes, strict=True)
-    codes = [codes_of(labels, classes, "y", "model") for labels, classes in pairs]
+    codes = [encode_known_labels(labels, classes, "y", "model") for labels, classes in pairs]
     return np.stack(codes, axis=1).astype(np.intp)
 
 
@@ -553,9 +555,9 @@ def _loss_of_table(
         y, len(y) if hasattr(y, "__len__") else 0, several=classes is None and np.ndim(y) > 1
     )
     if classes is None:
-        truth = numbers_of(truth)
+        truth = numeric_target(truth)
     else:
-        truth = codes_of(truth, np.asarray(classes), "y", "model").astype(np.intp)
+        truth = encode_known_labels(truth, np.asarray(classes), "y", "model").astype(np.intp)
     has_probabilities = _has_probabilities(model, X)
 
     def predict(table: Any) -> Floats:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.data.target import codes_of, target
+from arboost.data.target import encode_known_labels, target
 from arboost.errors import InputTypeError, needs_packages
 from arboost.plots.palette import GREY
 from arboost.text import number_text, printable
@@ -126,7 +126,7 @@ def check_fitted(model: Any) -> None:
 
 def class_codes(y: object, n_rows: int, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Index of the class of each row."""
-    return codes_of(target(y, n_rows), classes, "y", "model").astype(np.intp)
+    return encode_known_labels(target(y, n_rows), classes, "y", "model").astype(np.intp)
 
 
 def output_names(model: Any, n_outputs: int) -> list[str]:

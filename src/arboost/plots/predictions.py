@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.data.feature_names import split_target
-from arboost.data.target import numbers_of, target, weights
+from arboost.data.target import numeric_target, target, weights
 from arboost.errors import InputTypeError
 from arboost.losses.curves import CalibrationBins, calibration_bins
 from arboost.plots.axes import (
@@ -226,7 +226,7 @@ def plot_residuals(
     options = {} if offset is None else {"offset": offset}
     predicted = _predicted(model, X, coverage, target_index, options)
     values = np.asarray(y) if target_index is None else np.asarray(y)[:, target_index]
-    truth = numbers_of(target(values, len(predicted.middle)))
+    truth = numeric_target(target(values, len(predicted.middle)))
     residual = truth - predicted.middle
     axes = new_axes(ax)
     picked = np.unique(np.linspace(0, len(truth) - 1, _MOST_POINTS).astype(np.intp))

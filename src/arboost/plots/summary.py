@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from arboost import Predictor
-from arboost.params import Param
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.forest import (
@@ -21,6 +20,7 @@ from arboost.params.forest import (
     TREE_CLASSIFIER,
     TREE_REGRESSOR,
 )
+from arboost.params.kinds import Param
 from arboost.text import (
     counted,
     display_width,

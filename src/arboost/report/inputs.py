@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arboost.backend import checked_threads
 from arboost.data.feature_names import feature_indices, split_offset, split_target
 from arboost.data.raw_table import is_missing
-from arboost.data.target import codes_of, numbers_of, target, weights
+from arboost.data.target import encode_known_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError
 from arboost.losses.intervals import Replicates, sample_rows
 from arboost.losses.links import read_offset
@@ -251,8 +251,8 @@ def _truth(
 
 def _encoded(model: ReportModel, y: NDArray[Any]) -> NDArray[Any]:
     if model.classes is None:
-        return numbers_of(y)
-    return codes_of(y, model.classes, "y", "the model").astype(np.intp)
+        return numeric_target(y)
+    return encode_known_labels(y, model.classes, "y", "the model").astype(np.intp)
 
 
 def _array(y: Any) -> NDArray[Any]:

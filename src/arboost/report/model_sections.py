@@ -17,7 +17,7 @@ from arboost.losses.curves import margin_distribution, margins
 from arboost.losses.intervals import sample_rows
 from arboost.losses.links import LINKS, predictions, probabilities
 from arboost.models.model import Model
-from arboost.params import Param
+from arboost.params.kinds import Param
 from arboost.plots.summary import PARAMETER_TABLES, Summary, value_text
 from arboost.report.inputs import ReportInput
 from arboost.report.models import ReportModel

@@ -18,18 +18,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 import arboost
 from arboost.errors import InputTypeError, warn_caller, warnings_collected
-from arboost.estimators.folds import (
-    FoldFits,
-    Scorer,
-    SelectionRows,
-    Split,
-    read_rows,
-    without_progress,
-)
+from arboost.estimators.folds import FoldFits, Scorer, SelectionRows, read_rows, without_progress
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments, value_suggestion
 from arboost.progress import Bar
 from arboost.selection.comparison import Comparison, ModelScores, rank_models
+from arboost.training.splits import Split
 
 _DEFAULT_METRICS = {"classifier": "auc", "regressor": "rmse"}
 _LONGEST_REASON = 200  # characters of a failure

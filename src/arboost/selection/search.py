@@ -26,9 +26,9 @@ from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from arboost.backend import startable, threads
+from arboost.backend import startable_threads, threads
 from arboost.errors import InputTypeError, warnings_collected
-from arboost.estimators.folds import in_caller_context
+from arboost.estimators.member_fits import in_caller_context
 from arboost.progress import Bar
 from arboost.selection.space import Space
 from arboost.selection.trials import TrialResult, Trials
@@ -151,7 +151,7 @@ class SearchRun:
         """Propose trials, run them, and tell their results in the order of the proposals."""
         n_threads = threads(self.n_jobs)
         n_parallel = min(_WINDOW, n_threads, self.trials.n_parallel) if self.in_parallel else 1
-        n_parallel = startable(n_parallel)
+        n_parallel = startable_threads(n_parallel)
         share = max(n_threads // n_parallel, 1)
         n_proposed = n_told = 0
         run = in_caller_context(self._run)

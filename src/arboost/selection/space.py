@@ -21,7 +21,7 @@ from optuna.distributions import (
 
 from arboost.errors import InputTypeError
 from arboost.estimators.folds import arboost_estimators
-from arboost.params import Param, Search
+from arboost.params.kinds import Param, Search
 from arboost.params.suggestions import check_params, closest_name
 
 Space = dict[str, BaseDistribution]

@@ -22,12 +22,12 @@ from arboost.estimators.folds import (
     FoldFits,
     Scorer,
     SelectionRows,
-    Split,
     arboost_estimators,
     without_progress,
 )
 from arboost.params.auto import AUTO
 from arboost.selection.space import Space
+from arboost.training.splits import Split
 
 ReportProgress = Callable[[float, int], bool]  # (best score so far, step) -> whether to stop
 

@@ -15,9 +15,10 @@ from sklearn.base import clone, is_classifier
 
 import arboost
 from arboost.errors import InputTypeError, ParameterTypeError, needs_packages
-from arboost.estimators.folds import SelectionRows, Split, read_rows, set_threads
+from arboost.estimators.folds import SelectionRows, read_rows, set_threads
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
+from arboost.training.splits import Split
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -12,7 +12,7 @@ from arboost.backend import core, threads
 from arboost.data.bins import Binned
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
-from arboost.errors import InputTypeError, ParameterError, warn_caller, warn_first
+from arboost.errors import InputTypeError, ParameterError, warn_caller, warn_once
 from arboost.losses.base import Loss
 from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.model import Model
@@ -193,14 +193,14 @@ def _second_search(
     if job.train.weight is None and job.settings.splits.validation_split == "random":
         return decides  # chance, and nothing that the user could change
     if agrees:
-        warn_first(
+        warn_once(
             f"The search for the number of rounds stopped at {rounds[0]}, among the first ones, "
             f"and a second search on {len(splits)} other splits did so, too: on held-out rows the "
             "features say little about the target. Look at the weights, the groups and the "
             "columns, or set n_estimators."
         )
     else:
-        warn_first(
+        warn_once(
             "The held-out rows of the search for the number of rounds scored best after "
             f"{rounds[0]} rounds, and those of {len(splits)} other splits after {rounds[1]}, which "
             "the model has: scores of held-out rows are noisy here, because of unequal weights, "

@@ -35,7 +35,7 @@ from arboost.data.source import is_source
 from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, check_pairing, class_factors, encode_labels, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
-from arboost.errors import ParameterError, error_prefix, warn_first
+from arboost.errors import ParameterError, error_prefix, warn_once
 from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.links import check_offset
 from arboost.params.auto import AUTO
@@ -386,7 +386,7 @@ def warn_one_class(X: object, tasks: Sequence[Task]) -> None:
         return
     if tasks[0].is_constant:
         (label,) = cast(Any, tasks[0].classes).tolist()
-        warn_first(
+        warn_once(
             f"y has one class only, {label!r}: the model always predicts it. Pass rows of at least "
             "two classes.",
             "classes",

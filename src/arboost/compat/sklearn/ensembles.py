@@ -20,7 +20,7 @@ from arboost.compat.sklearn.trees import (
     ExtraTreeRegressor,
     sum_partial_dependence,
 )
-from arboost.estimators.translation import LINKS
+from arboost.losses.links import LINKS
 from arboost.params.forest import (
     EXTRA_TREES_CLASSIFIER,
     EXTRA_TREES_REGRESSOR,

@@ -31,21 +31,20 @@ from arboost.compat.sklearn.parameters import (
     constructor,
 )
 from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
+from arboost.data.schema import Schema
 from arboost.errors import ParameterError, warn_caller
+from arboost.estimators.boosting_recipe import BoostingRecipe
+from arboost.estimators.estimator import BoostedClassifierMethods
+from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.translation import (
-    BoostedClassifierMethods,
-    BoostingRecipe,
     FitRows,
-    Floats,
     ObservedRounds,
-    Schema,
-    Target,
     TranslatedBooster,
     Translation,
     core,
-    decision,
-    feature_count,
 )
+from arboost.losses.base import Floats, Target
+from arboost.losses.links import decision
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.records import check
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments

@@ -27,23 +27,17 @@ from arboost.compat.sklearn.parameters import (
     NotLoadable,
     constructor,
 )
+from arboost.data.schema import Schema
 from arboost.errors import ParameterError
-from arboost.estimators.translation import (
-    BoostedClassifierMethods,
-    BoostingRecipe,
-    FitRows,
-    Floats,
-    ObservedRounds,
-    Schema,
-    TranslatedBooster,
-    Translation,
-    depths,
-    predictions,
-    probabilities,
-)
+from arboost.estimators.boosting_recipe import BoostingRecipe
+from arboost.estimators.estimator import BoostedClassifierMethods
+from arboost.estimators.translation import FitRows, ObservedRounds, TranslatedBooster, Translation
+from arboost.losses.base import Floats
+from arboost.losses.links import predictions, probabilities
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.records import check
 from arboost.params.suggestions import known_arguments
+from arboost.trees.forest import depths
 
 _SCORED_ROWS = 10_000  # most training rows that a scorer sees
 

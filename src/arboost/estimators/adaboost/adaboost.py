@@ -16,8 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.data.schema import Schema
-from arboost.data.target import Task, check_pairing, codes_of, target
-from arboost.errors import InputTypeError, ParameterError, warns_first
+from arboost.data.target import Task, check_pairing, encode_known_labels, target
+from arboost.errors import InputTypeError, ParameterError, warns_once
 from arboost.estimators.adaboost.learners import LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe
 from arboost.estimators.adaboost.schemes import class_scheme, make_scheme
@@ -64,7 +64,7 @@ class AdaBoost(EngineEstimator):
     oob_score_: float
 
     @known_arguments
-    @warns_first
+    @warns_once
     def fit(
         self,
         X: object,
@@ -599,7 +599,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         """
         model = self._fitted_model()
         raw = model.predict_raw(X, n_jobs=self.n_jobs)
-        codes = codes_of(target(y, len(raw)), model.classes, "y", "fit")
+        codes = encode_known_labels(target(y, len(raw)), model.classes, "y", "fit")
         return margins(raw, codes, float(self.vote_range_.sum()))
 
     def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
