@@ -44,7 +44,7 @@ _FRAME = struct.Struct("<8sIIQQ")
 _DIGEST_SIZE = 32
 _ALIGNMENT = 8
 _LONGEST = 300  # characters of a quoted error message
-_DTYPES = frozenset(
+DTYPES = frozenset(
     ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 )
 
@@ -212,7 +212,7 @@ def _read_sections(
     end = len(data) - _DIGEST_SIZE
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype, shape in sections:
-        if dtype not in _DTYPES:
+        if dtype not in DTYPES:
             raise ValueError(f"section {name!r} of type {dtype!r}")
         if not all(type(length) is int and length >= 0 for length in shape):
             raise ValueError(f"section {name!r} of shape {shape!r}")

@@ -18,19 +18,18 @@ they differ from their default. Reading checks as much as that of model files.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.errors import ModelFormatError
-from arboost.models.files.container import Budget, naming_errors, typed, typed_tuple
+from arboost.models.files.container import DTYPES, Budget, naming_errors, typed, typed_tuple
 from arboost.models.files.model_file import (
     FORMAT,
     LEAF_DTYPES,
@@ -46,6 +45,13 @@ from arboost.trees.leaf_distributions import LeafDistributions
 _NAME = "arboost model"
 _UNUSED = {"feature": -1, "threshold": 0.0, "default_left": False, "gain": 0.0}
 _WORD_BITS = 64
+_LEVEL_PARTS: Mapping[str, DTypeLike] = {
+    "statistic": np.float64,
+    "groups": np.uint8,
+    "group_means": np.float64,
+    "shared_groups": np.uint8,
+    "ranks": np.int32,
+}
 
 
 def to_json(model: Model) -> str:
@@ -60,9 +66,9 @@ def to_json(model: Model) -> str:
     for name in ("target", "offset", "row_columns"):
         if name in schema:
             document[name] = schema[name]
-    document["base_score"] = encode_numbers(model.base_score)
+    document["base_score"] = encode_array(model.base_score)
     if model.combine == "median" or model.tree_weights.size:
-        document["tree_weights"] = encode_numbers(model.tree_weights)
+        document["tree_weights"] = encode_array(model.tree_weights)
     document["width"] = model.forest.width
     of_leaves = model.forest.feature[~model.forest.is_split]
     document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # the default of leaves
@@ -210,7 +216,7 @@ class _Reader:
                 values["threshold"] = node["at_most"]
         self.level_set.append(len(self.sets) - 1 if by_set else -1)
         leaf = node["value"] if isinstance(node["value"], list) else [node["value"]]
-        values |= {"value": read_numbers(leaf), "cover": node["cover"]}
+        values |= {"value": read_array(leaf), "cover": node["cover"]}
         for name in ("threshold", "gain", "cover"):
             values[name] = read_number(values[name])
         if type(values["default_left"]) is not bool:
@@ -264,10 +270,10 @@ def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
     values = columns.pop("value")
     if not all(len(value) == width for value in values):
         raise ValueError(f"leaves that have not {width} values")
-    integers = {name: read_integers(columns.pop(name), np.int32) for name in ("feature", "left")}
+    integers = {name: read_array(columns.pop(name), np.int32) for name in ("feature", "left")}
     return Forest(
         tree_start=np.array(starts),
-        output=read_integers(outputs, np.int32),
+        output=read_array(outputs, np.int32),
         value=np.array(values, np.float64).reshape(len(values), width),
         level_set=np.array(reader.level_set, np.int32),
         level_sets=np.array(reader.sets, np.uint64).reshape(len(reader.sets), SET_WORDS),
@@ -295,9 +301,9 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
         row_columns=typed_tuple(document.get("row_columns", []), str),
     )
     schema.validate()
-    arrays = {"base_score": read_numbers(document["base_score"])}
+    arrays = {"base_score": read_array(document["base_score"])}
     if "tree_weights" in document:
-        arrays["tree_weights"] = read_numbers(document["tree_weights"])
+        arrays["tree_weights"] = read_array(document["tree_weights"])
     header = document | {"classes": read_json_classes(document["classes"], arrays)}
     forest = _read_forest(document, schema)
     distributions = _read_distributions(document, forest)
@@ -308,18 +314,11 @@ def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDist
     if "distributions" not in document:
         return None
     parts = document["distributions"]
-    return LeafDistributions(
-        tree_start=forest.tree_start,
-        start=read_integers(parts["start"], np.int64),
-        rank=read_integers(parts["rank"], np.int32),
-        upto=read_integers(parts["upto"], np.int64),
-        values=read_numbers(parts["values"]),
-    )
+    arrays = {name: read_array(parts[name], dtype) for name, dtype in LEAF_DTYPES.items()}
+    return LeafDistributions(tree_start=forest.tree_start, **arrays)
 
 
-_LABEL_TYPES = frozenset(
-    ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
-)
+# ---- numbers, labels and columns ----
 
 
 def encode_number(x: float) -> float | str:
@@ -327,9 +326,10 @@ def encode_number(x: float) -> float | str:
     return float(x) if math.isfinite(x) else str(float(x))
 
 
-def encode_numbers(array: NDArray[Any]) -> list[float | str]:
-    """Return numbers for JSON."""
-    return [encode_number(x) for x in array.tolist()]
+def encode_array(array: NDArray[Any]) -> list[Any]:
+    """Return the values of an array for JSON."""
+    values = array.tolist()
+    return [encode_number(x) for x in values] if array.dtype.kind == "f" else values
 
 
 def read_number(value: object) -> float:
@@ -341,14 +341,16 @@ def read_number(value: object) -> float:
     raise TypeError(f"{value!r} instead of a number")
 
 
-def read_numbers(values: object) -> NDArray[np.float64]:
-    """Return the array of a result of `encode_numbers`."""
-    return np.array([read_number(x) for x in typed(values, list)], np.float64)
+def read_array(values: object, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """Return the array of a result of `encode_array`.
 
-
-def read_integers(values: object, dtype: type[np.integer[Any]]) -> NDArray[Any]:
-    """Return an array of integers; raise TypeError for others, OverflowError beyond the dtype."""
-    return np.array(typed_tuple(values, int), dtype)
+    Values of another kind raise TypeError, integers beyond the dtype OverflowError.
+    """
+    kind = np.dtype(dtype).kind
+    if kind == "f":
+        numbers = [read_number(x) for x in typed(values, list)]
+        return np.array(numbers, np.float64).astype(dtype)
+    return np.array(typed_tuple(values, bool if kind == "b" else int), dtype)
 
 
 def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -358,8 +360,7 @@ def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         if part:
             return part
         labels = arrays[section]
-        values = encode_numbers(labels) if labels.dtype.kind == "f" else labels.tolist()
-        return {"dtype": labels.dtype.newbyteorder("<").str, "values": values}
+        return {"dtype": labels.dtype.newbyteorder("<").str, "values": encode_array(labels)}
 
     if isinstance(described, list):
         return [full(part, f"classes {i}") for i, part in enumerate(described)]
@@ -370,21 +371,12 @@ def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     """Return the labels for a file's header; numbers go to the arrays."""
 
     def stored(part: dict[str, Any], section: str) -> dict[str, Any]:
-        dtype, values = part["dtype"], typed(part["values"], list)
-        if type(dtype) is not str:
-            raise TypeError(f"labels of type {dtype!r}")
+        dtype = typed(part["dtype"], str)
         if dtype.startswith(("<U", "|O")):
             return part
-        if dtype not in _LABEL_TYPES:
+        if dtype not in DTYPES:
             raise ValueError(f"labels of type {dtype!r}")
-        kind = np.dtype(dtype).kind
-        if kind == "f":
-            arrays[section] = read_numbers(values).astype(dtype)
-        else:
-            expected = bool if kind == "b" else int
-            if not all(type(value) is expected for value in values):
-                raise TypeError(f"labels that are not of type {dtype!r}")
-            arrays[section] = np.array(values, dtype)
+        arrays[section] = read_array(part["values"], dtype)
         return {}
 
     if isinstance(described, list):
@@ -406,30 +398,18 @@ def encode_feature(schema: Schema, feature: int) -> dict[str, Any]:
     levels = schema.levels_of(feature)
     if levels is not None:
         described["levels"] = {"kind": levels.kind, "values": encode_labels(levels)}
-        if levels.statistic is not None:
-            described["levels"]["statistic"] = encode_numbers(levels.statistic)
-        if levels.groups is not None:
-            assert levels.group_means is not None
-            assert levels.shared_groups is not None
-            described["levels"] |= {
-                "groups": levels.groups.tolist(),
-                "group_means": encode_numbers(levels.group_means),
-                "shared_groups": levels.shared_groups.tolist(),
-            }
-        if levels.ranks is not None:
-            described["levels"]["ranks"] = levels.ranks.tolist()
+        parts = {part: getattr(levels, part) for part in _LEVEL_PARTS}
+        described["levels"] |= {
+            part: encode_array(array) for part, array in parts.items() if array is not None
+        }
     return described
 
 
 def encode_labels(levels: Levels) -> list[Any]:
     """Return the levels; bytes that are not UTF-8 become surrogates, so that none is lost."""
     if levels.offsets is None:
-        return encode_numbers(levels.values)
-    data, ends = levels.values.tobytes(), levels.offsets.tolist()
-    return [
-        data[begin:end].decode("utf-8", "surrogateescape")
-        for begin, end in itertools.pairwise(ends)
-    ]
+        return encode_array(levels.values)
+    return [text.decode("utf-8", "surrogateescape") for text in levels.texts()]
 
 
 def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
@@ -438,19 +418,14 @@ def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
         return None
     kind = described["kind"]
     encoding: dict[str, Any] = {
-        part: read_numbers(described[part])
-        for part in ("statistic", "group_means")
+        part: read_array(described[part], dtype)
+        for part, dtype in _LEVEL_PARTS.items()
         if part in described
     }
-    integers: dict[str, Any] = {"groups": np.uint8, "shared_groups": np.uint8, "ranks": np.int32}
-    for part, dtype in integers.items():
-        if part in described:
-            encoding[part] = read_integers(described[part], dtype)
     if kind != "string":
-        return Levels(kind, read_numbers(described["values"]), **encoding)
+        return Levels(kind, read_array(described["values"]), **encoding)
     texts = [
-        typed(text, str).encode("utf-8", "surrogateescape")
-        for text in typed(described["values"], list)
+        text.encode("utf-8", "surrogateescape") for text in typed_tuple(described["values"], str)
     ]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
     joined = np.frombuffer(b"".join(texts), np.uint8)
