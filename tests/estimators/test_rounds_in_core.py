@@ -91,7 +91,7 @@ def calls_of(monkeypatch, **params):
     return limits
 
 
-def test_unwatched_rounds_are_one_call(monkeypatch):
+def test_unmonitored_rounds_are_one_call(monkeypatch):
     assert calls_of(monkeypatch) == [6]
 
 

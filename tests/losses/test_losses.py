@@ -13,6 +13,7 @@ from sklearn import metrics
 from arboost import _core
 from arboost.losses import CLASSIFICATION, REGRESSION, CustomLoss, Target, make
 from arboost.losses.losses import start_from
+from arboost.losses.metrics import find_metric
 from support.loss_cases import LOSSES, ORDERED, SMOOTH, problem
 
 NEWTON = ["logistic", "softmax", "exponential"]  # minima without a closed form, or at infinity
@@ -418,8 +419,9 @@ def test_a_custom_loss_may_leave_things_out():
     assert loss.start(target).tolist() == [0.0]
     assert loss.link == "identity"
     np.testing.assert_allclose(loss.leaf_values(np.array([2.0, 0]), np.array([4.0, 0])), [-0.5, 0])
-    with pytest.raises(ValueError, match="'plain' has no function `value`"):
-        loss.value(target, np.zeros((3, 1)), 1)
+    for metric in (None, "plain"):
+        with pytest.raises(ValueError, match="'plain' has no function `value`"):
+            find_metric(metric, loss)
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

@@ -263,16 +263,16 @@ def test_restore_of_a_finished_fit():
 
 def test_rounds_that_are_sure_to_follow():
     """No result of them can stop the fit before the last."""
-    assert Monitor(30, metrics=[LOSS]).sure_rounds(10) == 20
-    assert Monitor(30).sure_rounds(30) == 1
-    assert Monitor(30, max_time=5.0).sure_rounds(0) == 1
-    assert Monitor(30, callbacks=[lambda round_: None]).sure_rounds(0) == 1
+    assert Monitor(30, metrics=[LOSS]).certain_rounds(10) == 20
+    assert Monitor(30).certain_rounds(30) == 1
+    assert Monitor(30, max_time=5.0).certain_rounds(0) == 1
+    assert Monitor(30, callbacks=[lambda round_: None]).certain_rounds(0) == 1
     monitor = Monitor(30, metrics=[LOSS], n_iter_no_change=4)
     values, done = [5.0, 4.0, 3.0, 6.0, 6.0, 2.0] + [7.0] * 10, 0
-    assert monitor.sure_rounds(0) == 5  # the first round is the best of one
+    assert monitor.certain_rounds(0) == 5  # the first round is the best of one
     for index, value in enumerate(values):
         if index == done:
-            done += monitor.sure_rounds(index)
+            done += monitor.certain_rounds(index)
         stop = monitor.after_round(index, {"validation": {"loss": value}})
         assert not stop or index + 1 == done
         if stop:

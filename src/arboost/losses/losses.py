@@ -494,11 +494,7 @@ class FromFunctions(Loss):
 
     def value(self, target: Target, scores: Floats, n_threads: int) -> float:
         """The user's mean loss."""
-        if self.functions.value is None:
-            raise ValueError(
-                f"the loss {self.name!r} has no function `value`, so there is nothing to watch. "
-                "Give it one, or name another eval_metric."
-            )
+        assert self.functions.value is not None  # metrics check it
         y, score = read_only(target.y), read_only(scores[:, 0])
         return float(self.functions.value(y, score, _weights(target)))
 

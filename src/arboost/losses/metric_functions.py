@@ -128,12 +128,12 @@ def tweedie_deviance(
     """Deviance of powers above 1 and below 2; y >= 0."""
     _require_above("tweedie_deviance", "predictions", predicted, 0.0)
     _require_above("tweedie_deviance", "y", y, 0.0, low_too=True)
-    one, two = 1.0 - power, 2.0 - power
+    a, b = 1.0 - power, 2.0 - power
     log_y, log_predicted = core.log(y), core.log(predicted)
     terms = (
-        core.exp(two * log_y) / (one * two)
-        - y * core.exp(one * log_predicted) / one
-        + core.exp(two * log_predicted) / two
+        core.exp(b * log_y) / (a * b)
+        - y * core.exp(a * log_predicted) / a
+        + core.exp(b * log_predicted) / b
     )
     return 2.0 * _mean(terms, weight)
 
@@ -200,7 +200,7 @@ def precision(matrix: Matrix) -> Floats:
 
 
 def recall(matrix: Matrix) -> Floats:
-    """The share of the rows of each class that are found."""
+    """The share of the rows of each class that are predicted."""
     return _ratio(matrix.diagonal(), matrix.sum(axis=1))
 
 

@@ -114,12 +114,6 @@ def find_metric(metric: object, loss: Loss, n_threads: int = 1) -> Metric:
         Something else.
     """
     if metric is None:
-        if isinstance(loss, FromFunctions) and loss.functions.value is None:
-            raise ParameterError(
-                f"the loss {loss.name!r} has no function `value`, so there is nothing to measure "
-                "on the validation rows. Give it one, or name an eval_metric.",
-                parameter="eval_metric",
-            )
         return _loss_metric(loss, n_threads)
     if isinstance(metric, Metric):
         return metric
@@ -199,6 +193,12 @@ def prediction_metric(metric: object, *, of_classes: bool) -> tuple[Function, bo
 
 
 def _loss_metric(loss: Loss, n_threads: int) -> Metric:
+    if isinstance(loss, FromFunctions) and loss.functions.value is None:
+        raise ParameterError(
+            f"the loss {loss.name!r} has no function `value`, so there is nothing to measure "
+            "on the validation rows. Give it one, or name another eval_metric.",
+            parameter="eval_metric",
+        )
     # The metric "squared_error" is the mean of squares; the loss has a factor of 1/2.
     scale = 2.0 if loss.name == "squared_error" else 1.0
     in_core = getattr(type(loss), "value", None) is Loss.value and loss.in_core

@@ -258,7 +258,7 @@ def _train(
     if sets[0][1]:
         metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
     if job.old is not None:
-        sets = [(replace(data, first_round=job.n_before), others) for data, others in sets]
+        sets = [(replace(train, first_round=job.n_before), rest) for train, rest in sets]
     workspace = core.Workspace() if len(sets) > 1 else None
     trainings = [
         job.start(*pair, n_threads=settings.n_threads, seed=settings.seed, workspace=workspace)
@@ -373,7 +373,7 @@ def previous_model(init_model: object) -> Model:
 def check_continues(
     model: Model | None, kind: str, params: dict[str, Any], link: str, n_outputs: int
 ) -> None:
-    """Raise ValueError unless trees of this fit can be added to the model's, if there is one."""
+    """Raise ParameterError unless trees of this fit can be added to the model's, if any."""
     if model is None:
         return
     if params["base_score"] is not None:

@@ -381,7 +381,7 @@ def _check_numbers(data: Dataset, y: NDArray[Any], n_classes: int | None) -> Non
 
 
 def warn_one_class(X: object, tasks: Sequence[Task]) -> None:
-    """Warn where the only target has one class only; members' samples (`Rows`) may well have."""
+    """Warn where the only target has a single class; samples of members (`Rows`) may have one."""
     if isinstance(X, Rows) or len(tasks) > 1 or len(tasks[0].y) == 1:
         return
     if tasks[0].is_constant:
@@ -450,7 +450,7 @@ class SourceOptions:
     offset: object = None
 
     def check_unused(self) -> None:
-        """Raise ValueError where an argument for sources is given with a table."""
+        """Raise ParameterError where an argument for sources is passed with a table."""
         for name, unused in (("memory_limit", "auto"), ("cache", None)):
             value = getattr(self, name)
             if value != unused:
@@ -462,7 +462,7 @@ class SourceOptions:
 
 
 def group_values(X: object, groups: object) -> object:
-    """The groups of the rows of a table, which may name a column; of a source as given."""
+    """The groups of the rows of a table, which may name a column; of a source unchanged."""
     if not isinstance(groups, str) or is_source(X):
         return groups
     return split_offset(X, groups, "groups")[1]

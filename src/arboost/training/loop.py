@@ -1,7 +1,7 @@
 """The training loop of all algorithms that work in rounds: boosting, AdaBoost, folds in step.
 
 A round of an algorithm is its `Rounds.run_rounds`; the loop measures it, and asks the monitor
-whether to stop. Rounds that nothing watches may come several at a time. Forests have no rounds:
+whether to stop. Rounds that nothing monitors may come several at a time. Forests have no rounds:
 their trees are independent.
 """
 
@@ -44,7 +44,7 @@ def run_training_loop(
     fitted : list of Fitted
         One for each training.
     rounds : list of list of results
-        For each watched round the results of each training.
+        For each monitored round the results of each training.
     """
     rounds: list[list[Results]] = []
     with writer or CheckpointWriter() as checkpoint:
@@ -54,11 +54,11 @@ def run_training_loop(
         monitor.begin()
         while not stop:
             if len(trainings) == 1 and not checkpoint.has_file:
-                measured = first.run_measured(monitor.sure_rounds(first.n_rounds), metrics)
+                measured = first.run_measured(monitor.certain_rounds(first.n_rounds), metrics)
                 if measured is not None:
                     stop = _show_rounds(first, monitor, measured, best_weights, rounds)
                     continue
-            limit = monitor.unwatched_rounds(first.n_rounds)
+            limit = monitor.unmonitored_rounds(first.n_rounds)
             limit = min(limit, checkpoint.rounds_at_once(first.n_rounds) or limit)
             if _run_rounds(trainings, limit):
                 results = [training.results(metrics) for training in trainings]

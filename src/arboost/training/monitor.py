@@ -98,7 +98,7 @@ class Monitor:
     ----------
     total : int
     display : callable or None
-        Gets a `Round` after every round, or after several where nothing else watches them.
+        Gets a `Round` after every round, or after several that nothing else monitors.
     history : dict of str to dict of str to list of float
         Results of all rounds, by evaluation set and metric.
     best_index : int or None
@@ -140,7 +140,7 @@ class Monitor:
     @property
     def best_score(self) -> float | None:
         """The first metric on the last evaluation set in the best round."""
-        return None if self.best_index is None else self._watched()[self.best_index]
+        return None if self.best_index is None else self._monitored()[self.best_index]
 
     @property
     def cuts_to_best(self) -> bool:
@@ -156,7 +156,7 @@ class Monitor:
         """Start the clock of the rounds: time before the first round predicts no duration."""
         self._round_ends = [self._clock()]
 
-    def unwatched_rounds(self, n_rounds: int) -> int:
+    def unmonitored_rounds(self, n_rounds: int) -> int:
         """The number of rounds that may come at once, after `n_rounds`: 1 or more.
 
         Callbacks, metrics and the time limit need every round.
@@ -165,7 +165,7 @@ class Monitor:
             return 1
         return max(1, self.total - n_rounds)
 
-    def sure_rounds(self, n_rounds: int) -> int:
+    def certain_rounds(self, n_rounds: int) -> int:
         """The number of rounds that follow whatever their results: 1 or more.
 
         Without callbacks and time limit, the fit stops `n_iter_no_change` rounds after the best
@@ -252,14 +252,14 @@ class Monitor:
         if self.is_best:
             self.best_index = index
 
-    def _watched(self) -> list[float]:
+    def _monitored(self) -> list[float]:
         last = list(self.history.values())[-1]
         return last[self._metrics[0].name]
 
     def _is_better(self, index: int) -> bool:
         if self.best_index is None:
             return True
-        value, best = self._watched()[index], self._watched()[self.best_index]
+        value, best = self._monitored()[index], self._monitored()[self.best_index]
         if self._metrics[0].greater_is_better:
             return value > best + self._tol
         return value < best - self._tol

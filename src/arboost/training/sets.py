@@ -47,7 +47,7 @@ TRAINING = "train"  # name of the training table in results
 
 @dataclass(frozen=True)
 class EvaluationArguments:
-    """An evaluation set as `fit` was given it.
+    """Arguments of `fit` for one evaluation set.
 
     Attributes
     ----------
