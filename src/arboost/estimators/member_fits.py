@@ -38,8 +38,8 @@ from arboost.estimators.member_tables import take_rows
 from arboost.losses.base import Floats
 from arboost.params.records import BinParams, sought_bins
 from arboost.progress import Bar
-from arboost.training.inputs import EngineRows, Rows, check_weight_sum
-from arboost.training.splits import Index, Split
+from arboost.training.inputs import Rows, check_weight_sum
+from arboost.training.splits import Split
 
 # Parameters that bins depend on, each with the value for estimators without that parameter. Members
 # with equal values share bins.
@@ -333,7 +333,13 @@ def fit_on_rows(
     **fit_params
         More arguments of ``fit``; groups have one entry per row of the Dataset.
     """
-    return estimator.fit(dataset_rows(dataset, rows, weight), **fit_params)
+    assert dataset.y is not None
+    if dataset.sample_weight is not None:
+        dataset_weight = dataset.sample_weight[rows]
+        weight = dataset_weight if weight is None else dataset_weight * weight
+    offset = None if dataset.offset is None else dataset.offset[rows]
+    part = Rows(dataset, rows, dataset.y[rows], check_weight_sum(weight), offset=offset)
+    return estimator.fit(part, **fit_params)
 
 
 def ordered_results(
@@ -403,26 +409,6 @@ def _take_by_row(value: Any, rows: NDArray[Any], n_rows: int) -> Any:
     if (value.shape[0] if is_table else len(value)) != n_rows:
         return value
     return take_rows(value if is_table else np.asarray(value), rows)
-
-
-def dataset_rows(data: Dataset, index: Index, weight: Floats | None = None) -> EngineRows:
-    """Some rows of a Dataset, which share its bins with the other members of an ensemble.
-
-    Parameters
-    ----------
-    data : Dataset
-        With its y.
-    index : uint32 array
-        Ascending, each row once.
-    weight : float64 array of shape (len(index),), or None
-        Weights above 0, multiplied by those of the Dataset.
-    """
-    assert data.y is not None
-    if data.sample_weight is not None:
-        dataset_weight = data.sample_weight[index]
-        weight = dataset_weight if weight is None else dataset_weight * weight
-    offset = None if data.offset is None else data.offset[index]
-    return Rows(data, index, data.y[index], check_weight_sum(weight), offset=offset)
 
 
 def weight_name(estimator: Any) -> str | None:

@@ -74,6 +74,7 @@ class Stacking(NamedMembers):
     """Members whose predictions are the features of a final estimator."""
 
     final_estimator: Any
+    cv: Any
     passthrough: bool
     final_estimator_: Any
     stack_method_: list[str]
@@ -226,10 +227,8 @@ class Stacking(NamedMembers):
                 f"{caller} was asked of a stack of several targets, which has no file and no SHAP "
                 "values. Fit one stack for each target, or use pickle or joblib for files."
             )
-        cv = vars(self)["cv"]
-        by_label = isinstance(cv, str) and cv == "prefit"
         members, first = [], 0
-        for i, member in enumerate(self._ensemble_members(caller, by_label=by_label)):
+        for i, member in enumerate(self._ensemble_members(caller, by_label=self._is_prefit)):
             method, is_probability = self.stack_method_[i], member.output == "probabilities"
             if (method == "predict_proba") != is_probability:
                 raise InputTypeError(
@@ -265,11 +264,9 @@ class Stacking(NamedMembers):
         """The features of the final estimator for the rows of X."""
         check_is_fitted(self)
         table = self._table_like_fit(X)
-        cv = vars(self)["cv"]
-        by_label = isinstance(cv, str) and cv == "prefit"
         columns = [
             member_columns(
-                predict_member(member, method, table, self._classes, by_label=by_label),
+                predict_member(member, method, table, self._classes, by_label=self._is_prefit),
                 method,
                 self._classes,
             )
@@ -277,14 +274,17 @@ class Stacking(NamedMembers):
         ]
         if not self.passthrough:
             return np.hstack(columns)
-        return append_table(
-            columns, table, self._column_names(self._fitted_names(), self._n_columns)
-        )
+        names = self._column_names(self._fitted_names(), self._n_columns)
+        return append_table(columns, table, names)
+
+    @property
+    def _is_prefit(self) -> bool:
+        """Whether the members were fitted before the stack, on labels."""
+        return isinstance(self.cv, str)  # "prefit"
 
     def _column_names(self, members: Sequence[str], counts: Sequence[int]) -> list[str]:
-        names: list[str] = self._names_out(
-            members, [None if n == 1 else n for n in counts]
-        ).tolist()
+        numbered = [None if count == 1 else count for count in counts]
+        names: list[str] = self._names_out(members, numbered).tolist()
         return names
 
     def __sklearn_tags__(self) -> Any:
