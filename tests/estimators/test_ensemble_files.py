@@ -200,7 +200,7 @@ def test_what_an_ensemble_file_is_not_for(tmp_path):
         ab.load(tmp_path / "vote.arb").predict_proba(X)
     with pytest.raises(TypeError, match=r"init_model=.*is not allowed"):
         ab.GradientBoostingClassifier().fit(X, THREE, init_model=tmp_path / "vote.arb")
-    with pytest.raises(ModelFormatError, match="no arboost model"):
+    with pytest.raises(ModelFormatError, match="not an arboost model"):
         ab.load(tmp_path / "vote.arb", mmap=True)
 
 
