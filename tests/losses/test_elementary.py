@@ -24,7 +24,6 @@ _ALLOWED = {
     "text.py": 1,  # digits of a number as text
     "report/table.py": 1,  # digits of a number on a page
     "report/data.py": 1,  # drift of a column, rounded
-    "report/scores.py": 3,  # losses on a page, rounded
 }
 KNOWN = [
     "-0x1.34378fcbda721p+0",

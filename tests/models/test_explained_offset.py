@@ -9,6 +9,7 @@ import pytest
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor, permutation_importances
 from arboost.plots import plot_calibration, plot_residuals
 from arboost.report.inputs import ReportOptions, read_input
+from arboost.report.models import ChangedRows
 
 N = 300
 RNG = np.random.default_rng(4)
@@ -88,7 +89,7 @@ def test_report_predicts_with_the_offset(named, by_array):
     inputs = read_input(by_array, X, y, ReportOptions(offset=OFFSET))
     np.testing.assert_array_equal(inputs.predicted[0].values, expected[kept])
     sample = inputs.tables[0].sample(np.array([5, 2]))
-    again = inputs.models[0].predicted_sample(sample, np.array([1, 0, 1]), {})
+    again = inputs.models[0].predicted_blocks(sample, [ChangedRows(np.array([1, 0, 1]), {})])[0]
     np.testing.assert_array_equal(again.values, expected[kept][[2, 5, 2]])
     with pytest.raises(ValueError, match="fitted with an array of offsets"):
         read_input(by_array, X, COUNTS, ReportOptions())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arboost.report.page.assemble import assemble
+from arboost.report.report import assemble
 from support.browser import Visit, launched
 from support.report_payloads import PAYLOADS
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arboost.report.page.assemble import assemble
+from arboost.report.report import assemble
 from support.browser import Visit
 from support.report_parts import HOSTILE_LEVEL, HOSTILE_NAME, LONG_NAME
 from support.report_payloads import PAYLOADS, bare, with_holes

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from arboost.report.page.assemble import assemble, frame
+from arboost.report.report import assemble, frame
 from support.browser import Visit
 from support.report_payloads import PAYLOADS, binary
 

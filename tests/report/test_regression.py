@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import arboost
-from arboost.report.performance import mean_interval
+from arboost.losses.intervals import mean_interval
 from support.reported import fitted, halves, section, table
 
 

@@ -243,7 +243,7 @@ def test_scores_of_a_table_with_two_rows_of_one_class():
     one_class = np.flatnonzero(targets["binary"] == "yes")[:2]
     options = ReportOptions()
     inputs = read_input(model, frame.iloc[one_class], targets["binary"][one_class], options)
-    names = [score.name for score in score_rows(inputs, inputs.predicted[0])]
+    names = [score.name for score in score_rows(inputs.model_rows[0])]
     assert "ROC AUC" not in names
     assert "log loss" in names
 

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_REPLICATES = 100
-_MOST_ROWS = 50_000  # of a replicate
 _INTERVAL = "95 % interval"
-_WIDTH = 1.96  # standard errors on either side of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -80,24 +77,21 @@ def evaluate_rows(
 
     options = ReportOptions(sample_weight=weight, offset=list(offset) or None, n_jobs=n_jobs)
     inputs = read_input(model, table, target, options)
-    constant, text = baseline(inputs)
-    base = score_rows(inputs, constant, has_replicates=False)
-    known = {score.name: score.value for score in base}
-    found = []
-    for score in score_rows(inputs, inputs.predicted[0]):
-        low, high = score.interval()
-        found.append(
-            Scored(
-                score.name,
-                score.text,
-                score.higher_is_better,
-                score.value,
-                low,
-                high,
-                known.get(score.name),
-            )
+    rows = inputs.model_rows[0]
+    constant, text = baseline(rows)
+    known = {score.name: score.value for score in score_rows(constant, has_replicates=False)}
+    scores = [
+        Scored(
+            score.name,
+            score.kind.text,
+            score.kind.higher_is_better,
+            score.value,
+            *score.interval(),
+            known.get(score.name),
         )
-    return Evaluation(found, text, inputs)
+        for score in score_rows(rows)
+    ]
+    return Evaluation(scores, text, inputs)
 
 
 def metric_scores(inputs: Any, metrics: Sequence[str]) -> list[Scored]:
@@ -111,42 +105,17 @@ def metric_scores(inputs: Any, metrics: Sequence[str]) -> list[Scored]:
     from arboost.cli.errors import using_parameters
     from arboost.losses.metrics import prediction_metric
     from arboost.params.suggestions import metric_name
-    from arboost.report.scores import baseline
+    from arboost.report.scores import metric_score
 
-    of_classes = inputs.classes is not None
-    constant, _ = baseline(inputs)
-    found = []
+    rows = inputs.model_rows[0]
+    scores = []
     for name in metrics:
         with using_parameters():
-            function, greater = prediction_metric(name, of_classes=of_classes)
-        predicted = inputs.predicted[0]
-        parts = [(one.proba if of_classes else one.values) for one in (predicted, constant)]
-        if parts[0] is None:
-            continue
-        value = float(function(inputs.truth, parts[0], inputs.weight))
-        low, high = _bootstrap(function, inputs, parts[0], value)
-        base = float(function(inputs.truth, np.ascontiguousarray(parts[1]), inputs.weight))
-        found.append(Scored(metric_name(name) or name, "", greater, value, low, high, base))
-    return found
-
-
-def _bootstrap(function: Any, inputs: Any, predicted: Any, value: float) -> tuple[float, float]:
-    """Return the 95 % interval of any metric of weighted rows, by Poisson replicates."""
-    rng = np.random.default_rng(0)
-    n_rows = inputs.n_rows
-    rows = np.arange(n_rows)
-    if n_rows > _MOST_ROWS:
-        rows = np.sort(rng.choice(n_rows, _MOST_ROWS, replace=False))
-    truth, some = inputs.truth[rows], predicted[rows]
-    weight = np.ones(len(rows)) if inputs.weight is None else inputs.weight[rows]
-    found = []
-    for _ in range(_REPLICATES):
-        draw = rng.poisson(1.0, len(rows))
-        kept = draw > 0
-        found.append(function(truth[kept], some[kept], (weight * draw)[kept]))
-    # Replicates of a sample vary more than those of all rows.
-    error = float(np.std(found)) * np.sqrt(len(rows) / n_rows)
-    return value - _WIDTH * error, value + _WIDTH * error
+            function, greater = prediction_metric(name, of_classes=bool(rows.classes))
+        score = metric_score(rows, function)
+        if score is not None:
+            scores.append(Scored(metric_name(name) or name, "", greater, *score))
+    return scores
 
 
 def score_tables(scores: Sequence[Scored], title: str, baseline_text: str) -> list[Any]:

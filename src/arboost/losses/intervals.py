@@ -10,6 +10,7 @@ scaled to the number of all rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,7 +156,7 @@ def mean_interval(values: Floats, weight: Floats) -> tuple[float, float]:
 
 
 def metric_interval(
-    metric: Callable[[NDArray[Any], Floats, Floats], float],
+    metric: Callable[[Any, Floats, Floats | None], float],
     value: float,
     truth: NDArray[Any],
     predicted: Floats,
@@ -167,12 +168,13 @@ def metric_interval(
     rows = draws.rows
     truth, predicted = truth[rows], predicted[rows]
     weight = np.ones(len(rows)) if weight is None else weight[rows]
-    values = []
-    for draw in draws.draws:
+    values = np.full(n_replicates, np.nan)
+    for i, draw in enumerate(draws.draws):
         kept = draw > 0
-        values.append(metric(truth[kept], predicted[kept], (weight * draw)[kept]))
+        with suppress(ValueError):  # a metric of two classes, of rows of one
+            values[i] = metric(truth[kept], predicted[kept], (weight * draw)[kept])
     centre = float(metric(truth, predicted, weight))
-    return interval(value, np.array(values), centre, draws.scale)
+    return interval(value, values, centre, draws.scale)
 
 
 def sample_rows(n_rows: int, most: int) -> Index:

@@ -109,17 +109,39 @@ def _share_explained(spread: float, error: float) -> float:
     return 1.0 - error / spread
 
 
+def poisson_deviances(y: Floats, predicted: Floats) -> Floats:
+    """Poisson deviance of each row."""
+    log_ratio = core.log(np.where(y > 0.0, y, predicted) / predicted)
+    return 2.0 * (y * log_ratio - y + predicted)
+
+
 def _poisson_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
     _require_above("poisson_deviance", "predictions", predicted, 0.0)
     _require_above("poisson_deviance", "y", y, 0.0, low_too=True)
-    log_ratio = core.log(np.where(y > 0.0, y, predicted) / predicted)
-    return 2.0 * _mean(y * log_ratio - y + predicted, weight)
+    return _mean(poisson_deviances(y, predicted), weight)
+
+
+def gamma_deviances(y: Floats, predicted: Floats) -> Floats:
+    """Gamma deviance of each row."""
+    return 2.0 * (core.log(predicted / y) + y / predicted - 1.0)
 
 
 def _gamma_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
     _require_above("gamma_deviance", "predictions", predicted, 0.0)
     _require_above("gamma_deviance", "y", y, 0.0)
-    return 2.0 * _mean(core.log(predicted / y) + y / predicted - 1.0, weight)
+    return _mean(gamma_deviances(y, predicted), weight)
+
+
+def tweedie_deviances(y: Floats, predicted: Floats, power: float) -> Floats:
+    """Tweedie deviance of each row, of a power above 1 and below 2."""
+    a, b = 1.0 - power, 2.0 - power
+    log_y, log_predicted = core.log(y), core.log(predicted)
+    terms: Floats = (
+        core.exp(b * log_y) / (a * b)
+        - y * core.exp(a * log_predicted) / a
+        + core.exp(b * log_predicted) / b
+    )
+    return 2.0 * terms
 
 
 def tweedie_deviance(
@@ -128,14 +150,7 @@ def tweedie_deviance(
     """Deviance of powers above 1 and below 2; y >= 0."""
     _require_above("tweedie_deviance", "predictions", predicted, 0.0)
     _require_above("tweedie_deviance", "y", y, 0.0, low_too=True)
-    a, b = 1.0 - power, 2.0 - power
-    log_y, log_predicted = core.log(y), core.log(predicted)
-    terms = (
-        core.exp(b * log_y) / (a * b)
-        - y * core.exp(a * log_predicted) / a
-        + core.exp(b * log_predicted) / b
-    )
-    return 2.0 * _mean(terms, weight)
+    return _mean(tweedie_deviances(y, predicted, power), weight)
 
 
 def _require_above(
@@ -154,9 +169,15 @@ def _require_above(
 # ---- metrics of class probabilities (n_rows, n_classes) ----
 
 
-def _log_loss(y: Codes, p: Floats, weight: Floats | None) -> float:
+def log_losses(y: Codes, p: Floats) -> Floats:
+    """Negative logarithm of the probability of the class of each row."""
     right = np.take_along_axis(p, y[:, None], axis=1)[:, 0]
-    return -_mean(core.log(right.clip(min=_SMALLEST_PROBABILITY)), weight)
+    losses: Floats = -core.log(right.clip(min=_SMALLEST_PROBABILITY))
+    return losses
+
+
+def _log_loss(y: Codes, p: Floats, weight: Floats | None) -> float:
+    return _mean(log_losses(y, p), weight)
 
 
 def _accuracy(y: Codes, p: Floats, weight: Floats | None) -> float:
@@ -167,13 +188,19 @@ def _error(y: Codes, p: Floats, weight: Floats | None) -> float:
     return _mean(p.argmax(axis=1) != y, weight)
 
 
-def _brier(y: Codes, p: Floats, weight: Floats | None) -> float:
-    """Mean square of p - onehot(y): of one column for two classes, else summed over all columns."""
+def brier_scores(y: Codes, p: Floats) -> Floats:
+    """Square of p - onehot(y): of one column for two classes, else summed over all columns."""
     if p.shape[1] == _TWO_CLASSES:
-        return _mean(np.square(p[:, 1] - y), weight)
+        squares: Floats = np.square(p[:, 1] - y)
+        return squares
     errors = p.copy()
     np.put_along_axis(errors, y[:, None], np.take_along_axis(p, y[:, None], axis=1) - 1.0, axis=1)
-    return _mean(np.square(errors).sum(axis=1), weight)
+    total: Floats = np.square(errors).sum(axis=1)
+    return total
+
+
+def _brier(y: Codes, p: Floats, weight: Floats | None) -> float:
+    return _mean(brier_scores(y, p), weight)
 
 
 # ---- metrics of predicted classes ----

@@ -94,10 +94,12 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
     >>> sorted(model.report(X, y).scores)
     ['MAE', 'RMSE', 'R²']
     """
-    from arboost.report.inputs import ReportOptions
-    from arboost.report.report import report_of
+    from arboost.report.report import make_report
 
-    options = ReportOptions(
+    page = make_report(
+        self,
+        X,
+        y,
         sample_weight=sample_weight,
         offset=offset,
         X_train=X_train,
@@ -108,7 +110,6 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
         target_index=target_index,
         n_jobs=n_jobs,
     )
-    page = report_of(self, X, y, options)
     if path is not None:
         page.save(path)
     return page

@@ -1,4 +1,9 @@
-"""Smallest change of a row that flips its prediction: one feature, or else two."""
+"""Smallest change of a row that flips its prediction: one feature, or else two.
+
+Changes end at values of the data: first of a coarse grid of each feature, then of a finer one
+between the row's value and the nearest that flips. The size of a change is counted in units of the
+feature's spread, and 1 for another level.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +13,123 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboost.report.effects import Effects
-from arboost.report.inputs import ReportInput
+from arboost.report.inputs import ModelRows, class_probability
 from arboost.report.models import ChangedRows, Predictions, ReportModel
 from arboost.report.performance import residual_spread
-from arboost.report.table import MORE_DIGITS, Column, Sample, rounded_number
+from arboost.report.table import MORE_DIGITS, Column, Floats, Index, Mask, Sample, rounded_number
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-GRID = 16  # values of a coarse grid
+_MOST_FEATURES, _FEWEST_FEATURES = 30, 5
+_WORK = 2e8  # predicted rows x their cost, at most
+_MOST_CELLS = 1e8
+_GRID = 16  # values of a coarse grid
 _MOST_LEVELS = 12
 _FINE = 256  # values of the data that a change may end at
 _REFINED = 16  # of them, tried between a row and its nearest flip
 _PAIRED = 5  # features of a row, in pairs
+
+
+def flips_section(
+    rows: ModelRows, sample: Sample, effects: Effects
+) -> tuple[list[dict[str, Any] | None] | None, str | None]:
+    """Smallest flip of each sampled row, and the sentence on its rule."""
+    rule = _rule(rows, rows.predicted.take(sample.rows))
+    axes = _axes(rows, effects, len(sample))
+    if rule is None or not axes:
+        return None, None
+    search = FlipSearch(rows.model, sample, axes, rule)
+    changes = search.singles()
+    unflipped = np.array([i for i, change in enumerate(changes) if change is None], np.intp)
+    for row, change in zip(unflipped.tolist(), search.pairs(unflipped), strict=True):
+        changes[row] = change
+    flipped = {row: change for row, change in enumerate(changes) if change is not None}
+    if not flipped:
+        return None, None
+    blocks = [search.changed_rows(row, [change]) for row, change in flipped.items()]
+    answers = rows.model.predicted_blocks(sample, blocks)
+    section: list[dict[str, Any] | None] = [None] * len(changes)
+    for (row, change), answer in zip(flipped.items(), answers, strict=True):
+        columns = [sample.columns[feature] for feature in change.features]
+        section[row] = {
+            "changes": [
+                {
+                    "feature": column.name,
+                    "from": _json_value(column, float(column.numbers[row])),
+                    "to": _json_value(column, end),
+                }
+                for column, end in zip(columns, change.ends, strict=True)
+            ],
+            **_answer(rows, answer),
+            "distance": rounded_number(change.distance),
+        }
+    return section, rule.text
+
+
+def _json_value(column: Column, number: float) -> Any:
+    is_text = column.kind != "number" and not np.isnan(number)
+    return column.text(number) if is_text else rounded_number(number, MORE_DIGITS)
+
+
+def _answer(rows: ModelRows, answer: Predictions) -> dict[str, Any]:
+    """Label and value of the prediction of one row."""
+    if answer.values is not None:
+        number = rounded_number(float(answer.values[0]), MORE_DIGITS)
+        return {"label": number, "value": number}
+    assert answer.codes is not None
+    value = None
+    if answer.proba is not None:
+        value = rounded_number(float(class_probability(answer.codes, answer.proba)[0]))
+    return {"label": rows.classes[answer.codes[0]], "value": value}
+
+
+@dataclass(frozen=True, eq=False)
+class FlipRule:
+    """When predictions of changed rows count as flipped, and how near they are to it."""
+
+    text: str
+    is_flipped: Callable[[Predictions, Index], Mask]
+    progress: Callable[[Predictions, Index], Floats]
+    differs: Callable[[Index], Mask]  # of rows of the sample, from which other rows
+
+
+def _rule(rows: ModelRows, start: Predictions) -> FlipRule | None:
+    """Rule of a flip: another class, or a value one deviation of residuals away."""
+    values, codes = start.values, start.codes
+    if values is not None:
+        spread = residual_spread(rows)
+        if not spread > 0:
+            return None
+
+        def moved(new: Predictions, places: Index) -> Floats:
+            assert new.values is not None
+            return np.abs(new.values - values[places])
+
+        return FlipRule(
+            "A flip is a change of the prediction by one standard deviation of the residuals "
+            f"({rounded_number(spread)}).",
+            is_flipped=lambda new, places: moved(new, places) >= spread,
+            progress=moved,
+            differs=lambda sampled: np.abs(values[sampled][:, np.newaxis] - values) >= spread,
+        )
+    assert codes is not None
+
+    def flipped(new: Predictions, places: Index) -> Mask:
+        assert new.codes is not None
+        changed: Mask = new.codes != codes[places]
+        return changed
+
+    def lost(new: Predictions, places: Index) -> Floats:
+        if new.proba is None:
+            return flipped(new, places).astype(np.float64)
+        return 1.0 - class_probability(codes[places], new.proba)
+
+    return FlipRule(
+        "A flip is a change of the predicted class.",
+        is_flipped=flipped,
+        progress=lost,
+        differs=lambda sampled: codes[sampled][:, np.newaxis] != codes,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +151,7 @@ class Axis:
     spread: float
 
     def distance(self, start: Floats, end: Floats) -> Floats:
-        """Return the size of changes; those from or to a missing value count 1."""
+        """Size of changes; those from or to a missing value count 1."""
         is_same = (start == end) | (np.isnan(start) & np.isnan(end))
         if not self.spread:
             return np.where(is_same, 0.0, 1.0)
@@ -54,7 +159,7 @@ class Axis:
         return np.where(is_same, 0.0, np.where(np.isnan(size), 1.0, size))
 
     def between(self, start: Floats, end: Floats, *, is_last: bool) -> Floats:
-        """Return values between starts and ends, shape (n_rows, n_values).
+        """Values between starts and ends, shape (n_rows, n_values).
 
         They are spread between both, or at last all those next to the end. A category, and a
         missing start, have none but the end.
@@ -74,33 +179,37 @@ class Axis:
         return values
 
 
-@dataclass(frozen=True, eq=False)
-class FlipRule:
-    """When predictions of changed rows count as flipped, and how near they are to it."""
+def _axes(rows: ModelRows, effects: Effects, n_rows: int) -> list[Axis]:
+    """The features to change, as many as the work allows."""
+    by_work = _WORK / (n_rows * _GRID * rows.model.row_work)
+    by_cells = _MOST_CELLS / (n_rows * _GRID * rows.model.schema.n_features)
+    most = int(np.clip(min(by_work, by_cells), _FEWEST_FEATURES, _MOST_FEATURES))
+    features = effects.order
+    sizes = effects.shap if effects.shap is not None else effects.gain
+    if sizes is not None:  # a feature without a split flips nothing
+        features = features[sizes[features] > 0]
+    features = features[features < rows.model.schema.n_columns]  # derived ones follow their column
+    axes = (_axis(rows.table.column(feature), feature) for feature in features[:most].tolist())
+    return [axis for axis in axes if axis is not None]
 
-    text: str
-    is_flipped: Callable[[Predictions, Index], Mask]
-    progress: Callable[[Predictions, Index], Floats]
-    differs: Callable[[Index], Mask]  # of rows of the sample, from which other rows
 
-
-def axis_of(column: Column, feature: int) -> Axis | None:
-    """Return the values that a feature may change to; None for a constant."""
+def _axis(column: Column, feature: int) -> Axis | None:
+    """Values that a feature may change to; None for a constant."""
     present = np.sort(column.numbers[np.isfinite(column.numbers)])
     if not len(present) or present[0] == present[-1]:
         return None
-    if column.kind in ("category", "bool"):
+    if column.has_levels:
         codes, totals = np.unique(present, return_counts=True)
         largest = np.sort(codes[np.argsort(-totals, kind="stable")[:_MOST_LEVELS]])
         return Axis(feature, largest, largest, 0.0)
     spread = float(np.subtract(*np.quantile(present, (0.9, 0.1)))) / 2.56
     if not spread > 0:
         spread = float(present.std())
-    return Axis(feature, _values_at(present, GRID), _values_at(present, _FINE), spread)
+    return Axis(feature, _values_at(present, _GRID), _values_at(present, _FINE), spread)
 
 
 def _values_at(ordered: Floats, most: int) -> Floats:
-    """Return values of the data, evenly spread among its distinct values and among its rows."""
+    """Values of the data, evenly spread among its distinct values and among its rows."""
     distinct = ordered[np.flatnonzero(np.diff(ordered, prepend=-np.inf))]
     if len(distinct) <= most:
         return distinct
@@ -132,7 +241,7 @@ class FlipSearch:
         self._end = np.full((n_rows, n_axes), np.nan)
 
     def singles(self) -> list[Change | None]:
-        """Return the smallest change of one feature that flips each row; None where none does."""
+        """Smallest change of one feature that flips each row; None where none does."""
         n_rows = len(self.sample)
         nearest = np.full(n_rows, np.inf)
         feature_of = np.full(n_rows, -1)
@@ -177,8 +286,8 @@ class FlipSearch:
     def _refine(self, feature_of: Index, end_of: Floats, nearest: Floats, *, is_last: bool) -> None:
         """Replace each change by a smaller one of the same feature, if there is one.
 
-        First, values are spread between the row's own and the end of the change; at last, they are
-        all those next to the end.
+        First, values are spread between the row's value and the end of the change; at last, they
+        are all those next to the end.
         """
         tried = []
         for feature, axis in self._axes.items():
@@ -203,7 +312,7 @@ class FlipSearch:
             end_of[rows[smaller]] = ends.reshape(len(rows), -1)[smaller, first[smaller]]
 
     def pairs(self, rows: Index) -> list[Change | None]:
-        """Return the smallest change of two features that flips each of the rows, or None.
+        """Smallest change of two features that flips each of the rows, or None.
 
         New values are the most effective ones of each feature alone, or those of the nearest row
         with another prediction.
@@ -212,10 +321,10 @@ class FlipSearch:
         n_paired = min(_PAIRED, len(features))
         if n_paired < 2 or not len(rows):  # noqa: PLR2004
             return [None] * len(rows)
-        other, differs = self._contrasts(rows)
+        contrast, differs = self._contrasts(rows)
         sources = [
             (self._end[rows], np.argsort(-self._best[rows], axis=1, kind="stable")),
-            (other, np.argsort(~differs, axis=1, kind="stable")),
+            (contrast, np.argsort(~differs, axis=1, kind="stable")),
         ]
         tried = []
         for values, order in sources:
@@ -224,23 +333,23 @@ class FlipSearch:
                 ends = np.take_along_axis(values, both, axis=1)
                 tried.append((features[both], ends, *self._both(rows, features[both], ends)))
         answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
-        found: list[Change | None] = [None] * len(rows)
+        changes: list[Change | None] = [None] * len(rows)
         for (pair, ends, size, _), new in zip(tried, answers, strict=True):
             for k in np.flatnonzero(self.rule.is_flipped(new, rows)).tolist():
-                best = found[k]
+                best = changes[k]
                 if best is None or size[k] < best.distance:
-                    found[k] = self._change(int(rows[k]), pair[k].tolist(), ends[k].tolist())
+                    changes[k] = self._change(int(rows[k]), pair[k].tolist(), ends[k].tolist())
         for member in (0, 1):
             for is_last in (False, True):
-                found = self._shrunk(rows, found, member, is_last=is_last)
-        return found
+                changes = self._shrunk(rows, changes, member, is_last=is_last)
+        return changes
 
     def _shrunk(
-        self, rows: Index, found: list[Change | None], member: int, *, is_last: bool
+        self, rows: Index, changes: list[Change | None], member: int, *, is_last: bool
     ) -> list[Change | None]:
-        """Return changes of which one feature moves less, where the row flips all the same."""
+        """Changes of which one feature moves less, where the row flips all the same."""
         tried: list[tuple[int, list[Change]]] = []
-        for k, change in enumerate(found):
+        for k, change in enumerate(changes):
             if change is None or len(change.features) <= member:
                 continue
             feature, end = change.features[member], change.ends[member]
@@ -253,20 +362,20 @@ class FlipSearch:
                 ends = list(change.ends)
                 ends[member] = value
                 smaller.append(self._change(int(rows[k]), list(change.features), ends))
-            smaller = [one for one in smaller if one.distance < change.distance]
+            smaller = [shorter for shorter in smaller if shorter.distance < change.distance]
             if smaller:
                 tried.append((k, smaller))
-        blocks = [self._block(int(rows[k]), smaller) for k, smaller in tried]
+        blocks = [self.changed_rows(int(rows[k]), smaller) for k, smaller in tried]
         answers = self.model.predicted_blocks(self.sample, blocks)
-        shrunk = list(found)
+        shrunk = list(changes)
         for (k, smaller), block, new in zip(tried, blocks, answers, strict=True):
             flips = np.flatnonzero(self.rule.is_flipped(new, block.places)).tolist()
             if flips:
-                shrunk[k] = min((smaller[i] for i in flips), key=lambda one: one.distance)
+                shrunk[k] = min((smaller[i] for i in flips), key=lambda shorter: shorter.distance)
         return shrunk
 
-    def _block(self, row: int, changes: list[Change]) -> ChangedRows:
-        """Return a row with each of several changes."""
+    def changed_rows(self, row: int, changes: list[Change]) -> ChangedRows:
+        """Row with each of several changes."""
         places = np.full(len(changes), row)
         numbers: dict[int, Floats] = {}
         for i, change in enumerate(changes):
@@ -277,17 +386,17 @@ class FlipSearch:
         return ChangedRows(places, numbers)
 
     def _change(self, row: int, features: list[int], ends: list[float]) -> Change:
-        """Return the change of a row, without features that keep their value."""
-        kept, total = [], 0.0
+        """Change of a row, without features that keep their value."""
+        moved, total = [], 0.0
         for feature, end in zip(features, ends, strict=True):
             start = self.sample.columns[feature].numbers[row]
             if not np.isnan(end) and end != start:
-                kept.append((feature, end))
+                moved.append((feature, end))
                 total += float(self._axes[feature].distance(np.array(start), np.array(end)))
-        return Change(tuple(one for one, _ in kept), tuple(end for _, end in kept), total)
+        return Change(tuple(feature for feature, _ in moved), tuple(end for _, end in moved), total)
 
     def _contrasts(self, rows: Index) -> tuple[Floats, Mask]:
-        """Return the values of the nearest row with another prediction, and where they differ."""
+        """Values of the nearest row with another prediction, and where they differ."""
         columns = [self.sample.columns[feature].numbers for feature in self._axes]
         total = np.zeros((len(rows), len(self.sample)))
         for axis, numbers in zip(self._axes.values(), columns, strict=True):
@@ -295,160 +404,22 @@ class FlipSearch:
         total[~self.rule.differs(rows)] = np.inf
         nearest = total.argmin(axis=1)
         has_none = np.isinf(total.min(axis=1))
-        own = np.stack([numbers[rows] for numbers in columns], axis=1)
+        start = np.stack([numbers[rows] for numbers in columns], axis=1)
         values = np.stack([numbers[nearest] for numbers in columns], axis=1)
         keeps = np.isnan(values) | has_none[:, np.newaxis]  # no change to a missing value
-        values = np.where(keeps, own, values)
-        return values, (values != own) & ~keeps
+        values = np.where(keeps, start, values)
+        return values, (values != start) & ~keeps
 
     def _both(self, rows: Index, features: Index, ends: Floats) -> tuple[Floats, ChangedRows]:
-        """Return the sizes of changes of two features of each row, and the changed rows."""
+        """Sizes of changes of two features of each row, and the changed rows."""
         changes: dict[int, Floats] = {}
         size = np.zeros(len(rows))
         for feature in np.unique(features).tolist():
             values = self.sample.columns[feature].numbers[rows]
-            own = features == feature
-            hit = own.any(axis=1)
-            end = ends[own]
+            of_feature = features == feature
+            hit = of_feature.any(axis=1)
+            end = ends[of_feature]
             size[hit] += self._axes[feature].distance(values[hit], end)
             values[hit] = end
             changes[feature] = values
         return size, ChangedRows(rows, changes)
-
-
-_MOST_FEATURES, _FEWEST_FEATURES = 30, 5
-_WORK = 2e8  # predicted rows x their cost, at most
-_MOST_CELLS = 1e8
-
-
-def flips_section(
-    inputs: ReportInput, place: int, sample: Sample, effects: Effects
-) -> tuple[list[dict[str, Any] | None] | None, str | None]:
-    """Return the smallest flip of each sampled row, and the sentence on its rule."""
-    model = inputs.models[place]
-    own = inputs.predicted[place].take(sample.rows)
-    rule = _rule(inputs, place, own)
-    if rule is None:
-        return None, None
-    axes = _axes(inputs, place, effects, len(sample))
-    if not axes:
-        return None, None
-    search = FlipSearch(model, sample, axes, rule)
-    found = search.singles()
-    rest = np.array([i for i, change in enumerate(found) if change is None], np.intp)
-    for row, change in zip(rest.tolist(), search.pairs(rest), strict=True):
-        found[row] = change
-    if not any(found):
-        return None, None
-    return _described(inputs, search, found), rule.text
-
-
-def _rule(inputs: ReportInput, place: int, own: Predictions) -> FlipRule | None:
-    """Return the rule of a flip: another class, or a value one deviation of residuals away."""
-    if own.values is not None:
-        spread = residual_spread(inputs.predicted[place], inputs.truth, inputs.weight)
-        if not spread > 0:
-            return None
-        start = own.values
-
-        def moved(predicted: Predictions, places: Index) -> Floats:
-            assert predicted.values is not None
-            return np.abs(predicted.values - start[places])
-
-        text = (
-            "A flip is a change of the prediction by one standard deviation of the residuals "
-            f"({rounded_number(spread)})."
-        )
-        return FlipRule(
-            text,
-            is_flipped=lambda new, places: moved(new, places) >= spread,
-            progress=moved,
-            differs=lambda rows: np.abs(start[rows][:, np.newaxis] - start) >= spread,
-        )
-    codes = own.codes
-    assert codes is not None
-
-    def flipped(predicted: Predictions, places: Index) -> Mask:
-        assert predicted.codes is not None
-        changed: Mask = predicted.codes != codes[places]
-        return changed
-
-    def lost(predicted: Predictions, places: Index) -> Floats:
-        if predicted.proba is None:
-            return flipped(predicted, places).astype(np.float64)
-        kept = np.take_along_axis(predicted.proba, codes[places][:, np.newaxis], axis=1)[:, 0]
-        return 1.0 - kept
-
-    return FlipRule(
-        "A flip is a change of the predicted class.",
-        is_flipped=flipped,
-        progress=lost,
-        differs=lambda rows: codes[rows][:, np.newaxis] != codes,
-    )
-
-
-def _axes(inputs: ReportInput, place: int, effects: Effects, n_rows: int) -> list[Axis]:
-    """Return the features to change, as many as the work allows."""
-    model, table = inputs.models[place], inputs.tables[place]
-    by_work = _WORK / (n_rows * GRID * model.row_work)
-    by_cells = _MOST_CELLS / (n_rows * GRID * model.schema.n_features)
-    most = int(np.clip(min(by_work, by_cells), _FEWEST_FEATURES, _MOST_FEATURES))
-    features = effects.order
-    sizes = effects.shap if effects.shap is not None else effects.gain
-    if sizes is not None:  # a feature without a split flips nothing
-        features = features[sizes[features] > 0]
-    features = features[features < model.schema.n_columns]  # derived ones follow their column
-    axes = (axis_of(table.column(feature), feature) for feature in features[:most].tolist())
-    return [axis for axis in axes if axis is not None]
-
-
-def _described(
-    inputs: ReportInput, search: FlipSearch, found: list[Change | None]
-) -> list[dict[str, Any] | None]:
-    """Return the flips for the page, with the predictions of the changed rows."""
-    rows = np.array([i for i, change in enumerate(found) if change is not None], np.intp)
-    changes: dict[int, Floats] = {}
-    for k, row in enumerate(rows.tolist()):
-        change = found[row]
-        assert change is not None
-        for feature, end in zip(change.features, change.ends, strict=True):
-            if feature not in changes:
-                changes[feature] = search.sample.columns[feature].numbers[rows].copy()
-            changes[feature][k] = end
-    new = search.model.predicted_sample(search.sample, rows, changes)
-    shown: list[dict[str, Any] | None] = [None] * len(found)
-    for k, row in enumerate(rows.tolist()):
-        change = found[row]
-        assert change is not None
-        label, value = _answer(inputs, new, k)
-        parts = []
-        for feature, end in zip(change.features, change.ends, strict=True):
-            column = search.sample.columns[feature]
-            start = float(column.numbers[row])
-            parts.append(
-                {"feature": column.name, "from": _shown(column, start), "to": _shown(column, end)}
-            )
-        shown[row] = {
-            "changes": parts,
-            "label": label,
-            "value": value,
-            "distance": rounded_number(change.distance),
-        }
-    return shown
-
-
-def _shown(column: Column, number: float) -> Any:
-    if np.isnan(number):
-        return None
-    return rounded_number(number, MORE_DIGITS) if column.kind == "number" else column.text(number)
-
-
-def _answer(inputs: ReportInput, new: Predictions, k: int) -> tuple[Any, float | int | None]:
-    if new.values is not None:
-        return rounded_number(float(new.values[k]), MORE_DIGITS), rounded_number(
-            float(new.values[k]), MORE_DIGITS
-        )
-    assert new.codes is not None
-    assert inputs.classes is not None
-    value = None if new.proba is None else rounded_number(float(new.proba[k, new.codes[k]]))
-    return str(inputs.classes[new.codes[k]]), value

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import checked_threads
+from arboost.backend import checked_threads, lazy_property
 from arboost.data.feature_names import feature_indices, split_offset, split_target
 from arboost.data.raw_table import is_missing
 from arboost.data.target import encode_known_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError
 from arboost.losses.intervals import Replicates, sample_rows
 from arboost.losses.links import read_offset
+from arboost.losses.metric_functions import log_losses
 from arboost.report.models import Predictions, ReportModel
-from arboost.report.table import ReportTable
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
+from arboost.report.table import Floats, Index, ReportTable
 
 _CHECKED_ROWS = 100  # whose predictions are compared with those of the trees alone
 _SEVERAL = 2  # dimensions of y for several targets
@@ -78,13 +76,13 @@ class ReportInput:
     segments: list[int]
     title: str
     notes: list[str] = field(default_factory=list)
-    _drawn: dict[int, Replicates] = field(default_factory=dict)
+    _replicates: dict[int, Replicates] = field(default_factory=dict)
 
     def replicates(self, most: int) -> Replicates:
-        """Return bootstrap weights of at most so many of the rows; all scores share them."""
-        if most not in self._drawn:
-            self._drawn[most] = Replicates.of(self.n_rows, most)
-        return self._drawn[most]
+        """Bootstrap weights of at most `most` of the rows; all scores share them."""
+        if most not in self._replicates:
+            self._replicates[most] = Replicates.of(self.n_rows, most)
+        return self._replicates[most]
 
     @property
     def n_rows(self) -> int:
@@ -100,6 +98,91 @@ class ReportInput:
     def classes(self) -> NDArray[Any] | None:
         """Labels of the classes; None for regression."""
         return self.models[0].classes
+
+    @lazy_property
+    def model_rows(self) -> list[ModelRows]:
+        """Each model with the rows and its predictions of them."""
+        parts = zip(self.models, self.tables, self.predicted, strict=True)
+        return [ModelRows(self, *part) for part in parts]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRows:
+    """A model, the rows of a report in its columns, and its predictions of them."""
+
+    inputs: ReportInput
+    model: ReportModel
+    table: ReportTable
+    predicted: Predictions
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the report."""
+        return self.inputs.n_rows
+
+    @property
+    def truth(self) -> NDArray[Any]:
+        """Values, or class codes."""
+        return self.inputs.truth
+
+    @property
+    def weight(self) -> Floats | None:
+        """Weights of the rows; None where all are equal."""
+        return self.inputs.weight
+
+    @property
+    def task(self) -> str:
+        """One of "binary", "multiclass" and "regression"."""
+        return self.inputs.task
+
+    @property
+    def classes(self) -> list[str]:
+        """Labels of the classes as text; empty for regression."""
+        labels = self.inputs.classes
+        return [] if labels is None else [str(label) for label in labels.tolist()]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return 0 if self.inputs.classes is None else len(self.inputs.classes)
+
+    def weights(self, rows: Any = slice(None)) -> Floats:
+        """Weights of some of the rows, 1 where all are equal."""
+        every = np.ones(self.n_rows) if self.weight is None else self.weight
+        weights: Floats = every[rows]
+        return weights
+
+    def class_totals(self, codes: Index | None = None) -> NDArray[Any]:
+        """Weight of the rows of each class, by the truth or by other codes."""
+        codes = self.truth if codes is None else codes
+        return np.bincount(codes, self.weight, minlength=self.n_classes)
+
+
+def row_losses(
+    model: ReportModel, truth: NDArray[Any], predicted: Predictions
+) -> tuple[Floats, str]:
+    """Loss of each row, lower is better, and its name."""
+    if predicted.proba is not None:
+        return log_losses(truth, predicted.proba), "log loss"
+    if predicted.codes is not None:
+        return (predicted.codes != truth).astype(np.float64), "share of wrong classes"
+    assert predicted.values is not None
+    if predicted.quantiles is not None and model.alphas is not None:
+        return pinball_losses(truth, predicted.quantiles, model.alphas), "pinball loss"
+    return np.abs(predicted.values - truth), "mean absolute error"
+
+
+def class_probability(codes: Index, proba: Floats) -> Floats:
+    """Probability of a class in each row."""
+    chosen: Floats = np.take_along_axis(proba, codes[:, np.newaxis], axis=1)[:, 0]
+    return chosen
+
+
+def pinball_losses(truth: Floats, quantiles: Floats, alphas: Floats) -> Floats:
+    """Mean pinball loss of the quantiles of each row."""
+    error = truth[:, np.newaxis] - quantiles
+    losses: Floats = np.maximum(alphas * error, (alphas - 1.0) * error).mean(axis=1)
+    return losses
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +201,7 @@ class ReportOptions:
 
 
 def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInput:
-    """Return the checked arguments of a report, with predictions of all rows.
+    """Checked arguments of a report, with predictions of all rows.
 
     Raises
     ------
@@ -127,46 +210,35 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     arboost.SchemaError
         X has other columns than a model.
     """
-    target_index, n_jobs = options.target_index, options.n_jobs
-    checked_threads(n_jobs)
-    given_y = y
-    X, y, name = split_target(X, y)
-    first = ReportModel(model, target_index, n_jobs)
-    models = [first]
-    if options.compare is not None:
-        if not hasattr(options.compare, "predict"):
-            raise InputTypeError(
-                f"compare={options.compare!r} is not allowed: it must be a fitted model, such as "
-                "an estimator or the result of arboost.load."
-            )
-        models.append(_compared(first, ReportModel(options.compare, target_index, n_jobs)))
-    if name is None:
-        name = first.schema.target
+    checked_threads(options.n_jobs)
+    table, truth_values, name = split_target(X, y)
+    models = _models(model, options)
+    first = models[0]
     segments, title = _segments(first, options.segments), _title(options.title, first)
-    rest = split_offset(X, options.offset)[0]
-    whole = first.report_table(rest)
-    if whole.n_rows == 0:
+    features = split_offset(table, options.offset)[0]
+    whole = first.report_table(features)
+    n_rows = whole.n_rows
+    if n_rows == 0:
         raise ValueError("X has no rows, so there is nothing to report on. Pass at least one row.")
-    truth, rows, notes = _truth(first, y, whole.n_rows, target_index)
-    weight = weights(options.sample_weight, whole.n_rows)
+    truth, rows, notes = _truth(first, truth_values, n_rows, options.target_index)
+    weight = weights(options.sample_weight, n_rows)
     if weight is not None:
         truth, rows, weight = _weighted(truth, rows, weight, notes)
-    training = _training(first, options, given_y, notes)
-    kept = None if len(rows) == whole.n_rows else rows
-    offsets = [_offset(one, X, whole.n_rows, options.offset) for one in models]
-    if options.offset is not None and all(one is None for one in offsets):
+    training = _training(first, options, y, notes)
+    offsets = [_offset(reported, table, n_rows, options.offset) for reported in models]
+    if options.offset is not None and all(offset is None for offset in offsets):
         raise ValueError("offset was passed, but the model was fitted without one. Leave it out.")
-    tables = [
-        whole if one is first and kept is None else one.report_table(rest, kept) for one in models
-    ]
-    for table, offset in zip(tables, offsets, strict=True):
-        table.offset = offset if offset is None or kept is None else offset[kept]
-    predicted = [_timed(one, rest, offset) for one, offset in zip(models, offsets, strict=True)]
-    if kept is not None:
-        predicted = [one.take(kept) for one in predicted]
+    kept = None if len(rows) == n_rows else rows
     checked = sample_rows(len(rows), _CHECKED_ROWS)
-    for one, own, found in zip(models, tables, predicted, strict=True):
-        one.check_whole(own.sample(checked), found.take(checked))
+    tables, predicted = [], []
+    for reported, offset in zip(models, offsets, strict=True):
+        is_read = reported is first and kept is None
+        tables.append(whole if is_read else reported.report_table(features, kept))
+        tables[-1].offset = offset if offset is None else offset[rows]
+        predicted.append(_timed(reported, features, offset))
+        if kept is not None:
+            predicted[-1] = predicted[-1].take(kept)
+        reported.check_whole(tables[-1].sample(checked), predicted[-1].take(checked))
     return ReportInput(
         models=models,
         tables=tables,
@@ -174,7 +246,7 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
         truth=truth,
         weight=weight,
         rows=rows,
-        target=name,
+        target=first.schema.target if name is None else name,
         training=training,
         segments=segments,
         title=title,
@@ -183,7 +255,7 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
 
 
 def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | None:
-    """Return the offset of the rows for a model that was fitted with one; None for others."""
+    """Offset of the rows for a model that was fitted with one; None for others."""
     if model.engine is None or model.schema.offset is None:
         return None
     return read_offset(model.engine, X, n_rows, offset)
@@ -191,13 +263,22 @@ def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | No
 
 def _timed(model: ReportModel, X: Any, offset: Floats | None) -> Predictions:
     start = time.perf_counter()
-    found = model.predicted(X, offset)
+    predicted = model.predicted(X, offset)
     model.timings["predict"] = time.perf_counter() - start
-    return found
+    return predicted
 
 
-def _compared(first: ReportModel, second: ReportModel) -> ReportModel:
-    """Return the second model; raise ValueError where it has another task."""
+def _models(model: Any, options: ReportOptions) -> list[ReportModel]:
+    """The model, and the one to compare it with, of the same task."""
+    first = ReportModel(model, options.target_index, options.n_jobs)
+    if options.compare is None:
+        return [first]
+    if not hasattr(options.compare, "predict"):
+        raise InputTypeError(
+            f"compare={options.compare!r} is not allowed: it must be a fitted model, such as "
+            "an estimator or the result of arboost.load."
+        )
+    second = ReportModel(options.compare, options.target_index, options.n_jobs)
     if first.kind != second.kind:
         raise ValueError(
             f"compare is a {second.kind}, but the model is a {first.kind}. Compare two models of "
@@ -211,42 +292,40 @@ def _compared(first: ReportModel, second: ReportModel) -> ReportModel:
             f"compare has the classes {second.classes}, but the model has {first.classes}. "
             "Compare two models of the same classes."
         )
-    return second
+    return [first, second]
 
 
 def _truth(
     model: ReportModel, y: Any, n_rows: int, target_index: int | None
 ) -> tuple[NDArray[Any], Index, list[str]]:
-    """Return the truth of the rows that have one, these rows, and notes."""
+    """Truth of the rows that have one, these rows, and notes."""
     if y is None:
         raise ValueError(
             "report needs the true values y to score predictions, but y is None. Pass one value "
             "for each row, or the name of the column of X that holds them."
         )
     array = _array(y)
-    if array.ndim == _SEVERAL and array.shape[1] > 1 and target_index is not None:
-        array = array[:, target_index]
-    elif array.ndim == _SEVERAL and array.shape[1] == 1:
+    if array.ndim == _SEVERAL and array.shape[1] == 1:
         array = array[:, 0]
+    elif array.ndim == _SEVERAL and target_index is not None:
+        array = array[:, target_index]
     elif array.ndim == _SEVERAL:
         raise ValueError(
             f"y has {array.shape[1]} columns, but a report shows one target. Pass target_index, "
             f"the number of one, from 0 to {array.shape[1] - 1}."
         )
     missing = _missing(array) if array.ndim == 1 else np.zeros(len(array), np.bool_)
-    notes = []
-    rows = np.arange(len(array))
-    if missing.any() and len(array) == n_rows:
-        if missing.all():
-            raise ValueError("y has no values: all of them are missing. Pass rows with known y.")
-        rows = np.flatnonzero(~missing)
-        array = array[rows]
-        if array.dtype == object and not any(isinstance(one, str) for one in array):
-            array = np.array(array.tolist())  # numbers, now that no None is among them
-        count = int(missing.sum())
-        notes.append(f"{count:,} rows without a known target are left out.")
-        return _encoded(model, target(array, len(rows))), rows, notes
-    return _encoded(model, target(y if array.ndim > 1 else array, n_rows)), rows, notes
+    if not missing.any() or len(array) != n_rows:
+        truth = target(y if array.ndim > 1 else array, n_rows)
+        return _encoded(model, truth), np.arange(len(array)), []
+    if missing.all():
+        raise ValueError("y has no values: all of them are missing. Pass rows with known y.")
+    rows = np.flatnonzero(~missing)
+    array = array[rows]
+    if array.dtype == object and not any(isinstance(value, str) for value in array):
+        array = np.array(array.tolist())  # numbers, now that no None is among them
+    notes = [f"{int(missing.sum()):,} rows without a known target are left out."]
+    return _encoded(model, target(array, len(rows))), rows, notes
 
 
 def _encoded(model: ReportModel, y: NDArray[Any]) -> NDArray[Any]:
@@ -256,35 +335,31 @@ def _encoded(model: ReportModel, y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _array(y: Any) -> NDArray[Any]:
-    if isinstance(y, list | tuple) and any(isinstance(one, str) for one in y):
+    if isinstance(y, list | tuple) and any(isinstance(value, str) for value in y):
         return np.array(y, dtype=object)
     return np.asarray(y)
 
 
 def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
-    if array.dtype.kind == "f":
-        found: NDArray[np.bool_] = np.isnan(array)
-        return found
     if array.dtype.kind == "O":
-        return np.array([is_missing(one) for one in array], dtype=np.bool_)
-    return np.zeros(len(array), np.bool_)
+        return np.array([is_missing(value) for value in array], dtype=np.bool_)
+    return np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), np.bool_)
 
 
 def _weighted(
     truth: NDArray[Any], rows: Index, weight: Floats, notes: list[str]
 ) -> tuple[NDArray[Any], Index, Floats]:
-    """Return truth, rows and weights of the rows of nonzero weight."""
-    own = weight[rows]
-    if not own.any():
+    """Truth, rows and weights of the rows of nonzero weight."""
+    weight = weight[rows]
+    kept = np.flatnonzero(weight)
+    if not len(kept):
         raise ValueError(
             "All rows with a known y have a sample_weight of zero. At least one weight must be "
             "above 0."
         )
-    if own.all():
-        return truth, rows, own
-    kept = np.flatnonzero(own)
-    notes.append(f"{len(own) - len(kept):,} rows of weight 0 are left out.")
-    return truth[kept], rows[kept], own[kept]
+    if len(kept) < len(rows):
+        notes.append(f"{len(rows) - len(kept):,} rows of weight 0 are left out.")
+    return truth[kept], rows[kept], weight[kept]
 
 
 def _training(

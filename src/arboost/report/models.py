@@ -9,23 +9,24 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.backend import lazy_property, threads
+from arboost import Predictor
+from arboost.backend import lazy_property
 from arboost.data.schema import Schema
 from arboost.errors import InputTypeError
-from arboost.losses.links import predictions, probabilities
-from arboost.models.importances import split_importances
-from arboost.models.model import Model
-from arboost.models.prediction import raw_scores, staged_raw_scores
-from arboost.report.table import ReportTable, Sample, plain_table, table_like
+from arboost.plots.axes import check_fitted
+from arboost.report.table import Floats, Index, ReportTable, Sample, plain_table, table_like
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
+_TWO = 2
+_MOST_CELLS = 8_000_000  # values of a table that is predicted at a time
+_MEDIAN = 0.5
+_UNKNOWN_WORK = 1000.0
+_SMALL_TREE = 500.0  # nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +50,16 @@ class Predictions:
     values: Floats | None = None
     quantiles: Floats | None = None
 
+    @classmethod
+    def concatenated(cls, parts: Sequence[Predictions]) -> Predictions:
+        """Predictions of several parts, one after the other."""
+        columns = ([getattr(part, field.name) for part in parts] for field in fields(cls))
+        return cls(*(None if arrays[0] is None else np.concatenate(arrays) for arrays in columns))
+
     def take(self, rows: Any) -> Predictions:
-        """Return the predictions of some of the rows."""
-        parts = (self.codes, self.proba, self.values, self.quantiles)
-        return Predictions(*(None if part is None else part[rows] for part in parts))
+        """Predictions of some of the rows."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        return Predictions(*(None if array is None else array[rows] for array in arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,60 +77,6 @@ class ChangedRows:
     places: Index
     changes: Mapping[int, Floats]
 
-    def pieces(self, most: int) -> list[ChangedRows]:
-        """Return blocks of at most so many rows."""
-        if len(self.places) <= most:
-            return [self] if len(self.places) else []
-        parts = [slice(begin, begin + most) for begin in range(0, len(self.places), most)]
-        return [
-            ChangedRows(
-                self.places[part], {i: numbers[part] for i, numbers in self.changes.items()}
-            )
-            for part in parts
-        ]
-
-
-def merge_blocks(sample: Sample, blocks: Sequence[ChangedRows]) -> tuple[Index, dict[int, Floats]]:
-    """Return the rows of several blocks as those of one."""
-    if len(blocks) == 1:
-        return blocks[0].places, dict(blocks[0].changes)
-    places = np.concatenate([block.places for block in blocks])
-    changes: dict[int, Floats] = {}
-    begin = 0
-    for block in blocks:
-        end = begin + len(block.places)
-        for feature, numbers in block.changes.items():
-            if feature not in changes:
-                changes[feature] = sample.columns[feature].numbers[places]
-            changes[feature][begin:end] = numbers
-        begin = end
-    return places, changes
-
-
-def split_predictions(predicted: Predictions, sizes: list[int]) -> list[Predictions]:
-    """Return the predictions of consecutive rows, of so many rows each."""
-    ends = np.cumsum(sizes).tolist()
-    return [predicted.take(slice(end - n, end)) for n, end in zip(sizes, ends, strict=True)]
-
-
-def concatenate_predictions(parts: list[Predictions]) -> Predictions:
-    """Return the predictions of several parts, one after the other."""
-
-    def join(name: str) -> Any:
-        arrays = [getattr(part, name) for part in parts]
-        return None if not arrays or arrays[0] is None else np.concatenate(arrays)
-
-    if len(parts) == 1:
-        return parts[0]
-    return Predictions(join("codes"), join("proba"), join("values"), join("quantiles"))
-
-
-_TWO = 2
-_MOST_CELLS = 8_000_000  # values of a table that is predicted at a time
-_MEDIAN = 0.5
-_UNKNOWN_WORK = 1000.0
-_SMALL_TREE = 500.0  # nodes
-
 
 class ReportModel:
     """A model as the sections of a report read it.
@@ -139,10 +92,10 @@ class ReportModel:
     Attributes
     ----------
     given, model : Predictor, EnsemblePredictor or fitted estimator
-        The model as it was given, and with the number of threads of the report.
+        The argument, and the model with the number of threads of the report.
     kind : {"classifier", "regressor"}
     classes : array of shape (n_classes,), or None
-    engine : Model or None
+    engine : Predictor or None
         The trees, where the model is trees of the engine.
     schema : Schema
     """
@@ -150,27 +103,22 @@ class ReportModel:
     def __init__(self, model: Any, target_index: int | None, n_jobs: int | None) -> None:
         self.given = model
         self.is_estimator = hasattr(model, "fit")
+        check_fitted(model)
         if not self.is_estimator and getattr(model, "device", "cpu") != "cpu":
             model = model.to("cpu")  # stages and quantiles have no kernels; predictions are equal
-        if self.is_estimator:
-            from sklearn.utils.validation import check_is_fitted
-
-            check_is_fitted(model)
-            if n_jobs is not None and hasattr(model, "n_jobs"):
-                model = copy.copy(model)
-                model.n_jobs = n_jobs
+        if self.is_estimator and n_jobs is not None and hasattr(model, "n_jobs"):
+            model = copy.copy(model)
+            model.n_jobs = n_jobs
         self.model = model
         inner = getattr(model, "model_", model) if self.is_estimator else model
-        if isinstance(inner, Model):
-            inner = inner.to("cpu")
-        self._inner = inner
-        self.engine: Model | None = inner if isinstance(inner, Model) else None
+        self.engine: Predictor | None = inner.to("cpu") if isinstance(inner, Predictor) else None
+        self._inner: Any = self.engine or inner
         classes = getattr(model, "classes_", getattr(model, "classes", None))
         self.kind = getattr(model, "kind", None) or (
             "classifier" if classes is not None else "regressor"
         )
-        self._target, self.classes = _chosen_target(inner, classes, target_index)
-        self.schema = _schema(model, inner)
+        self._target, self.classes = _chosen_target(self._inner, classes, target_index)
+        self.schema = _schema(model, self._inner)
         self._n_jobs = n_jobs
         # Loaded models and trees of the engine read a table of any type.
         self._reads_any = self.engine is not None or not self.is_estimator
@@ -191,6 +139,16 @@ class ReportModel:
         return int(getattr(self._inner, "n_rounds", 0))
 
     @property
+    def params(self) -> Mapping[str, Any]:
+        """Parameters of the fit of trees; empty for other models."""
+        return {} if self.engine is None else self.engine.params
+
+    @property
+    def combine(self) -> str:
+        """Combination of the trees; "" for models without trees."""
+        return "" if self.engine is None else self.engine.combine
+
+    @property
     def task(self) -> str:
         """One of "binary", "multiclass" and "regression"."""
         if self.classes is None:
@@ -205,24 +163,17 @@ class ReportModel:
     @property
     def value_column(self) -> int:
         """Column of the predicted values that the report is about."""
-        alphas = self.alphas
-        if alphas is None:
+        if self.alphas is None:
             return self.target_index
-        return int(np.argmin(np.abs(alphas - _MEDIAN)))
+        return int(np.argmin(np.abs(self.alphas - _MEDIAN)))
 
-    @property
+    @lazy_property
     def alphas(self) -> Floats | None:
         """Probabilities of the quantiles that the model predicts; None unless there are several."""
-        params = getattr(self.engine, "params", {})
-        if params.get("loss") != "quantile":
+        if self.params.get("loss") != "quantile":
             return None
-        alphas = np.sort(np.atleast_1d(np.asarray(params["alpha"], dtype=np.float64)))
+        alphas = np.sort(np.atleast_1d(np.asarray(self.params["alpha"], dtype=np.float64)))
         return alphas if len(alphas) > 1 else None
-
-    @property
-    def combine(self) -> str:
-        """Combination of the trees; "" for models without trees."""
-        return "" if self.engine is None else self.engine.combine
 
     @lazy_property
     def file_hash(self) -> str | None:
@@ -247,10 +198,115 @@ class ReportModel:
             return _UNKNOWN_WORK
         return max(self.engine.n_trees + self.engine.forest.n_nodes / _SMALL_TREE, 1.0)
 
-    def engine_importances(self) -> Floats:
-        """Return the total gain of the splits on each feature."""
-        assert self.engine is not None
-        return split_importances(self.engine, "gain")
+    def report_table(self, X: Any, rows: Index | None = None) -> ReportTable:
+        """Table with the columns of the model, of all rows or of some."""
+        return ReportTable(X, self.schema, rows, type(self.model).__name__)
+
+    def table(
+        self,
+        sample: Sample,
+        places: Index | None = None,
+        changes: Mapping[int, Floats] | None = None,
+    ) -> Any:
+        """Rows of a sample as a table that the model reads."""
+        chosen = np.arange(len(sample)) if places is None else places
+        names = self.schema.names
+        matrix = sample.changed_matrix(chosen, changes or {})
+        columns: list[NDArray[Any]] = []
+        if matrix is None:
+            columns = sample.changed_columns(chosen, changes or {})
+        elif names is not None:
+            columns = list(matrix.T)
+        if not self._reads_any:
+            return table_like(sample.table.X, names, columns, matrix)
+        return plain_table(names, columns) if names is not None or matrix is None else matrix
+
+    def call(self, method: str, X: Any, offset: Floats | None = None, **options: Any) -> Any:
+        """Result of a public method; estimators have a number of threads themselves."""
+        if offset is not None:
+            options["offset"] = offset
+        if not self.is_estimator:
+            options["n_jobs"] = self._n_jobs
+        return getattr(self.model, method)(X, **options)
+
+    def predicted(self, X: Any, offset: Floats | None = None) -> Predictions:
+        """Predictions of a table, whose rows may have an offset."""
+        if self.classes is None:
+            return self._values(self.call("predict", X, offset))
+        proba = None
+        with contextlib.suppress(AttributeError, TypeError):  # hard votes, members without any
+            proba = self._of_target(self.call("predict_proba", X, offset))
+        codes = self._codes(self.call("predict", X, offset))
+        if proba is not None and not self._is_likeliest:
+            self._is_likeliest = bool((proba.argmax(axis=1) == codes).all())
+        return Predictions(codes=codes, proba=proba)
+
+    def _predicted_again(self, X: Any, offset: Floats | None) -> Predictions:
+        """Predictions of changed rows.
+
+        Where the classes of all rows of the report were the likeliest ones, those of changed rows
+        are taken to be, which saves a second pass.
+        """
+        if not self._is_likeliest:
+            return self.predicted(X, offset)
+        proba = self._of_target(self.call("predict_proba", X, offset))
+        return Predictions(codes=proba.argmax(axis=1), proba=proba)
+
+    def _of_target(self, probabilities: Any) -> Floats:
+        chosen: Floats = (
+            probabilities[self.target_index] if isinstance(probabilities, list) else probabilities
+        )
+        return chosen
+
+    def _values(self, predictions: Any) -> Predictions:
+        values = np.asarray(predictions, dtype=np.float64)
+        if self.alphas is not None and values.ndim > 1:
+            return Predictions(values=values[:, self.value_column], quantiles=values)
+        if values.ndim > 1 or self._target is not None:
+            n_targets = 1 if values.ndim == 1 else values.shape[1]
+            values = values.reshape(len(values), -1)[:, _checked_index(self._target, n_targets)]
+        return Predictions(values=values)
+
+    def _codes(self, predictions: Any) -> Index:
+        """Index of each predicted label in the classes."""
+        assert self.classes is not None
+        labels = np.asarray(predictions)
+        if labels.ndim > 1:
+            labels = labels[:, self.target_index]
+        order = np.argsort(self.classes, kind="stable")
+        index = np.searchsorted(self.classes, labels, sorter=order)
+        return order[np.minimum(index, len(order) - 1)].astype(np.intp)
+
+    def predicted_blocks(self, sample: Sample, blocks: Sequence[ChangedRows]) -> list[Predictions]:
+        """Predictions of blocks of changed rows, in as few calls as memory allows."""
+        sizes = [len(block.places) for block in blocks]
+        if not sum(sizes):
+            return [Predictions()] * len(blocks)
+        changes = [sample.with_parts(block.changes) for block in blocks]
+        places = np.concatenate([block.places for block in blocks])
+        ends = np.cumsum(sizes).tolist()
+        starts = [end - size for size, end in zip(sizes, ends, strict=True)]
+        step = max(_MOST_CELLS // max(len(sample.columns), 1), 1)
+        parts = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the table itself was predicted with its warnings
+            for begin in range(0, len(places), step):
+                rows = places[begin : begin + step]
+                new: dict[int, Floats] = {}
+                for k, start in enumerate(starts):
+                    low, high = max(start, begin), min(ends[k], begin + step)
+                    if low >= high:
+                        continue
+                    for feature, numbers in changes[k].items():
+                        if feature not in new:
+                            new[feature] = sample.columns[feature].numbers[rows]
+                        new[feature][low - begin : high - begin] = numbers[
+                            low - start : high - start
+                        ]
+                offset = None if sample.offset is None else sample.offset[rows]
+                parts.append(self._predicted_again(self.table(sample, rows, new), offset))
+        predicted = Predictions.concatenated(parts)
+        return [predicted.take(slice(*bounds)) for bounds in zip(starts, ends, strict=True)]
 
     def check_whole(self, sample: Sample, predicted: Predictions) -> None:
         """Find out whether predictions of some rows are those of the trees alone.
@@ -261,28 +317,39 @@ class ReportModel:
         """
         if self.engine is None or not self.is_estimator:
             return
+        X, offset = self.table(sample), sample.offset
+        expected: Any
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            raw = raw_scores(self.engine, self.table(sample), sample.offset, n_threads=1)
-        if predicted.proba is None:
-            values = np.asarray(predictions(self.engine, raw))
-            own = values if values.ndim == 1 else values[:, self.value_column]
-            expected = own if self.classes is None else self.codes_of(own)
-            given = predicted.values if self.classes is None else predicted.codes
-        else:
-            found = probabilities(self.engine, raw)
-            expected = found[self.target_index] if isinstance(found, list) else found
-            given = predicted.proba
-        self.is_whole = bool(np.allclose(np.asarray(given), expected, rtol=1e-9, atol=1e-12))
+            if predicted.proba is not None:
+                expected = self._of_target(self.engine.predict_proba(X, offset=offset, n_jobs=1))
+            else:
+                expected = np.asarray(self.engine.predict(X, offset=offset, n_jobs=1))
+                if self.classes is not None:
+                    expected = self._codes(expected)
+                elif expected.ndim > 1:
+                    expected = expected[:, self.value_column]
+        observed = next(
+            array
+            for array in (predicted.proba, predicted.codes, predicted.values)
+            if array is not None
+        )
+        self.is_whole = bool(np.allclose(observed, expected, rtol=1e-9, atol=1e-12))
 
     def stages(self, sample: Sample) -> Iterator[Floats]:
-        """Yield the raw scores of the trees after each round."""
+        """Yield the probabilities or values of the trees after each round."""
         assert self.engine is not None
-        X, n_threads = self.table(sample), threads(self._inner_jobs)
-        return staged_raw_scores(self.engine, X, sample.offset, n_threads=n_threads)
+        X, offset, n_jobs = self.table(sample), sample.offset, self._inner_jobs
+        if self.classes is not None:
+            for proba in self.engine.staged_predict_proba(X, offset=offset, n_jobs=n_jobs):
+                yield self._of_target(proba)
+            return
+        for predictions in self.engine.staged_predict(X, offset=offset, n_jobs=n_jobs):
+            values = np.asarray(predictions, np.float64)
+            yield values if values.ndim == 1 else values[:, self.value_column]
 
     def raw(self, X: Any) -> Floats:
-        """Return the raw scores of a model with rounds, before its link."""
+        """Raw scores of a model with rounds, before its link."""
         scores: Floats = self._inner.predict_raw(X, n_jobs=self._inner_jobs)
         return scores
 
@@ -291,153 +358,43 @@ class ReportModel:
         jobs: int | None = getattr(self.model, "n_jobs", self._n_jobs)
         return jobs
 
-    def call(self, method: str, X: Any, offset: Floats | None = None, **options: Any) -> Any:
-        """Return the result of a public method; estimators have a number of threads themselves."""
-        if offset is not None:
-            options["offset"] = offset
-        if not self.is_estimator:
-            options["n_jobs"] = self._n_jobs
-        return getattr(self.model, method)(X, **options)
-
-    def predicted(self, X: Any, offset: Floats | None = None) -> Predictions:
-        """Return the predictions of a table, whose rows may have an offset."""
-        if self.classes is not None:
-            return self._classified(X, offset)
-        values = np.asarray(self.call("predict", X, offset), dtype=np.float64)
-        if self.alphas is not None and values.ndim > 1:
-            return Predictions(values=values[:, self.value_column], quantiles=values)
-        if values.ndim > 1 or self._target is not None:
-            n_targets = 1 if values.ndim == 1 else values.shape[1]
-            values = values.reshape(len(values), -1)[:, _checked_index(self._target, n_targets)]
-        return Predictions(values=values)
-
-    def _predicted_again(self, X: Any, offset: Floats | None) -> Predictions:
-        """Return the predictions of changed rows.
-
-        Where the classes of all given rows were the likeliest ones, those of changed rows are taken
-        to be, which saves a second pass.
-        """
-        if not self._is_likeliest:
-            return self.predicted(X, offset)
-        found = self.call("predict_proba", X, offset)
-        proba = found if isinstance(found, np.ndarray) else found[self.target_index]
-        return Predictions(codes=proba.argmax(axis=1), proba=proba)
-
-    def _classified(self, X: Any, offset: Floats | None) -> Predictions:
-        proba = None
-        with contextlib.suppress(AttributeError, TypeError):  # hard votes, members without any
-            found = self.call("predict_proba", X, offset)
-            proba = found if isinstance(found, np.ndarray) else found[self.target_index]
-        labels = np.asarray(self.call("predict", X, offset))
-        if labels.ndim > 1:
-            labels = labels[:, self.target_index]
-        codes = self.codes_of(labels)
-        if proba is not None and not self._is_likeliest:
-            self._is_likeliest = bool((proba.argmax(axis=1) == codes).all())
-        return Predictions(codes=codes, proba=proba)
-
-    def codes_of(self, labels: NDArray[Any]) -> Index:
-        """Return the index of each predicted label in the classes."""
-        assert self.classes is not None
-        order = np.argsort(self.classes, kind="stable")
-        found = np.searchsorted(self.classes, labels, sorter=order)
-        return order[np.minimum(found, len(order) - 1)].astype(np.intp)
-
-    def predicted_blocks(self, sample: Sample, blocks: Sequence[ChangedRows]) -> list[Predictions]:
-        """Return the predictions of blocks of changed rows, in as few calls as memory allows."""
-        blocks = [ChangedRows(block.places, sample.with_parts(block.changes)) for block in blocks]
-        step = max(_MOST_CELLS // max(len(sample.columns), 1), 1)
-        parts = [piece for block in blocks for piece in block.pieces(step)]
-        found: list[Predictions] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the table itself was predicted with its warnings
-            while parts:
-                count, n_rows = 1, len(parts[0].places)
-                while count < len(parts) and n_rows + len(parts[count].places) <= step:
-                    n_rows += len(parts[count].places)
-                    count += 1
-                places, changes = merge_blocks(sample, parts[:count])
-                offset = None if sample.offset is None else sample.offset[places]
-                predicted = self._predicted_again(self.table(sample, places, changes), offset)
-                found += split_predictions(predicted, [len(part.places) for part in parts[:count]])
-                parts = parts[count:]
-        sizes = [-(-len(block.places) // step) for block in blocks]
-        ends = np.cumsum(sizes).tolist()
-        return [
-            concatenate_predictions(found[end - size : end])
-            for size, end in zip(sizes, ends, strict=True)
-        ]
-
-    def predicted_sample(
-        self, sample: Sample, places: Index, changes: Mapping[int, Floats]
-    ) -> Predictions:
-        """Return the predictions of rows of a sample, with other numbers in some columns."""
-        return self.predicted_blocks(sample, [ChangedRows(places, changes)])[0]
-
-    def table(
-        self,
-        sample: Sample,
-        places: Index | None = None,
-        changes: Mapping[int, Floats] | None = None,
-    ) -> Any:
-        """Return rows of a sample as a table that the model reads."""
-        chosen = np.arange(len(sample)) if places is None else places
-        names = self.schema.names
-        matrix = sample.changed_matrix(chosen, changes or {})
-        columns: list[NDArray[Any]] = []
-        if matrix is None:
-            columns = sample.changed(chosen, changes or {})
-        elif names is not None:
-            columns = list(matrix.T)
-        if not self._reads_any:
-            return table_like(sample.table.X, names, columns, matrix)
-        return plain_table(names, columns) if names is not None or matrix is None else matrix
-
     def shap(self, sample: Sample) -> tuple[Floats, Floats] | None:
-        """Return SHAP values (n_rows, n_features, n_outputs) and base values, where they exist."""
+        """SHAP values (n_rows, n_features, n_outputs) and base values, where they exist."""
         if not self.is_whole:
             return None
-        X = self.table(sample)
+        options = {} if self.is_estimator else {"n_jobs": self._n_jobs}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                values = np.asarray(self.call("shap_values", X))
-                options = {} if self.is_estimator else {"n_jobs": self._n_jobs}
+                values = np.asarray(self.call("shap_values", self.table(sample)))
                 base = np.asarray(self.model.expected_value(**options))
             except (AttributeError, TypeError, ValueError):
                 return None
-        values = values[:, :, np.newaxis] if values.ndim == _TWO else values
-        first, last = self._outputs_of_target(values.shape[2])
-        return values[:, :, first:last], np.atleast_1d(base)[first:last]
-
-    def _outputs_of_target(self, n_outputs: int) -> tuple[int, int]:
+        values = values.reshape(*values.shape[:2], -1)
+        outputs = slice(None)
         targets = () if self.engine is None else self.engine.targets
-        if not targets or self._target is None:
-            return 0, n_outputs
-        first = sum(targets[: self._target])
-        return first, first + targets[self._target]
-
-    def report_table(self, X: Any, rows: Index | None = None) -> ReportTable:
-        """Return a table with the columns of the model; of some rows where they are given."""
-        return ReportTable(X, self.schema, rows, type(self.model).__name__)
+        if targets and self._target is not None:
+            first = sum(targets[: self._target])
+            outputs = slice(first, first + targets[self._target])
+        return values[:, :, outputs], np.atleast_1d(base)[outputs]
 
 
 def _chosen_target(
     inner: Any, classes: Any, target_index: int | None
 ) -> tuple[int | None, NDArray[Any] | None]:
-    """Return the index of the target, and its classes; raise ValueError where it is not given."""
+    """Index of the target, and its classes; raise ValueError where an index is missing."""
     n_targets = len(getattr(inner, "targets", ()) or ())
     if isinstance(classes, list | tuple):
         n_targets = len(classes)
     if not n_targets:
-        is_known = classes is not None or isinstance(inner, Model)
+        is_known = classes is not None or isinstance(inner, Predictor)
         if is_known and target_index is not None:
             _checked_index(target_index, 1)
         # Ensembles of other regressors show their number of targets only by predictions.
         return target_index, None if classes is None else np.asarray(classes)
     index = _checked_index(target_index, n_targets)
-    own = classes[index] if isinstance(classes, list | tuple) else None
-    return index, None if own is None else np.asarray(own)
+    labels = classes[index] if isinstance(classes, list | tuple) else None
+    return index, None if labels is None else np.asarray(labels)
 
 
 def _checked_index(target_index: int | None, n_targets: int) -> int:
@@ -455,7 +412,7 @@ def _checked_index(target_index: int | None, n_targets: int) -> int:
 
 
 def _schema(model: Any, inner: Any) -> Schema:
-    """Return the columns that a model was fitted on."""
+    """The columns that a model was fitted on."""
     known = getattr(inner, "schema", None)
     if isinstance(known, Schema):
         return known

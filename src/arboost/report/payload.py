@@ -1,4 +1,49 @@
-"""The sampled rows that the explorers of a page show: their values and predictions."""
+"""Models and rows -> payload: the one JSON object that a report page shows.
+
+Numbers have five significant digits (seven where users look values up in their table), and null is
+NaN, infinite or unknown. A section that does not apply is null, and the page leaves it out. Arrays
+that belong together have equal lengths. ``[a][b]`` is a list of lists: first index a, second b.
+
+``format``        1
+``title``         of the page; ``created``, date and time; ``arboost``, version
+``task``          "binary", "multiclass" or "regression"; ``target``, name or null
+``classes``       labels; of two classes the second is the positive one
+``data``          ``n_rows``, ``n_train_rows``, ``n_features``, ``n_weighted``, ``notes``;
+                  ``columns`` and ``target``: name, kind (number, category, time, bool), unit of
+                  times, shares of missing values, n_distinct, summary; ``bins`` (edges, test,
+                  train; values beyond the edges count in the end bins) or ``levels`` (names, test,
+                  train, other_test, other_train, n_other); drift, the population stability index
+``rows``          the sampled rows of all explorers: ``index`` in the given table, ``truth``,
+                  ``columns`` by name (of at most 200 features), ``n_features``
+``models``        one or two, each with:
+  ``name, kind, facts, params, repeat, timings, hash, notes``
+                  texts on the model; params are name, value, default
+  ``scores``      name, value, low, high (95 %), baseline, higher_is_better, text;
+                  ``baseline_text``
+  ``learning``    x, y (metric), series of (name, x, y), best, note
+  ``binary``      roc, pr, calibration, thresholds (t, tp, fp, fn, tn), default_threshold, histogram
+  ``multiclass``  roc of at most 10 classes, calibration of the predicted class
+  ``confusion``   matrix [truth][prediction] and its names; the last may be "other"
+  ``classes``     name, n, precision, recall, f1, auc
+  ``regression``  points, residuals, by_prediction, quantiles, coverage of intervals
+  ``segments``    metric, overall, fewest_rows, n_segments, list of (feature, segment, n, score,
+                  low, high, difference, observed, predicted), the worst first
+  ``importances`` feature, gain (share), permutation (increase of the loss), its deviation, shap
+  ``shap``        outputs, base [output], features, values [output][feature][row], rest
+                  [output][row], unit
+  ``dependence``  feature, kind, grid, mean, low, high [output][point] (of 10 % to 90 % of the
+                  rows), bins or levels; ``outputs``, their names
+  ``predictions`` of the sampled rows: label, proba [row][class], value, correct, error
+  ``flips``       of each sampled row null, or changes (feature, from, to), label, value and
+                  distance; ``flip_rule``, the sentence on them
+  ``trees``       n, shown, reason; nodes as columns: start [tree], feature (index of names or -1),
+                  condition, left, right (-1 for leaves), value, cover, gain, missing (0 left, 1
+                  right), output [tree], unit; leaves: base64 of uint16 [row][tree]
+  ``theory``      of AdaBoost: rounds, train_error, bound, edge_bound, margins, note
+  ``forest``      oob (x, y, metric), note
+``comparison``    of two models: names, scores (name, a, b, difference, low, high, better), the
+                  share of equal predictions (for regression their correlation), text
+"""
 
 from __future__ import annotations
 
@@ -8,19 +53,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from arboost.backend import core
+from arboost import __version__
 from arboost.losses.intervals import sample_rows
 from arboost.report.data import data_section
 from arboost.report.effects import (
     Effects,
     dependence_section,
-    effects_of,
+    feature_effects,
     importances_section,
     shap_rows,
     shap_section,
 )
 from arboost.report.flips import flips_section
-from arboost.report.inputs import ReportInput
+from arboost.report.inputs import ModelRows, ReportInput
 from arboost.report.model_sections import (
     about_section,
     forest_section,
@@ -41,56 +86,10 @@ from arboost.report.performance import (
 from arboost.report.scores import baseline, comparison, score_rows, scores_section
 from arboost.report.table import MORE_DIGITS, Sample, rounded
 
-MOST_FEATURES = 200
-_MOST_PROBABILITIES = 30_000  # of all rows and classes
-
-
-def rows_section(inputs: ReportInput, sample: Sample, effects: Effects) -> dict[str, Any]:
-    """Return the values of the sampled rows; of many features the important ones."""
-    features = np.arange(len(sample.columns))
-    if len(features) > MOST_FEATURES:
-        features = np.sort(effects.order[:MOST_FEATURES])
-    columns = [sample.columns[feature] for feature in features.tolist()]
-    truth = inputs.truth[sample.rows]
-    shown: list[Any] = rounded(truth, MORE_DIGITS)
-    if inputs.classes is not None:
-        shown = [str(label) for label in inputs.classes[truth].tolist()]
-    return {
-        "index": inputs.rows[sample.rows].tolist(),
-        "truth": shown,
-        "columns": {column.name: column.shown() for column in columns},
-        "n_features": len(sample.columns),
-    }
-
-
-def predictions_section(inputs: ReportInput, place: int, sample: Sample) -> dict[str, Any]:
-    """Return the predictions of the sampled rows."""
-    predicted = inputs.predicted[place].take(sample.rows)
-    truth = inputs.truth[sample.rows]
-    if predicted.values is not None:
-        return {
-            "label": rounded(predicted.values, MORE_DIGITS),
-            "proba": None,
-            "value": rounded(predicted.values, MORE_DIGITS),
-            "correct": None,
-            "error": rounded(predicted.values - truth),
-        }
-    assert predicted.codes is not None
-    assert inputs.classes is not None
-    proba = predicted.proba
-    if proba is not None and proba.size > _MOST_PROBABILITIES:
-        proba = None  # the label is enough for many classes
-    return {
-        "label": [str(label) for label in inputs.classes[predicted.codes].tolist()],
-        "proba": None if proba is None else rounded(proba),
-        "value": None,
-        "correct": (predicted.codes == truth).tolist(),
-        "error": None,
-    }
-
-
 FORMAT = 1
 _MOST_ROWS = 400  # in the explorers
+_MOST_FEATURES = 200  # of a row
+_MOST_PROBABILITIES = 30_000  # of all rows and classes
 
 R = TypeVar("R")
 
@@ -102,15 +101,15 @@ class _Clock:
         self.seconds: dict[str, float] = {}
 
     def run(self, name: str, work: Callable[..., R], *args: Any) -> R:
-        """Return the result of a call, and add its seconds to a section."""
+        """Result of a call, whose seconds are added to a section."""
         start = time.perf_counter()
-        found = work(*args)
+        result = work(*args)
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-        return found
+        return result
 
 
 def make_payload(inputs: ReportInput) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return the payload of a report, and the seconds that each section took.
+    """Payload of a report, and the seconds that each section took.
 
     Equal inputs give equal payloads: nothing in them depends on a clock or on threads.
     """
@@ -120,89 +119,114 @@ def make_payload(inputs: ReportInput) -> tuple[dict[str, Any], dict[str, float]]
 
 
 def _payload(inputs: ReportInput, clock: _Clock) -> tuple[dict[str, Any], dict[str, float]]:
-    places = range(len(inputs.models))
-    fewest = min(len(shap_rows(inputs, place)) for place in places)
-    rows = sample_rows(inputs.n_rows, min(_MOST_ROWS, fewest))
-    effects = [clock.run("importances", effects_of, inputs, place) for place in places]
-    samples = [clock.run("rows", table.sample, rows) for table in inputs.tables]
-    base, base_text = baseline(inputs)
-    plain = clock.run("scores", lambda: score_rows(inputs, base, has_replicates=False))
-    scores = [
-        clock.run("scores", score_rows, inputs, predicted, place)
-        for place, predicted in enumerate(inputs.predicted)
-    ]
-    names = _names(inputs)
-    models = []
-    for place in places:
-        model = _model(inputs, place, samples[place], effects[place], clock)
-        model |= {
-            "name": names[place],
-            "scores": scores_section(inputs, scores[place], plain),
-            "baseline_text": base_text,
-        }
-        models.append(model)
+    both = inputs.model_rows
+    fewest = min(len(shap_rows(rows)) for rows in both)
+    sampled = sample_rows(inputs.n_rows, min(_MOST_ROWS, fewest))
+    effects = [clock.run("importances", feature_effects, rows) for rows in both]
+    samples = [clock.run("rows", rows.table.sample, sampled) for rows in both]
+    constant, base_text = baseline(both[0])
+    base = clock.run("scores", lambda: score_rows(constant, has_replicates=False))
+    scores = [clock.run("scores", score_rows, rows) for rows in both]
+    names = [model_name(rows.model) for rows in both]
+    if len(set(names)) < len(names):
+        names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
     payload = {
         "format": FORMAT,
         "title": inputs.title,
-        "arboost": core.version(),
+        "arboost": __version__,
         "task": inputs.task,
         "target": inputs.target,
-        "classes": None
-        if inputs.classes is None
-        else [str(label) for label in inputs.classes.tolist()],
+        "classes": both[0].classes or None,
         "data": clock.run("data", data_section, inputs, effects[0].order.tolist()),
-        "rows": clock.run("rows", rows_section, inputs, samples[0], effects[0]),
-        "models": models,
-        "comparison": comparison(inputs, scores, names) if len(models) > 1 else None,
+        "rows": clock.run("rows", rows_section, both[0], samples[0], effects[0]),
+        "models": [
+            {
+                **_model(rows, samples[k], effects[k], clock),
+                "name": names[k],
+                "scores": scores_section(scores[k], base),
+                "baseline_text": base_text,
+            }
+            for k, rows in enumerate(both)
+        ],
+        "comparison": comparison(inputs, scores, names) if len(both) > 1 else None,
     }
     return payload, clock.seconds
 
 
-def _names(inputs: ReportInput) -> list[str]:
-    names = [model_name(model) for model in inputs.models]
-    if len(set(names)) < len(names):
-        names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=False)]
-    return names
-
-
-def _model(
-    inputs: ReportInput, place: int, sample: Sample, effects: Effects, clock: _Clock
-) -> dict[str, Any]:
-    """Return the sections of one model."""
-    model, predicted = inputs.models[place], inputs.predicted[place]
-    dependence, outputs = clock.run("dependence", dependence_section, inputs, place, effects)
-    flips, rule = clock.run("flips", flips_section, inputs, place, sample, effects)
+def _model(rows: ModelRows, sample: Sample, effects: Effects, clock: _Clock) -> dict[str, Any]:
+    """Sections of one model."""
+    dependence, outputs = clock.run("dependence", dependence_section, rows, effects)
+    flips, rule = clock.run("flips", flips_section, rows, sample, effects)
     return {
-        "kind": model_kind(model),
-        **clock.run("about", about_section, inputs, place),
-        "learning": clock.run("learning", learning_section, inputs, place),
-        "binary": clock.run("curves", binary_section, inputs, predicted),
-        "confusion": clock.run("curves", confusion_section, inputs, predicted),
-        "classes": clock.run("curves", classes_section, inputs, predicted),
-        "multiclass": clock.run("curves", multiclass_section, inputs, predicted),
-        "regression": clock.run("curves", regression_section, inputs, place),
-        "segments": clock.run("segments", segments_section, inputs, place, effects),
-        "importances": importances_section(inputs, place, effects),
-        "shap": clock.run("shap", shap_section, inputs, place, sample, effects),
+        "kind": model_kind(rows.model),
+        **clock.run("about", about_section, rows),
+        "learning": clock.run("learning", learning_section, rows),
+        "binary": clock.run("curves", binary_section, rows),
+        "confusion": clock.run("curves", confusion_section, rows),
+        "classes": clock.run("curves", classes_section, rows),
+        "multiclass": clock.run("curves", multiclass_section, rows),
+        "regression": clock.run("curves", regression_section, rows),
+        "segments": clock.run("segments", segments_section, rows, effects),
+        "importances": importances_section(rows, effects),
+        "shap": clock.run("shap", shap_section, rows, sample, effects),
         "dependence": dependence,
         "outputs": outputs,
-        "predictions": predictions_section(inputs, place, sample),
+        "predictions": predictions_section(rows, sample),
         "flips": flips,
         "flip_rule": rule,
-        "trees": clock.run("trees", trees_section, model, sample, len(inputs.models)),
-        "theory": clock.run("learning", theory_section, inputs, place),
-        "forest": clock.run("learning", forest_section, inputs, place),
-        "notes": [*effects.notes, *_left_out(inputs, place)],
+        "trees": clock.run("trees", trees_section, rows, sample),
+        "theory": clock.run("learning", theory_section, rows),
+        "forest": clock.run("learning", forest_section, rows),
+        "notes": [*effects.notes, *_left_out(rows)],
     }
 
 
-def _left_out(inputs: ReportInput, place: int) -> Iterator[str]:
+def rows_section(rows: ModelRows, sample: Sample, effects: Effects) -> dict[str, Any]:
+    """Values of the sampled rows; of many features the important ones."""
+    features = np.arange(len(sample.columns))
+    if len(features) > _MOST_FEATURES:
+        features = np.sort(effects.order[:_MOST_FEATURES])
+    columns = [sample.columns[feature] for feature in features.tolist()]
+    truth = rows.truth[sample.rows]
+    return {
+        "index": rows.inputs.rows[sample.rows].tolist(),
+        "truth": _labels(rows, truth) if rows.classes else rounded(truth, MORE_DIGITS),
+        "columns": {column.name: column.json_values() for column in columns},
+        "n_features": len(sample.columns),
+    }
+
+
+def predictions_section(rows: ModelRows, sample: Sample) -> dict[str, Any]:
+    """Predictions of the sampled rows."""
+    predicted, truth = rows.predicted.take(sample.rows), rows.truth[sample.rows]
+    if predicted.values is not None:
+        values = rounded(predicted.values, MORE_DIGITS)
+        error = rounded(predicted.values - truth)
+        return {"label": values, "proba": None, "value": values, "correct": None, "error": error}
+    assert predicted.codes is not None
+    proba = predicted.proba
+    if proba is not None and proba.size > _MOST_PROBABILITIES:
+        proba = None  # the label is enough for many classes
+    return {
+        "label": _labels(rows, predicted.codes),
+        "proba": None if proba is None else rounded(proba),
+        "value": None,
+        "correct": (predicted.codes == truth).tolist(),
+        "error": None,
+    }
+
+
+def _labels(rows: ModelRows, codes: Any) -> list[str]:
+    return [rows.classes[code] for code in codes.tolist()]
+
+
+def _left_out(rows: ModelRows) -> Iterator[str]:
     """Yield the reasons why sections are left out."""
-    model, predicted = inputs.models[place], inputs.predicted[place]
-    if inputs.classes is not None:
-        if predicted.proba is None:
+    model = rows.model
+    if rows.classes:
+        if rows.predicted.proba is None:
             yield "Curves and calibration are left out: the model has no class probabilities."
-        elif len(np.unique(inputs.truth)) == 1:
+        elif len(np.unique(rows.truth)) == 1:
             yield "ROC and precision-recall curves are left out: all rows are of one class."
     if model.engine is None:
         yield "Trees are left out: the model is an ensemble of other models."

@@ -1,11 +1,15 @@
-"""Columns of any table for a report, samples of its rows, and numbers rounded for JSON."""
+"""Columns of any table for a report, samples of its rows, and numbers rounded for JSON.
+
+A column is kept in two forms: numbers (seconds for times, codes for categories), which a report
+computes with, and values as the user has them, which models and pages get.
+"""
 
 from __future__ import annotations
 
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +21,27 @@ from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import read_raw
 from arboost.plots.axes import boolean_names
-from arboost.text import number_text, shortened, time_text
+from arboost.text import label_text, number_text, shortened, time_text
 
-DIGITS = 5
+Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
 MORE_DIGITS = 7  # of values that users look up in their table
+_TIME_DIGITS = 15
+_DIGITS = 5
 _LARGEST_POWER = 22  # of ten that a double holds exactly
 _EXACT = 2.0**53
 
+_TIMES = {"datetime": "M8[us]", "duration": "m8[us]"}
+_MICROSECONDS = 1e6
+_MIDNIGHT = datetime.datetime(1970, 1, 1)
+_MOST_CHARACTERS = 200  # of a level on the page
+_MOST_CACHED = 64  # columns of all rows in memory
 
-def rounded(values: Any, digits: int = DIGITS) -> Any:
-    """Return an array of numbers as nested lists for JSON.
+
+def rounded(values: Any, digits: int = _DIGITS) -> Any:
+    """Array of numbers as nested lists for JSON; null for NaN and infinities.
 
     Examples
     --------
@@ -34,71 +49,44 @@ def rounded(values: Any, digits: int = DIGITS) -> Any:
     [0.33333, 123460, None, -2]
     """
     array = np.asarray(values, dtype=np.float64)
-    flat = _shortened(array.ravel(), digits)
+    flat = _with_digits(array.ravel(), digits)
+    objects = flat.astype(object)
     whole = (flat == np.floor(flat)) & (np.abs(flat) < _EXACT)
-    shown: list[Any] = flat.tolist()
-    for place in np.flatnonzero(whole).tolist():
-        shown[place] = int(shown[place])
-    for place in np.flatnonzero(~np.isfinite(flat)).tolist():
-        shown[place] = None
-    return _nested(shown, array.shape)
+    objects[whole] = flat[whole].astype(np.int64)
+    objects[~np.isfinite(flat)] = None
+    return objects.reshape(array.shape).tolist()
 
 
-def rounded_number(value: float | None, digits: int = DIGITS) -> float | int | None:
-    """Return one number for JSON; None stays None."""
+def rounded_number(value: float | None, digits: int = _DIGITS) -> float | int | None:
+    """One number for JSON; None stays None."""
     if value is None or not math.isfinite(value):
         return None
-    found: float | int | None = rounded([float(value)], digits)[0]
-    return found
+    number: float | int | None = rounded(value, digits)
+    return number
 
 
 def rounded_counts(values: NDArray[Any]) -> list[Any]:
-    """Return counts for JSON: whole numbers, or rounded sums of weights."""
-    array = np.asarray(values)
-    if array.dtype.kind in "iub":
-        whole: list[Any] = array.astype(np.int64).tolist()
-        return whole
-    found: list[Any] = rounded(array, MORE_DIGITS)
-    return found
+    """Counts for JSON: whole numbers, or rounded sums of weights."""
+    counts: list[Any] = values.tolist()
+    return counts if values.dtype.kind in "iu" else rounded(values, MORE_DIGITS)
 
 
-def _shortened(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Return the nearest numbers of so many significant digits."""
-    found = values.copy()
+def _with_digits(values: Floats, digits: int) -> Floats:
+    """Nearest numbers of a number of significant digits."""
+    nearest = values.copy()
     usual = np.isfinite(values) & (values != 0.0)
-    given = values[usual]
-    magnitude = np.floor(np.log10(np.abs(given)))
-    power = digits - 1 - magnitude
+    numbers = values[usual]
+    power = digits - 1 - np.floor(np.log10(np.abs(numbers)))
     is_exact = np.abs(power) <= _LARGEST_POWER
     # Multiples and quotients of a power of ten that is exact round to the shortest decimal.
     scale = 10.0 ** np.where(is_exact, np.abs(power), 0.0)
-    small = np.round(given * scale) / scale
-    large = np.round(given / scale) * scale
-    near = np.where(power >= 0, small, large)
-    for place in np.flatnonzero(~is_exact).tolist():
-        near[place] = float(f"{given[place]:.{digits}g}")
-    found[usual] = near
-    return found
-
-
-def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
-    if not shape:
-        return flat[0]
-    for size in reversed(shape[1:]):
-        if size == 0:
-            return [[] for _ in range(shape[0])]
-        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
-    return flat
-
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
-
-_TIMES = {"datetime": "M8[us]", "duration": "m8[us]"}
-_MICROSECONDS = 1e6
-_MIDNIGHT = datetime.datetime(1970, 1, 1)
-_MOST_CHARACTERS = 200  # of a level on the page
-_MOST_KEPT = 64  # columns of all rows in memory
+    near = np.where(
+        power >= 0, np.round(numbers * scale) / scale, np.round(numbers / scale) * scale
+    )
+    for i in np.flatnonzero(~is_exact).tolist():
+        near[i] = float(f"{numbers[i]:.{digits}g}")
+    nearest[usual] = near
+    return nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +110,32 @@ class Column:
     labels: tuple[str | float, ...] = ()
     unit: str = ""
 
-    def take(self, rows: Index) -> Column:
-        """Return the column of some rows."""
-        return Column(self.name, self.kind, self.numbers[rows], self.labels, self.unit)
+    @property
+    def has_levels(self) -> bool:
+        """Whether the column has levels in place of ordered values."""
+        return self.kind in ("category", "bool")
 
-    def given(self, numbers: Floats) -> NDArray[Any]:
-        """Return numbers of this column as the user's table has them."""
+    @property
+    def levels(self) -> tuple[str | float, ...]:
+        """Levels of a category or of truth values, by their codes."""
+        return ("False", "True") if self.kind == "bool" else self.labels
+
+    @property
+    def digits(self) -> int:
+        """Significant digits of positions along the column."""
+        return _TIME_DIGITS if self.kind == "time" else MORE_DIGITS
+
+    @lazy_property
+    def missing(self) -> Mask:
+        """Mask of the missing values."""
+        return np.isnan(self.numbers)
+
+    def take(self, rows: Index) -> Column:
+        """Column of some rows."""
+        return replace(self, numbers=self.numbers[rows])
+
+    def values(self, numbers: Floats) -> NDArray[Any]:
+        """Numbers of this column as the user's table has them."""
         missing = np.isnan(numbers)
         if self.kind == "category":
             codes = np.where(missing, -1, numbers).astype(np.intp)
@@ -139,40 +147,38 @@ class Column:
         ticks = np.where(missing, 0.0, np.round(numbers * _MICROSECONDS)).astype(np.int64)
         times: NDArray[Any] = ticks.astype(_TIMES.get(self.unit, "m8[us]"))
         if self.unit == "time":
-            clock = [(_MIDNIGHT + one).time() for one in times.astype(object)]
-            found = np.array(clock, dtype=object)
-            found[missing] = None
-            return found
+            clocks = [(_MIDNIGHT + time).time() for time in times.astype(object)]
+            clock_times = np.array(clocks, dtype=object)
+            clock_times[missing] = None
+            return clock_times
         times[missing] = "NaT"
         return times
 
     def text(self, number: float) -> str:
-        """Return one of the numbers of this column as text."""
+        """One of the numbers of this column as text."""
         if np.isnan(number):
             return "missing"
-        if self.kind == "category":
-            return shown_level(self.labels[int(number)])
-        if self.kind == "bool":
-            return str(bool(number))
+        if self.has_levels:
+            return shown_level(self.levels[int(number)])
         if self.kind == "time" and np.isfinite(number):
-            return time_text(float(number), self.unit)
-        return number_text(float(number), 5)
+            return time_text(number, self.unit)
+        return number_text(number, _DIGITS)
 
-    def shown(self) -> list[Any]:
-        """Return the values for the page: numbers, or text for all other kinds."""
+    def json_values(self) -> list[Any]:
+        """Values for the page: numbers, or text for all other kinds."""
         if self.kind == "number":
-            found: list[Any] = rounded(self.numbers, MORE_DIGITS)
-            return found
-        return [None if np.isnan(one) else self.text(one) for one in self.numbers]
+            numbers: list[Any] = rounded(self.numbers, MORE_DIGITS)
+            return numbers
+        return [None if np.isnan(number) else self.text(number) for number in self.numbers.tolist()]
 
 
 def level_text(label: str | float) -> str:
-    """Return a level of a category as text."""
-    return label if isinstance(label, str) else number_text(label, 5)
+    """Level of a category as text."""
+    return label_text(label, _DIGITS)
 
 
 def shown_level(label: str | float) -> str:
-    """Return a level of a category as text for the page, which carries no long ones."""
+    """Level of a category as text for the page, which carries no long ones."""
     return shortened(level_text(label), _MOST_CHARACTERS)
 
 
@@ -207,52 +213,41 @@ class ReportTable:
         self._raw = read_raw(X, schema, caller)
         self._raw.set_missing(schema.missing)
         self._booleans = boolean_names(X)
-        self._kept: dict[int, Column] = {}
+        self._cache: dict[int, Column] = {}
         self.n_given = int(self._raw.columns.n_rows)
         self.n_rows = self.n_given if rows is None else len(rows)
         self.n_features = schema.n_features
 
     def column(self, feature: int) -> Column:
-        """Return a column of all rows; those of a few features are kept."""
-        found = self._kept.get(feature)
-        if found is None:
-            found = self._read(feature)
-            if len(self._kept) < _MOST_KEPT:
-                self._kept[feature] = found
-        return found
+        """Column of all rows; those of a few features are kept in memory."""
+        column = self._cache.get(feature) or self._read(feature)
+        if len(self._cache) < _MOST_CACHED:
+            self._cache[feature] = column
+        return column
 
     def sample(self, rows: Index) -> Sample:
-        """Return some of the rows, with all columns."""
-        columns = []
-        for feature in range(self.n_features):
-            kept = self._kept.get(feature)
-            columns.append((kept or self._read(feature)).take(rows))
-        return Sample(self, rows, columns)
-
-    def is_category(self, feature: int) -> bool:
-        """Whether a column has levels, for the model or by its type."""
-        known = self.schema.levels_of(feature) is not None
-        return known or feature in self._raw.texts or feature in self._raw.categories
+        """Some of the rows, with all columns."""
+        columns = (self._cache.get(i) or self._read(i) for i in range(self.n_features))
+        return Sample(self, rows, [column.take(rows) for column in columns])
 
     def _read(self, feature: int) -> Column:
-        found = self._read_all(feature)
-        return found if self.rows is None else found.take(self.rows)
+        column = self._read_all(feature)
+        return column if self.rows is None else column.take(self.rows)
 
     def _read_all(self, feature: int) -> Column:
         name, raw = self.names[feature], self._raw
         if feature in raw.texts:
-            levels, codes = Levels.of_text(raw.texts[feature])
-            return _coded(name, levels, codes)
+            return _category(name, *Levels.of_text(raw.texts[feature]))
         numbers = raw.columns.read(feature)
         unit = raw.units.get(feature, "")
         if unit:
             return Column(name, "time", numbers, unit=unit)
-        if self.is_category(feature):
-            return _coded(name, *Levels.of_numbers(numbers))
+        if self.schema.levels_of(feature) is not None or feature in raw.categories:
+            return _category(name, *Levels.of_numbers(numbers))
         return Column(name, "bool" if name in self._booleans else "number", numbers)
 
 
-def _coded(name: str, levels: Levels, codes: NDArray[np.int32]) -> Column:
+def _category(name: str, levels: Levels, codes: NDArray[np.int32]) -> Column:
     numbers = np.where(codes < 0, np.nan, codes.astype(np.float64))
     labels = tuple(levels.label(code) for code in range(len(levels)))
     return Column(name, "category", numbers, labels)
@@ -283,12 +278,8 @@ class Sample:
         """Offset of these rows; None without one."""
         return None if self.table.offset is None else self.table.offset[self.rows]
 
-    def take(self, places: Index) -> Sample:
-        """Return some of the rows of the sample."""
-        return Sample(self.table, self.rows[places], [one.take(places) for one in self.columns])
-
     def with_parts(self, changes: Mapping[int, Floats]) -> dict[int, Floats]:
-        """Return changes of columns with those of the derived features, which follow them."""
+        """Changes of columns with those of the derived features, which follow them."""
         parts = {
             feature: calendar_part(part, changes[column]).astype(np.float64)
             for column in changes
@@ -296,10 +287,10 @@ class Sample:
         }
         return parts | dict(changes)
 
-    def changed(self, places: Index, changes: Mapping[int, Floats]) -> list[NDArray[Any]]:
-        """Return the values of rows of the sample, with other numbers in some columns."""
+    def changed_columns(self, places: Index, changes: Mapping[int, Floats]) -> list[NDArray[Any]]:
+        """Values of rows of the sample, with other numbers in some columns."""
         return [
-            column.given(changes[i] if i in changes else column.numbers[places])
+            column.values(changes[i] if i in changes else column.numbers[places])
             for i, column in enumerate(self.columns)
         ]
 
@@ -311,19 +302,19 @@ class Sample:
         return np.column_stack([column.numbers for column in self.columns])
 
     def changed_matrix(self, places: Index, changes: Mapping[int, Floats]) -> Floats | None:
-        """Return the result of `changed` as a matrix; None unless all columns are numbers."""
+        """The values of `changed_columns` as a matrix; None unless all columns are numbers."""
         if self.matrix is None:
             return None
-        found: Floats = self.matrix[places]
+        matrix: Floats = self.matrix[places]
         for feature, numbers in changes.items():
-            found[:, feature] = numbers
-        return found
+            matrix[:, feature] = numbers
+        return matrix
 
 
 def table_like(
     X: Any, names: Sequence[str] | None, columns: Sequence[NDArray[Any]], matrix: Floats | None
 ) -> Any:
-    """Return columns as a table of the type of X, as members of an ensemble were fitted on it.
+    """Columns as a table of the type of X, as members of an ensemble were fitted on it.
 
     `matrix` holds the same columns, where all of them are numbers.
     """
@@ -346,7 +337,7 @@ def table_like(
 
 
 def plain_table(names: Sequence[str] | None, columns: Sequence[NDArray[Any]]) -> Any:
-    """Return columns as a dict of them, without names as a matrix."""
+    """Columns as a dict of them, without names as a matrix."""
     if names is not None:
         return dict(zip(names, columns, strict=True))
     if all(column.dtype.kind == "f" for column in columns):
