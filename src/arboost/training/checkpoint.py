@@ -27,6 +27,7 @@ from arboost.backend import core
 from arboost.errors import InputTypeError, ParameterError, listing, warn_caller
 from arboost.losses.base import Floats
 from arboost.models.files.container import Format, naming_errors, pack, read_file, unpack
+from arboost.params.kinds import Integer
 from arboost.training.monitor import Monitor
 from arboost.write import remove_orphans, write_file
 
@@ -44,6 +45,7 @@ _UPDATE_SHARE = 0.03  # of the time of a fit, for updates by time
 _FIRST_UPDATE = 2.0  # seconds
 _SLOW_DISK = 50e6  # bytes a second
 _LONGEST_VALUE = 60  # characters of a value that messages show
+_EVERY = Integer(name="every", default=None, low=1, optional=True, text="", advice="Leave it out.")
 
 
 @dataclass(frozen=True)
@@ -78,17 +80,7 @@ class Checkpoint:
                 f"checkpoint={self.path!r} ({type(self.path).__name__}) is not allowed: it must be "
                 "a path, an arboost.Checkpoint, or None. Pass the path of a file."
             )
-        if isinstance(self.every, bool) or not isinstance(self.every, int | None):
-            raise InputTypeError(
-                f"every={self.every!r} ({type(self.every).__name__}) is not allowed: it must be an "
-                "integer of at least 1, or None. Leave it out."
-            )
-        if self.every is not None and self.every < 1:
-            raise ParameterError(
-                f"every={self.every} is not allowed: it must be an integer of at least 1, or None. "
-                "Leave it out.",
-                parameter="every",
-            )
+        _EVERY.check(self.every)
         folder = os.path.dirname(os.path.realpath(os.fsdecode(self.path)))
         if not os.path.isdir(folder):
             raise FileNotFoundError(
