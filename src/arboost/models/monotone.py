@@ -39,7 +39,7 @@ from arboost.data.table import ingest
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.params.boosting import PARAMS
-from arboost.trees.forest import Forest
+from arboost.trees.forest import Forest, codes_in_sets
 
 _ALL = np.uint64(2**64 - 1)
 
@@ -188,8 +188,7 @@ class Cells:
             if not is_present:
                 values.append(np.nan)
             elif self.is_category[feature]:
-                bits = np.unpackbits(levels.astype("<u8").view(np.uint8), bitorder="little")
-                values.append(float(np.argmax(bits)))
+                values.append(float(np.argmax(codes_in_sets(levels))))
             else:
                 values.append(self.value_in(feature, low))
         return values

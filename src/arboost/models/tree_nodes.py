@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import lazy_property
-from arboost.losses.links import ALL_CLASS_LINKS, LINKS, target_parts
+from arboost.losses.links import ALL_CLASS_LINKS, LINKS, SHARE_LINKS, target_parts
 from arboost.models.model import Model
 from arboost.params.kinds import Integer
 from arboost.text import label_text, number_text, printable, shortened, shown_name, time_text
-from arboost.trees.forest import Forest, depths
+from arboost.trees.forest import Forest, codes_in_sets, depths
 
 Floats = NDArray[np.float64]
 
 _PRECISION = Integer(name="precision", default=4, low=1, text="Significant digits.")
 _MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Category levels listed by name.")
 
-_SHARE_LINKS = ("share_of_two", "shares")
 _FEW_LEVELS = 3
 MOST_BARS = 4  # values of a node in a picture
 _ROUNDING = 2.0**-24  # of float32, in which tables often are
@@ -123,8 +122,7 @@ class SplitFormatter:
         if number < 0 or levels is None or levels.group_means is None:
             return None
         means = levels.group_means
-        level_bits = self._forest.level_sets[number].astype("<u8").view(np.uint8)
-        is_left = np.unpackbits(level_bits, bitorder="little")[: len(means)]
+        is_left = codes_in_sets(self._forest.level_sets[number])[: len(means)]
         n_left = int(is_left.sum())
         if n_left in (0, len(means)) or not is_left[:n_left].all():
             return None
@@ -204,12 +202,12 @@ def node_values(model: Model, forest: Forest) -> tuple[NodeValues, ...]:
     values = forest.value
     if model.combine == "mean":  # each tree alone is a model, with its base score
         values = values + (model.base_score if values.shape[1] > 1 else model.base_score[:1])
-    if model.kind == "classifier" and model.link in _SHARE_LINKS:
+    if model.kind == "classifier" and model.link in SHARE_LINKS:
         return tuple(
             NodeValues(
                 f"target {i}" if model.targets else "",
                 tuple(printable(str(label)) for label in part.labels),
-                LINKS[part.link](values[:, part.first : part.first + part.n_outputs]),
+                LINKS[part.link](part.columns(values)),
                 is_share=True,
             )
             for i, part in enumerate(target_parts(model))
@@ -367,15 +365,14 @@ def tree_table(model: Model) -> dict[str, NDArray[Any]]:
     (['x0', None, None], [0.5, nan, nan], [1, -1, -1])
     """
     forest = model.forest
-    split, start = forest.is_split, forest.tree_start
-    size = np.diff(start)
+    split = forest.is_split
     names = np.empty(model.schema.n_features + 1, object)
     names[:-1] = model.schema.shown_names  # the last one is None, for leaves
     sides = np.array(["left", "right", None], object)
     missing_side = sides[np.where(split, np.where(forest.default_left, 0, 1), 2)]
     table: dict[str, NDArray[Any]] = {
-        "tree": np.repeat(np.arange(forest.n_trees), size),
-        "node": np.arange(forest.n_nodes) - np.repeat(start[:-1], size),
+        "tree": forest.tree_of_node,
+        "node": np.arange(forest.n_nodes) - forest.root,
         "depth": depths(forest),
         "feature": names[np.where(split, forest.feature, -1)],
         "threshold": np.where(split & (forest.level_set < 0), forest.threshold, np.nan),
@@ -387,7 +384,7 @@ def tree_table(model: Model) -> dict[str, NDArray[Any]]:
         "cover": forest.cover.copy(),
     }
     if forest.width == 1:
-        table["output"] = np.repeat(forest.output, size).astype(np.int64)
+        table["output"] = forest.output[forest.tree_of_node].astype(np.int64)
         table["value"] = forest.value[:, 0].copy()
     else:
         columns = forest.value.T.copy()

@@ -61,6 +61,12 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return rows[first], which
 
 
+def codes_in_sets(level_sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return whether each level code is in a set; the last axis has codes in place of words."""
+    octets = np.ascontiguousarray(level_sets).astype("<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=-1, bitorder="little").astype(np.bool_)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Forest:
     """Trees as flat arrays; a row goes left where x <= threshold or x is missing and default_left.

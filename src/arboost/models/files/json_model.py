@@ -39,7 +39,7 @@ from arboost.models.files.model_file import (
     read_parts,
 )
 from arboost.models.model import Model
-from arboost.trees.forest import SET_WORDS, Forest
+from arboost.trees.forest import SET_WORDS, Forest, codes_in_sets
 from arboost.trees.leaf_distributions import LeafDistributions
 
 _NAME = "arboost model"
@@ -158,7 +158,8 @@ def _split(
         described["at_most"] = encode_number(node["threshold"])
     else:
         levels = labels.get(feature, [])  # none where codes are those of groups
-        codes = _codes(model.forest.level_sets[node["level_set"]])
+        is_left = codes_in_sets(model.forest.level_sets[node["level_set"]])
+        codes = np.flatnonzero(is_left).tolist()
         described["levels"] = [levels[c] if c < len(levels) else {"code": c} for c in codes]
         described |= _unused(node, {"threshold": 0.0})
     described["missing"] = "left" if node["default_left"] else "right"
@@ -173,15 +174,6 @@ def _unused(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, A
         if repr(node[name]) != repr(value)
     }
     return {"unused": unused} if unused else {}
-
-
-def _codes(words: NDArray[np.uint64]) -> list[int]:
-    return [
-        _WORD_BITS * i + bit
-        for i, word in enumerate(words.tolist())
-        for bit in range(_WORD_BITS)
-        if word >> bit & 1
-    ]
 
 
 class _Reader:

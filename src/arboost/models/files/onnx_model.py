@@ -24,7 +24,7 @@ from arboost.errors import needs_packages
 from arboost.losses.links import ALL_CLASS_LINKS, LARGEST_EXPONENT, Labels, TargetPart, target_parts
 from arboost.models.metadata import metadata_text
 from arboost.models.model import Model
-from arboost.trees.forest import N_CODES, Forest, distinct_rows
+from arboost.trees.forest import N_CODES, Forest, codes_in_sets, depths, distinct_rows
 
 # ONNX's numbers of element types.
 STRING, INT32, INT64, FLOAT64 = 8, 6, 7, 11
@@ -155,18 +155,11 @@ def onnx_model(model: Model) -> Any:
 
 
 def _check_depth(forest: Forest) -> None:
-    node = root = forest.tree_start[:-1]
-    for _ in range(_DEEPEST + 1):
-        left = forest.left[node]
-        root, left = root[left > 0], left[left > 0]
-        if not len(left):
-            return
-        root = np.tile(root, 2)
-        node = root + np.concatenate([left, left + 1])
-    raise ValueError(
-        f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes on "
-        "very deep trees. Use to_c, or train with a max_depth."
-    )
+    if depths(forest).max(initial=0) > _DEEPEST:
+        raise ValueError(
+            f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes "
+            "on very deep trees. Use to_c, or train with a max_depth."
+        )
 
 
 # ---- inputs -> features ----
@@ -291,9 +284,7 @@ def _trees(
 
 def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
     """Return the level codes of each nonempty set, ended by NaN."""
-    codes = np.arange(N_CODES, dtype=np.uint64)
-    words = forest.level_sets[:, np.arange(N_CODES) // 64]
-    held = (words >> (codes % np.uint64(64)) & np.uint64(1)).astype(np.bool_)
+    held = codes_in_sets(forest.level_sets)[:, :N_CODES]
     return {
         number: np.append(np.flatnonzero(row), np.nan)
         for number, row in enumerate(held)
