@@ -33,16 +33,12 @@ TESTS = (
     "trees/test_leaf_distributions.py",
     "trees/test_levels.py",
     "models/files/test_mapped.py",
-    "models/test_median.py",
+    "models/test_combinations.py",
     "models/test_model.py",
     "models/test_packed.py",
-    "models/test_predict.py",
+    "models/test_prediction.py",
     "models/files/test_model_file.py",
-    "models/files/test_save_means.py",
-    "models/files/test_save_medians.py",
-    "models/files/test_save_sets.py",
-    "models/files/test_save_values.py",
-    "models/files/test_saved_models.py",
+    "models/files/test_earlier_versions.py",
 )
 
 
