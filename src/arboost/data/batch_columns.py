@@ -413,12 +413,12 @@ class ColumnMerge:
 
 def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:
     """Kinds of columns that are not known to have them, and whether there is a value."""
-    given = {}
+    kinds_of_batch = {}
     for i in range(raw.columns.n_columns):
         kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
         if kinds.with_values(i) != kind:
-            given[i] = kind, not raw.is_all_missing(i)
-    return given
+            kinds_of_batch[i] = kind, not raw.is_all_missing(i)
+    return kinds_of_batch
 
 
 def _check_level_count(n_levels: int, label: str) -> None:

@@ -80,15 +80,15 @@ class RowColumns:
     @property
     def names(self) -> list[str]:
         """Names of the columns of the source that are no features."""
-        given = self.target, self.weight, self.group
-        names = [name for name in given if isinstance(name, str)]
+        columns = self.target, self.weight, self.group
+        names = [name for name in columns if isinstance(name, str)]
         return [*names, *(offset_names(self.offset) or ())]
 
     @property
     def is_empty(self) -> bool:
         """Whether none of them is given; tuples of a source may have them even so."""
-        given = self.target, self.weight, self.group, self.offset
-        return all(one is None for one in given)
+        columns = self.target, self.weight, self.group, self.offset
+        return all(column is None for column in columns)
 
     def rows(self, batch: Batch) -> BatchRows:
         """Rows of a batch, checked."""
@@ -108,17 +108,19 @@ class RowColumns:
             return BatchRows(X, labels, of_rows, None, groups, offset)
         kept = np.flatnonzero(of_rows).astype(np.uint32)
         parts = (labels, groups, offset)
-        labels, groups, offset = (None if one is None else one[kept] for one in parts)
+        labels, groups, offset = (None if part is None else part[kept] for part in parts)
         return BatchRows(X, labels, of_rows[kept], kept, groups, offset)
 
-    def _part(self, X: object, own: object, given: object, batch: Batch) -> tuple[object, object]:
+    def _part(
+        self, X: object, values_of_batch: object, column: object, batch: Batch
+    ) -> tuple[object, object]:
         """X without a column that is the target or the weights, and its values."""
-        if given is None:
-            return X, own
-        if isinstance(given, str):
-            X, values, _ = split_target(X, given)
+        if column is None:
+            return X, values_of_batch
+        if isinstance(column, str):
+            X, values, _ = split_target(X, column)
             return X, values
-        values = np.asarray(given)
+        values = np.asarray(column)
         return X, values[batch.first_row : batch.first_row + batch.n_rows]
 
     def _offset(self, X: object, batch: Batch) -> tuple[object, Floats | None]:
@@ -236,10 +238,10 @@ class GatheredRows:
     @property
     def weight(self) -> Floats | None:
         """Weights above 0, None where there are none."""
-        found = self._values("weight")
-        if found is not None:
-            check_any_weight(found)
-        return found
+        weight = self._values("weight")
+        if weight is not None:
+            check_any_weight(weight)
+        return weight
 
     @property
     def groups(self) -> NDArray[Any] | None:
@@ -369,9 +371,9 @@ class CodesSink(Protocol):
         ...
 
 
-def changed_message(found: str) -> str:
+def changed_message(change: str) -> str:
     """Message on a source that another pass finds other rows in."""
     return (
-        f"X has changed between two passes over it: {found}. Leave the source unchanged until fit "
+        f"X has changed between two passes over it: {change}. Leave the source unchanged until fit "
         "has read it; an iterable must give the same rows in the same order each time."
     )

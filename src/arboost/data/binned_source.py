@@ -120,17 +120,17 @@ def bin_source(
     def binned(most: int) -> Binned:
         of_bins = replace(spec, max_bins=most)
         entry = None if cache is None else SourceCache.of(cache, source, of_bins)
-        table, found = bin_batches(source, of_bins, limit, bars, entry, targets)
+        table, bins = bin_batches(source, of_bins, limit, bars, entry, targets)
         tables.append(table)
-        return replace(found, max_bins=most)
+        return replace(bins, max_bins=most)
 
     def truth() -> tuple[NDArray[Any] | None, Index | None]:
         y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
         return y, None if y is None or choice is None else choice(y, tables[0].groups)
 
     with warn_on_first_worker(workers):
-        found = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
-    return tables[0], found
+        bins = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
+    return tables[0], bins
 
 
 def _sources(
@@ -152,9 +152,12 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
-    given: list[tuple[str, object]]
-    given = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
-    for argument, name in (*given, *(("offset", one) for one in offset_names(rows.offset) or ())):
+    arguments: list[tuple[str, object]]
+    arguments = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
+    for argument, name in (
+        *arguments,
+        *(("offset", name) for name in offset_names(rows.offset) or ()),
+    ):
         if isinstance(name, str) and source.names is not None and name not in source.names:
             raise no_column_error(name, source.names, argument)
     return source
@@ -225,8 +228,8 @@ def bin_batches(
     workers = spec.workers
     plan = run_collective(workers, partial(_memory_plan, source, spec, limit))
     with nullcontext() if cache is None else cache.locked():
-        found = None if cache is None else cache.read(spec.n_threads)
-        if found is None:
+        entry = None if cache is None else cache.read(spec.n_threads)
+        if entry is None:
             batches = _CachedBatches(source, plan, progress)
             of_y = None if targets is None else _CachedBatches(targets, plan, progress)
             share = None if workers is None else gather_rows(source, batches, spec, of_y)
@@ -239,7 +242,7 @@ def bin_batches(
             binned = _encoded(batches, spec, table, place, cache, own)
             batches.clear()
         else:
-            table, binned = found
+            table, binned = entry
             place = _place(plan, spec, table, table.n_rows)
     _release_memory()
     if binned.codes.is_stored and not place.stored:

@@ -78,12 +78,12 @@ class Binned:
     @property
     def grouped(self) -> dict[int, tuple[list[int], list[int]]]:
         """Ordered groups and shared groups of each category that is split by groups of levels."""
-        found = {}
+        groups = {}
         for feature, levels in enumerate(self.schema.levels):
             if levels is not None and levels.shared_groups is not None:
                 order = self.group_order.get(feature, np.arange(levels.n_set_codes))
-                found[feature] = order.tolist(), levels.shared_groups.tolist()
-        return found
+                groups[feature] = order.tolist(), levels.shared_groups.tolist()
+        return groups
 
     @property
     def is_ranked(self) -> bool:
@@ -247,7 +247,9 @@ def _differ(
 def _target_columns(y: NDArray[Any]) -> Floats:
     """A number for each target of each row, equal where the targets are equal."""
     columns = y.reshape(len(y), -1).T
-    numbers = [one if one.dtype.kind == "f" else encode_labels(one)[1] for one in columns]
+    numbers = [
+        column if column.dtype.kind == "f" else encode_labels(column)[1] for column in columns
+    ]
     return np.ascontiguousarray(np.stack(numbers, axis=1), dtype=np.float64)
 
 
@@ -349,8 +351,8 @@ def warn_constant_columns(table: Table, rows: Index | None, edges: Sequence[Floa
         kinds.add(bool(missing.all()))
     if not kinds:
         return
-    found = "all values of X are missing" if kinds == {True} else "all columns of X are constant"
+    fault = "all values of X are missing" if kinds == {True} else "all columns of X are constant"
     warn_caller(
-        f"{found} in the {n_rows} training rows, so there is nothing to split on, and the model "
+        f"{fault} in the {n_rows} training rows, so there is nothing to split on, and the model "
         "predicts a constant. Check how X was read, and the parameter `missing`."
     )

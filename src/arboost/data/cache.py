@@ -72,7 +72,7 @@ class SourceCache:
         files = getattr(source, "files", None)
         columns = spec.columns.target, spec.columns.weight, spec.columns.group
         offset = offset_names(spec.columns.offset)
-        are_names = all(one is None or isinstance(one, str) for one in columns)
+        are_names = all(column is None or isinstance(column, str) for column in columns)
         if not files or not are_names or offset == ():
             raise ValueError(
                 f"cache={os.fspath(folder)!r} is not allowed here: only bins of files are kept, "
@@ -141,7 +141,7 @@ class SourceCache:
         described, arrays = _describe_table(table)
         described |= {"stamps": self.stamps, "checksum": codes.arrays[0].tolist()}
         text = np.frombuffer(json.dumps(described).encode(), np.uint8)
-        scratch, n_bytes = self._path("npz.tmp"), sum(one.nbytes for one in arrays.values())
+        scratch, n_bytes = self._path("npz.tmp"), sum(array.nbytes for array in arrays.values())
         try:
             with folder_errors(str(self.folder), table.n_rows, n_bytes, _OTHER_FOLDER):
                 with open(scratch, "wb") as file:
@@ -270,8 +270,8 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         for _ in range(n_features):
             columns.add_missing()
         sources = [
-            EncodedFeature(one, arrays[f"codes {one}"], arrays[f"target {one}"])
-            for one in described["encoded"]
+            EncodedFeature(feature, arrays[f"codes {feature}"], arrays[f"target {feature}"])
+            for feature in described["encoded"]
         ]
         encoded = SourceLevels(columns, schema, tuple(sources), _distinct(weight))
     return SketchedTable(
@@ -291,17 +291,17 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
 def _check_sizes(table: SketchedTable, codes: core.Codes) -> None:
     """Raise ValueError unless a table and codes are of the same rows, bins and levels."""
     encoded = () if table.encoded_table is None else table.encoded_table.sources
-    rows = [table.y, table.weight, table.groups, *(one.codes for one in encoded)]
+    rows = [table.y, table.weight, table.groups, *(feature.codes for feature in encoded)]
     levels = table.schema.levels
     if (
         table.n_rows != int(codes.n_rows)
-        or any(one is not None and one.shape != (table.n_rows,) for one in rows)
+        or any(row is not None and row.shape != (table.n_rows,) for row in rows)
         or codes.n_bins.tolist() != [len(edges) + 1 for edges in table.edges]
-        or any(one.codes.dtype != np.int32 or one.target.ndim != 1 for one in encoded)
+        or any(feature.codes.dtype != np.int32 or feature.target.ndim != 1 for feature in encoded)
         or any(
-            one.codes.min(initial=-1) < -1
-            or one.codes.max(initial=-1) >= len(levels[one.feature] or ())
-            for one in encoded
+            feature.codes.min(initial=-1) < -1
+            or feature.codes.max(initial=-1) >= len(levels[feature.feature] or ())
+            for feature in encoded
         )
     ):
         raise ValueError("the description is not that of the bins")

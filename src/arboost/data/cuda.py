@@ -68,7 +68,7 @@ def _set_places() -> None:
 def _compilers() -> list[Path]:
     """Files of NVRTC that are installed as Python packages, newest first."""
     roots = [Path(folder) / "nvidia" for folder in sys.path if folder]
-    found = {
+    files = {
         path
         for root in roots
         if root.is_dir()
@@ -76,7 +76,7 @@ def _compilers() -> list[Path]:
         for path in root.glob(f"*/*/{pattern}")
         if "builtins" not in path.name and ".alt." not in path.name
     }
-    return sorted(found, key=lambda path: path.name, reverse=True)
+    return sorted(files, key=lambda path: path.name, reverse=True)
 
 
 def _cache_folder() -> Path:

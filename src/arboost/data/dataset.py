@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from arboost.data.batch_rows import SketchedTable
 
 
-def _checked_encoding(given: str) -> str:
-    if given not in ENCODINGS:
+def _checked_encoding(encoding: str) -> str:
+    if encoding not in ENCODINGS:
         raise ParameterError(
-            f"category_encoding is {given!r}, but it must be one of {', '.join(ENCODINGS)}.",
+            f"category_encoding is {encoding!r}, but it must be one of {', '.join(ENCODINGS)}.",
             parameter="category_encoding",
         )
-    return given
+    return encoding
 
 
 class Dataset:

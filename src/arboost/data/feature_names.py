@@ -54,9 +54,9 @@ def feature_indices(
     [1, 0, 2]
     """
     by_name = {} if names is None else {name: index for index, name in enumerate(names)}
-    given = list(features)
-    found = [_feature_index(feature, by_name, n_features) for feature in given]
-    unknown = [feature for feature, index in zip(given, found, strict=True) if index is None]
+    wanted = list(features)
+    indices = [_feature_index(feature, by_name, n_features) for feature in wanted]
+    unknown = [feature for feature, index in zip(wanted, indices, strict=True) if index is None]
     if unknown:
         shown = listing(map(repr, unknown))
         has = f"no column names, only the indices 0 to {n_features - 1}"
@@ -68,7 +68,7 @@ def feature_indices(
             advice,
             parameter=parameter,
         )
-    return [index for index in found if index is not None]
+    return [index for index in indices if index is not None]
 
 
 def _feature_index(feature: object, by_name: Mapping[str, int], n_features: int) -> int | None:
@@ -81,7 +81,7 @@ def _feature_index(feature: object, by_name: Mapping[str, int], n_features: int)
 
 
 def monotone_directions(
-    given: list[Any] | None, schema: Schema, parameter: str = "monotone_constraints"
+    constraints: list[Any] | None, schema: Schema, parameter: str = "monotone_constraints"
 ) -> list[int]:
     """Return -1, 0 or 1 for each feature; an empty list without constraints.
 
@@ -99,12 +99,12 @@ def monotone_directions(
     >>> monotone_directions([["b", -1]], Schema(names=("a", "b"), n_features=2))
     [0, -1]
     """
-    if given is None:
+    if constraints is None:
         return []
-    parameter = getattr(given, "parameter", parameter)  # as the user wrote it
+    parameter = getattr(constraints, "parameter", parameter)  # as the user wrote it
     directions = [0] * schema.n_features
-    if given and isinstance(given[0], list):
-        features = [feature for feature, _ in given]
+    if constraints and isinstance(constraints[0], list):
+        features = [feature for feature, _ in constraints]
         indices = feature_indices(features, schema.names, schema.n_features, parameter=parameter)
         if len(set(indices)) < len(indices):
             twice = next(index for index in indices if indices.count(index) > 1)
@@ -113,16 +113,17 @@ def monotone_directions(
                 "feature once, by name or by index.",
                 parameter=parameter,
             )
-        for index, (_, direction) in zip(indices, given, strict=True):
+        for index, (_, direction) in zip(indices, constraints, strict=True):
             directions[index] = direction
-    elif given:
-        if len(given) != schema.n_columns:
+    elif constraints:
+        if len(constraints) != schema.n_columns:
             raise ParameterError(
-                f"{parameter} has {len(given)} entries, but X has {schema.n_columns} features. "
+                f"{parameter} has {len(constraints)} entries, but X has {schema.n_columns} "
+                "features.",
                 "Give one of -1, 0 and 1 for each feature, or a dict with the constrained ones.",
                 parameter=parameter,
             )
-        directions[: len(given)] = given
+        directions[: len(constraints)] = constraints
     for column, part in schema.parts:
         if directions[column]:
             raise ParameterError(
@@ -143,7 +144,7 @@ def monotone_directions(
     return directions if any(directions) else []
 
 
-def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[list[int]]:
+def interaction_groups(constraints: str | list[Any] | None, schema: Schema) -> list[list[int]]:
     """Groups of features that may share a path; an empty list without constraints.
 
     A feature in no group becomes a group of its own: trees may use it, but with no other feature.
@@ -156,25 +157,25 @@ def interaction_groups(given: str | list[Any] | None, schema: Schema) -> list[li
     >>> interaction_groups("pairwise", Schema(names=None, n_features=3))
     [[0, 1], [0, 2], [1, 2]]
     """
-    if given is None:
+    if constraints is None:
         return []
     features = range(schema.n_features)
-    if isinstance(given, str):
-        size = 2 if given == "pairwise" else 1
+    if isinstance(constraints, str):
+        size = 2 if constraints == "pairwise" else 1
         return [list(group) for group in combinations(features, min(size, len(features)))]
     indices = [
         feature_indices(group, schema.names, schema.n_features, parameter="interaction_constraints")
-        for group in given
+        for group in constraints
     ]
     parts: dict[int, list[int]] = {}  # derived features of each column, and the column itself
     for feature, column in enumerate(schema.column_of):
         parts.setdefault(column, []).append(feature)
     groups = [
-        sorted({feature for one in group for feature in (one, *parts.get(one, ()))})
+        sorted({feature for index in group for feature in (index, *parts.get(index, ()))})
         for group in indices
     ]
     grouped = {feature for group in groups for feature in group}
-    rest = ([one for one in of_column if one not in grouped] for of_column in parts.values())
+    rest = ([index for index in of_column if index not in grouped] for of_column in parts.values())
     return groups + [group for group in rest if group]
 
 
@@ -203,7 +204,7 @@ def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, s
         return rest, [row.get(name) for row in X], name
     if hasattr(X, "iloc"):  # pandas
         return X.drop(columns=[name]), X[name], name
-    others = [one for one in names if one != name]
+    others = [other for other in names if other != name]
     return X.select(others), X[name], name  # Polars and PyArrow
 
 
@@ -211,7 +212,7 @@ def offset_names(offset: object) -> tuple[str, ...] | None:
     """Columns that an offset names; empty for numbers, None without an offset."""
     if isinstance(offset, str):
         return (offset,)
-    is_named = isinstance(offset, list | tuple) and all(isinstance(one, str) for one in offset)
+    is_named = isinstance(offset, list | tuple) and all(isinstance(name, str) for name in offset)
     if is_named and offset:
         return tuple(map(str, cast(Any, offset)))
     return None if offset is None else ()
@@ -276,7 +277,7 @@ def offset_values(
     """
     try:
         if len(names) > 1:
-            array = np.stack([_floats(one) for one in cast(Any, offset)], -1)
+            array = np.stack([_floats(column) for column in cast(Any, offset)], -1)
         else:
             array = _floats(offset)
     except (TypeError, ValueError) as error:

@@ -57,7 +57,7 @@ def paths_label(X: Any) -> str:
     """Name of paths in messages."""
     if is_path(X):
         return repr(os.fsdecode(X))
-    shown = [repr(os.fsdecode(one)) for one in X[:_SHOWN_PATHS]]
+    shown = [repr(os.fsdecode(path)) for path in X[:_SHOWN_PATHS]]
     more = f" and {len(X) - _SHOWN_PATHS} more" if len(X) > _SHOWN_PATHS else ""
     return ", ".join(shown) + more
 
@@ -74,13 +74,13 @@ def find_files(X: Any, kind: str | None = None) -> list[DataPath]:
     ValueError
         The suffix of a file is unknown, or a file is there twice.
     """
-    given = [os.fsdecode(one) for one in ([X] if is_path(X) else X)]
-    found = [file for one in given for file in _expand(os.path.expanduser(one), kind)]
-    if len(given) > 1:
-        base = os.path.commonpath([os.path.dirname(os.path.abspath(file.path)) for file in found])
-        found = [DataPath(file.path, base) for file in found]
-    _refuse_twice(found)
-    return found
+    paths = [os.fsdecode(path) for path in ([X] if is_path(X) else X)]
+    files = [file for path in paths for file in _expand(os.path.expanduser(path), kind)]
+    if len(paths) > 1:
+        base = os.path.commonpath([os.path.dirname(os.path.abspath(file.path)) for file in files])
+        files = [DataPath(file.path, base) for file in files]
+    _refuse_twice(files)
+    return files
 
 
 def file_kind(path: str) -> tuple[str, str | None]:
@@ -105,20 +105,20 @@ def compression_of(path: str) -> str | None:
     return COMPRESSED.get(os.path.splitext(path.lower())[1])
 
 
-def partition_keys(found: Sequence[DataPath]) -> list[dict[str, Any]]:
+def partition_keys(files: Sequence[DataPath]) -> list[dict[str, Any]]:
     """Hive partition keys of each file by name, as scalars of PyArrow.
 
     They are in the names of folders, such as year=2024. Keys are integers where all of them can
     be, and strings otherwise.
     """
-    below = [os.path.relpath(os.path.dirname(file.path) or ".", file.base or ".") for file in found]
+    below = [os.path.relpath(os.path.dirname(file.path) or ".", file.base or ".") for file in files]
     names = [
         [folder.partition("=")[0] for folder in folders.split(os.sep) if "=" in folder]
         for folders in below
     ]
     known = dict.fromkeys(name for of_file in names for name in of_file)
     if not known:
-        return [{} for _ in found]
+        return [{} for _ in files]
     import pyarrow
     from pyarrow import dataset  # takes a tenth of a second: it imports pandas
 
@@ -160,18 +160,18 @@ def _expand(path: str, kind: str | None) -> list[DataPath]:
         raise FileNotFoundError(f"There is no file or folder {path!r}. Check the path.")
     matches = sorted(glob.glob(path, recursive=True), key=_natural)
     base = _fixed_folder(path)
-    found: list[DataPath] = []
+    files: list[DataPath] = []
     for match in matches:
         if os.path.isdir(match):
             # "**" matches a folder and also the files in it.
-            found += [] if "**" in path else _in_folder(match, base)
+            files += [] if "**" in path else _in_folder(match, base)
         else:
             if kind is None:
                 file_kind(match)
-            found.append(DataPath(match, base))
-    if not found:
+            files.append(DataPath(match, base))
+    if not files:
         raise FileNotFoundError(f"No file matches the pattern {path!r}. Check the pattern.")
-    return found
+    return files
 
 
 def _in_folder(folder: str, base: str) -> list[DataPath]:
@@ -211,8 +211,8 @@ def _natural(path: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def _refuse_twice(found: Sequence[DataPath]) -> None:
-    paths: Iterable[str] = (os.path.realpath(file.path) for file in found)
+def _refuse_twice(files: Sequence[DataPath]) -> None:
+    paths: Iterable[str] = (os.path.realpath(file.path) for file in files)
     seen: set[str] = set()
     for path in paths:
         if path in seen:
@@ -319,12 +319,12 @@ def common_schema(
             continue
         _check_names(name, schema.names, first, types, columns)
         for column, known in types.items():
-            given = schema.field(column).type
-            joined = _joined(known, given, promotes=promotes)
+            file_type = schema.field(column).type
+            joined = _joined(known, file_type, promotes=promotes)
             if joined is None:
                 raise SchemaError(
-                    f"The column {column!r} is of type {given} in the file {name!r}, but of type "
-                    f"{known} in {origin[column]!r}.",
+                    f"The column {column!r} is of type {file_type} in the file {name!r}, but of "
+                    f"type {known} in {origin[column]!r}.",
                     "Write it with one type in all files, or leave it out by `columns`.",
                     parameter="columns",
                 )
@@ -388,22 +388,22 @@ def _check_names(
         )
 
 
-def _joined(known: Any, given: Any, *, promotes: bool) -> Any:
+def _joined(known: Any, other: Any, *, promotes: bool) -> Any:
     """Type for the values of two, or None where they are of different kinds."""
     import pyarrow
     from pyarrow import types
 
-    if given.equals(known) or types.is_null(given):
+    if other.equals(known) or types.is_null(other):
         return known
     if types.is_null(known):
-        return given
-    if types.is_dictionary(known) and types.is_dictionary(given):
-        values = _joined(known.value_type, given.value_type, promotes=False)
+        return other
+    if types.is_dictionary(known) and types.is_dictionary(other):
+        values = _joined(known.value_type, other.value_type, promotes=False)
         return None if values is None else pyarrow.dictionary(pyarrow.int32(), values)
-    if _is_text(known) and _is_text(given):
+    if _is_text(known) and _is_text(other):
         return pyarrow.large_string()
     numbers = (pyarrow.int64(), pyarrow.float64())
-    if promotes and known in numbers and given in numbers:
+    if promotes and known in numbers and other in numbers:
         return pyarrow.float64()
     return None
 
@@ -583,9 +583,9 @@ def _column_pages(footer: Any) -> dict[str, ColumnPages]:
     leaves: dict[str, ColumnPages] = {}
     for group in map(footer.row_group, range(footer.num_row_groups)):
         for chunk in map(group.column, range(group.num_columns)):
-            found = ColumnPages.of(chunk, group.num_rows)
-            known = leaves.setdefault(chunk.path_in_schema, found)
-            leaves[chunk.path_in_schema] = ColumnPages(*map(max, known, found))
+            pages_of_chunk = ColumnPages.of(chunk, group.num_rows)
+            known = leaves.setdefault(chunk.path_in_schema, pages_of_chunk)
+            leaves[chunk.path_in_schema] = ColumnPages(*map(max, known, pages_of_chunk))
     columns: dict[str, ColumnPages] = {}
     for path, pages in leaves.items():
         name = path.partition(".")[0]

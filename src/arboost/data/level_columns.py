@@ -86,11 +86,13 @@ def recognise_dates(levels: Levels, wanted: str | None) -> DateColumn | str:
             return ""
         elif wanted == "auto":
             formats = ("dayfirst", "monthfirst")
-    read = ((one, _seconds(levels, one)) for one in formats)
-    found = [DateColumn(one, seconds) for one, seconds in read if seconds is not None]
-    if len(found) > 1:
+    read = ((date_format, _seconds(levels, date_format)) for date_format in formats)
+    columns = [
+        DateColumn(date_format, seconds) for date_format, seconds in read if seconds is not None
+    ]
+    if len(columns) > 1:
         return AMBIGUOUS
-    return found[0] if found else ""
+    return columns[0] if columns else ""
 
 
 def read_dates(raw: RawTable, i: int, date_format: str) -> None:
@@ -235,12 +237,12 @@ class ColumnNotes:
 
     def dates(self, column: int, levels: Levels, date_format: str | None) -> DateColumn | None:
         """Dates of a column of strings, None for others; note those in doubt."""
-        found = recognise_dates(levels, date_format)
-        if found == AMBIGUOUS:
+        dates = recognise_dates(levels, date_format)
+        if dates == AMBIGUOUS:
             self.ambiguous_dates[column] = next(
                 label for code in range(len(levels)) if (label := str(levels.label(code))).strip()
             )
-        return found if isinstance(found, DateColumn) else None
+        return dates if isinstance(dates, DateColumn) else None
 
     def check_date_format(self, date_format: str | None, formats: Mapping[int, str]) -> None:
         """Note a format that no column has."""
@@ -460,7 +462,7 @@ def ordered_levels(
     order = merged_order(orders)
     if order is None or not set(values).issubset(order):
         several = [*orders, *([tuple(values)] if order is not None else [])][:2]
-        shown = " and ".join(f"[{listing(map(_shown_level, one))}]" for one in several)
+        shown = " and ".join(f"[{listing(map(_shown_level, levels))}]" for levels in several)
         raise SchemaError(
             f"The levels of the column {label} of X have no single order: its dictionaries are "
             f"{shown}.",

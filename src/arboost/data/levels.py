@@ -222,11 +222,11 @@ class Levels:
         A mean of NaN is a level without training rows, which has no group.
         """
         assert self.groups is not None
-        found = np.append(self.groups, np.uint8(NO_GROUP))
+        groups = np.append(self.groups, np.uint8(NO_GROUP))
         rare = np.flatnonzero(self.is_shared(self.groups))
-        found[rare] = self.nearest_shared(means[rare])
-        found[:-1][np.isnan(means)] = NO_GROUP
-        return found
+        groups[rare] = self.nearest_shared(means[rare])
+        groups[:-1][np.isnan(means)] = NO_GROUP
+        return groups
 
     def without_encoding(self) -> Levels:
         """Levels alone."""

@@ -45,14 +45,14 @@ def limit_bytes(memory_limit: object) -> int:
     """
     if memory_limit == AUTO:
         return int(_SHARE * available_bytes())
-    found = None
+    match = None
     if isinstance(memory_limit, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
     elif isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
         return memory_limit
     with contextlib.suppress(ValueError, KeyError):
-        if found is not None:
-            number, unit, is_binary = found.groups()
+        if match is not None:
+            number, unit, is_binary = match.groups()
             factor = (_BINARY if is_binary else _UNITS)[unit.upper()]
             if float(number) * factor >= 1:
                 return int(float(number) * factor)
@@ -78,8 +78,8 @@ def bytes_text(size: float) -> str:
 
 def available_bytes() -> int:
     """Memory that this process may still use: free memory, cgroup and address space."""
-    found = [_free_memory(), *_cgroup_rest(), *_address_space_rest()]
-    known = [one for one in found if one is not None]
+    limits = [_free_memory(), *_cgroup_rest(), *_address_space_rest()]
+    known = [limit for limit in limits if limit is not None]
     return max(0, min(known)) if known else 2 << 30
 
 
@@ -106,7 +106,8 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
             own = root / path.lstrip("/")
             if controllers == "":
                 pairs += [
-                    (one / "memory.max", one / "memory.current") for one in (own, *own.parents)
+                    (folder / "memory.max", folder / "memory.current")
+                    for folder in (own, *own.parents)
                 ]
             elif "memory" in controllers.split(","):
                 own = root / "memory" / path.lstrip("/")
@@ -420,8 +421,8 @@ def scratch_folder() -> str:
     """Folder for scratch files; not one in memory where there is another."""
     folder = tempfile.gettempdir()
     if "TMPDIR" not in os.environ and _is_in_memory(folder):
-        others = [one for one in ("/var/tmp", os.getcwd()) if os.access(one, os.W_OK)]
-        return next((one for one in others if not _is_in_memory(one)), folder)
+        others = [other for other in ("/var/tmp", os.getcwd()) if os.access(other, os.W_OK)]
+        return next((other for other in others if not _is_in_memory(other)), folder)
     return folder
 
 
@@ -429,12 +430,14 @@ def _is_in_memory(folder: str) -> bool:
     """Whether a folder is on a file system in memory."""
     if sys.platform != "linux":
         return False
-    found, real = "", os.path.realpath(folder)
+    mount_of_folder, real = "", os.path.realpath(folder)
     kinds = {}
     with suppress(OSError):
         for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
             _, mount, kind = line.split()[:3]
             kinds[mount] = kind
-            if (real + "/").startswith(mount.rstrip("/") + "/") and len(mount) >= len(found):
-                found = mount
-    return kinds.get(found) in ("tmpfs", "ramfs")
+            if (real + "/").startswith(mount.rstrip("/") + "/") and len(mount) >= len(
+                mount_of_folder
+            ):
+                mount_of_folder = mount
+    return kinds.get(mount_of_folder) in ("tmpfs", "ramfs")

@@ -138,7 +138,7 @@ class RawTable:
         if stop == len(values):
             self.add_text(text)  # a column without any value may hold strings in other rows
             return
-        string = next((one for one in values if isinstance(one, str | bytes)), None)
+        string = next((value for value in values if isinstance(value, str | bytes)), None)
         if string is not None:
             raise mixed_error(label, string, values[stop])
         if _unit_of(values[stop]):
@@ -190,12 +190,12 @@ class RawTable:
         present = [value for value in values if not is_missing(value)]
         units = {_unit_of(value) for value in present}
         if len(units) > 1:
-            other = next(one for one in present if _unit_of(one) != _unit_of(present[0]))
+            other = next(value for value in present if _unit_of(value) != _unit_of(present[0]))
             raise mixed_error(label, present[0], other)
         if isinstance(present[0], np.datetime64 | np.timedelta64):
             missing = type(present[0])("NaT")
-            given = [missing if is_missing(value) else value for value in values]
-            return self._add_times(np.array(given), label)
+            times = [missing if is_missing(value) else value for value in values]
+            return self._add_times(np.array(times), label)
         ticks = [None if is_missing(value) else _nanoseconds(value) for value in values]
         per_second = 10**9
         while max(abs(tick) for tick in ticks if tick is not None) > _LARGEST:
@@ -290,9 +290,11 @@ def from_arrow(X: Any) -> RawTable:
     if not is_table:
         raise series_error(X)
     if columns is None:
-        bad = [(one.name, _arrow_type(one.format)) for one in fields if not one.is_supported]
+        bad = [
+            (entry.name, _arrow_type(entry.format)) for entry in fields if not entry.is_supported
+        ]
         raise column_type_error(bad)
-    raw = RawTable(columns, unique_names([one.name for one in fields]))
+    raw = RawTable(columns, unique_names([entry.name for entry in fields]))
     for index, one in enumerate(fields):
         raw._add_metadata(index, one)
     return raw
@@ -349,7 +351,7 @@ def _numbers_of(values: list[Any], label: object) -> Floats:
     try:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
-        first = next((one for one in objects if not isinstance(one, Number)), None)
+        first = next((number for number in objects if not isinstance(number, Number)), None)
         raise _object_error(label, first, error) from error
 
 
@@ -376,11 +378,11 @@ def _nanoseconds(value: Any) -> int:
     return int(span // datetime.timedelta(microseconds=1)) * 1000 + int(finer)
 
 
-def _arrow_type(given: str) -> str:
+def _arrow_type(form: str) -> str:
     """Name of an unsupported Arrow format in messages."""
-    if given.startswith("+r"):
+    if form.startswith("+r"):
         return "run-end encoded: decode it, for example by pyarrow.compute.run_end_decode"
-    return "nested" if given.startswith("+") else f"Arrow type {given}"
+    return "nested" if form.startswith("+") else f"Arrow type {form}"
 
 
 _SMALL = 100_000  # values up to which a copy is faster than reading column by column
@@ -446,7 +448,7 @@ def _add_categorical(raw: RawTable, column: Any, label: object) -> None:
         taken = np.append(values, values.dtype.type("NaT"))[codes]
         raw.add(taken, label)
         order = ()  # times have theirs
-    elif values.dtype.kind in "biuf" or all(isinstance(one, numbers.Real) for one in values):
+    elif values.dtype.kind in "biuf" or all(isinstance(value, numbers.Real) for value in values):
         numbers_of = values.astype(np.float64)
         raw.columns.add(np.append(numbers_of, np.nan)[codes])
         order = tuple(numbers_of.tolist())
@@ -471,7 +473,9 @@ def _used(codes: NDArray[Any], categories: Any) -> tuple[NDArray[Any], Any]:
 
 def _as_strings(categories: list[Any], label: object) -> list[Any]:
     """Strings unchanged, and all other categories, such as intervals, as strings."""
-    texts = [one if isinstance(one, str | bytes) else str(one) for one in categories]
+    texts = [
+        category if isinstance(category, str | bytes) else str(category) for category in categories
+    ]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
@@ -482,7 +486,8 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
 def _texts(strings: list[Any]) -> Order:
     """Strings in UTF-8, as the core stores them."""
     return tuple(
-        one if isinstance(one, bytes) else one.encode("utf-8", "surrogatepass") for one in strings
+        string if isinstance(string, bytes) else string.encode("utf-8", "surrogatepass")
+        for string in strings
     )
 
 
@@ -625,7 +630,7 @@ def _from_coordinates(X: Any) -> Any:
 def _from_keys(X: Any) -> Any:
     """CSR matrix of a DOK matrix: a dictionary of values by coordinates."""
     places, numbers = list(X.keys()), list(X.values())
-    wrong = next((one for one in places if not _is_place(one)), None)
+    wrong = next((place for place in places if not _is_place(place)), None)
     if wrong is not None:
         _refuse(X, f"a key is {wrong!r}, not (row, column)")
     pairs = np.array(places, dtype=np.int64).reshape(-1, N_DIMENSIONS)
@@ -726,15 +731,15 @@ def _check_range(X: Any, what: str, indices: NDArray[Any], size: int) -> None:
         _refuse(X, f"{what} is {low if low < 0 else high}, outside its shape {X.shape}")
 
 
-def _array(X: Any, name: str, given: Any, *, dimensions: int) -> NDArray[Any]:
-    if not isinstance(given, np.ndarray) or given.ndim != dimensions:
+def _array(X: Any, name: str, array: Any, *, dimensions: int) -> NDArray[Any]:
+    if not isinstance(array, np.ndarray) or array.ndim != dimensions:
         _refuse(X, f"{name} is not an array of {dimensions} dimension{'s' * (dimensions > 1)}")
-    return given
+    return array
 
 
-def _indices(X: Any, name: str, given: Any) -> NDArray[Any]:
+def _indices(X: Any, name: str, indices: Any) -> NDArray[Any]:
     """An array of indices of one of scipy's types; never cast down."""
-    array = _array(X, name, given, dimensions=1)
+    array = _array(X, name, indices, dimensions=1)
     if array.dtype in _INDEX_TYPES and array.dtype.isnative:
         return array
     if array.dtype.kind not in "iu":
@@ -744,9 +749,9 @@ def _indices(X: Any, name: str, given: Any) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-def _numbers(X: Any, given: list[Any]) -> NDArray[Any]:
+def _numbers(X: Any, numbers: list[Any]) -> NDArray[Any]:
     try:
-        return np.array(given, dtype=X.dtype).reshape(len(given))
+        return np.array(numbers, dtype=X.dtype).reshape(len(numbers))
     except (TypeError, ValueError, OverflowError) as error:
         _refuse(X, f"its values are not of type {X.dtype} ({error})")
 

@@ -216,15 +216,15 @@ def by_feature(parts: Mapping[int, T], n_features: int, default: T) -> tuple[T, 
     return tuple(parts.get(feature, default) for feature in range(n_features))
 
 
-def unique_names(given: Sequence[object]) -> tuple[str, ...] | None:
+def unique_names(labels: Sequence[object]) -> tuple[str, ...] | None:
     """Names as strings; None for the numbers of the columns, as frames have by default.
 
     Raise if names are not unique, or some of them strings and others not.
     """
-    are_strings = [isinstance(name, str) for name in given]
-    names = tuple(map(str, given))
+    are_strings = [isinstance(name, str) for name in labels]
+    names = tuple(map(str, labels))
     if any(are_strings) and not all(are_strings):
-        types = sorted({type(name).__qualname__ for name in given})
+        types = sorted({type(name).__qualname__ for name in labels})
         raise InputTypeError(  # the first words are those of scikit-learn
             "Feature names are only supported if all input features have string names, but your "
             f"input has {types} as feature name / column name types.",
@@ -277,7 +277,7 @@ def column_positions(
     return None
 
 
-def _names_error(given: Collection[str], fitted: Collection[str]) -> SchemaError:
+def _names_error(names: Collection[str], fitted: Collection[str]) -> SchemaError:
     """Error of missing and unknown columns, worded as in scikit-learn."""
 
     def bullets(names: Iterable[str], limit: int = 20) -> str:
@@ -285,7 +285,7 @@ def _names_error(given: Collection[str], fitted: Collection[str]) -> SchemaError
         return "".join(lines[:limit]) + ("- ...\n" if len(lines) > limit else "")
 
     message = "The feature names should match those that were passed during fit.\n"
-    extra, missing = set(given) - set(fitted), set(fitted) - set(given)
+    extra, missing = set(names) - set(fitted), set(fitted) - set(names)
     if extra:
         message += f"Feature names unseen at fit time:\n{bullets(extra)}"
     if missing:

@@ -77,12 +77,12 @@ def gather_rows(
     assert spec.workers is not None
     own = run_collective(spec.workers, partial(_own_rows, source, batches, spec, targets))
     parts: list[_OwnRows] = spec.workers.gather(own)
-    header = next((one.header for one in parts if one.n_read and one.header is not None), None)
+    header = next((part.header for part in parts if part.n_read and part.header is not None), None)
     if header is None:
         raise ValueError("X has no rows. Pass at least one row to train on.")
-    n_rows = sum(one.n_kept for one in parts)
-    first = sum(one.n_kept for one in parts[: spec.workers.rank])
-    gathered = GatheredRows.joined([one.arrays for one in parts], n_rows)
+    n_rows = sum(part.n_kept for part in parts)
+    first = sum(part.n_kept for part in parts[: spec.workers.rank])
+    gathered = GatheredRows.joined([part.arrays for part in parts], n_rows)
     return ShareRows(gathered, first, own.n_kept, n_rows, header)
 
 
@@ -168,7 +168,7 @@ def shared_edges(
 
 def _joined_values(parts: Sequence[Floats | None], most: int) -> Floats | None:
     """Distinct values of all workers, None where they are too many."""
-    known = [one for one in parts if one is not None]
+    known = [part for part in parts if part is not None]
     values = np.unique(np.concatenate(known)) if known else np.empty(0)
     return values if len(known) == len(parts) and len(values) <= most else None
 
@@ -254,9 +254,11 @@ def join_changes(
     if workers is None:
         return fitting
     changed = workers.gather(None if fitting is plan else fitting)
-    if all(one is None for one in changed):
+    if all(plan_of_worker is None for plan_of_worker in changed):
         return plan
-    return core.join_plans(plan, [plan if one is None else one for one in changed])
+    return core.join_plans(
+        plan, [plan if plan_of_worker is None else plan_of_worker for plan_of_worker in changed]
+    )
 
 
 def shared_codes(own: core.Codes, workers: Workers) -> core.SharedCodes:
@@ -290,7 +292,7 @@ class SourceLevels(TargetEncodedTable):
         """
         trained, held_out = fold
         table = self.held_out(trained)
-        encodings = {one.feature: table.columns.read(one.feature) for one in self.sources}
+        encodings = {source.feature: table.columns.read(source.feature) for source in self.sources}
         values = _values_of_codes(binned)
         own, first_row = binned.own_codes, 0
         if isinstance(binned.codes, core.SharedCodes):
@@ -306,15 +308,15 @@ class SourceLevels(TargetEncodedTable):
                 known = encodings.get(feature)
                 columns.add(values[feature][codes[:, feature]] if known is None else known[rows])
             sink.append(binned.encode(Table(columns, self.schema), n_threads))
-        found = sink.finish()
-        return found if self.workers is None else shared_codes(found, self.workers)
+        all_codes = sink.finish()
+        return all_codes if self.workers is None else shared_codes(all_codes, self.workers)
 
 
 def encoded_values(table: TargetEncodedTable | None) -> dict[int, Floats]:
     """Values of the target-encoded categories."""
     if table is None:
         return {}
-    return {one.feature: table.columns.read(one.feature) for one in table.sources}
+    return {source.feature: table.columns.read(source.feature) for source in table.sources}
 
 
 def empty_columns(schema: Schema) -> core.Columns:

@@ -297,12 +297,12 @@ BY_NAME = FileFormat()
 def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME) -> FileSource:
     """Source of a path, a pattern, a folder or a list of them; see `find_files`."""
     require_pyarrow("Reading files")
-    found = find_files(X, form.kind)
-    kind = _one_kind(found) if form.kind is None else form.kind
-    files = [form.open(file.path, kind) for file in found]
+    paths = find_files(X, form.kind)
+    kind = _one_kind(paths) if form.kind is None else form.kind
+    files = [form.open(file.path, kind) for file in paths]
     keys = [
         {name: key for name, key in of_file.items() if name not in file.schema.names}
-        for file, of_file in zip(files, partition_keys(found), strict=True)
+        for file, of_file in zip(files, partition_keys(paths), strict=True)
     ]
     schema = common_schema(
         [(file.path, _with_keys(file, of_file)) for file, of_file in zip(files, keys, strict=True)],
@@ -312,14 +312,14 @@ def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME
     return FileSource(paths_label(X), files, schema, keys)
 
 
-def _one_kind(found: Sequence[DataPath]) -> str:
+def _one_kind(paths: Sequence[DataPath]) -> str:
     """Kind of all files; raise ValueError where there are several."""
-    first, _ = file_kind(found[0].path)
-    for file in found:
+    first, _ = file_kind(paths[0].path)
+    for file in paths:
         kind, _ = file_kind(file.path)
         if kind != first:
             raise ValueError(
-                f"The files {found[0].path!r} ({first}) and {file.path!r} ({kind}) are of two "
+                f"The files {paths[0].path!r} ({first}) and {file.path!r} ({kind}) are of two "
                 "kinds. Pass files of one kind."
             )
     return first
@@ -379,15 +379,15 @@ class FileSource(Source):
     @lazy_property
     def _text_bytes(self) -> Mapping[str, int]:
         """Bytes of a value of each column of no fixed size, in the first rows of three files."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         if all(has_fixed_size(kind) for kind in self.arrow_schema.types):
-            return found
+            return sizes
         for number in {0, len(self.files) // 2, len(self.files) - 1}:
             file, keys = self.files[number], self.keys[number]
             fields = [field for field in self.arrow_schema if field.name not in keys]
             for name, size in file.text_bytes(_schema(fields)).items():
-                found[name] = max(size, found.get(name, 0))
-        return found
+                sizes[name] = max(size, sizes.get(name, 0))
+        return sizes
 
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         before = 0
@@ -465,7 +465,7 @@ class DatasetSource(Source):
 def _with_files(dataset: Any) -> list[Any]:
     """Datasets of files in a dataset, which may be a union of several."""
     if hasattr(dataset, "children"):
-        return [one for child in dataset.children for one in _with_files(child)]
+        return [part for child in dataset.children for part in _with_files(child)]
     return [dataset] if hasattr(dataset, "files") else []
 
 
@@ -476,13 +476,13 @@ def _check_columns(dataset: Any, names: Sequence[str]) -> None:
     for path in dataset.files:
         with file_errors(path, DAMAGED):
             fragment = dataset.format.make_fragment(path, dataset.filesystem)
-            given = fragment.physical_schema.names
+            file_names = fragment.physical_schema.names
         for name in names:
-            if name not in given and name not in keys:
+            if name not in file_names and name not in keys:
                 raise SchemaError(
                     f"The file {path!r} has no column {name!r}, which the dataset has."
-                    f"{did_you_mean(name, given)} All files must have the columns to read: write "
-                    "it again, or leave it out."
+                    f"{did_you_mean(name, file_names)} All files must have the columns to read: "
+                    "write it again, or leave it out."
                 )
 
 

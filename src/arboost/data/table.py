@@ -88,18 +88,19 @@ class ColumnOptions:
 
     def categories(self, names: tuple[str, ...] | None, n_features: int) -> set[int]:
         """Indices of the features in `categorical_features`."""
-        given = self.categorical_features
-        if isinstance(given, str):
+        features = self.categorical_features
+        if isinstance(features, str):
             return set()
-        if given and all(isinstance(one, bool) for one in given):
-            if len(given) != n_features:
+        if features and all(isinstance(feature, bool) for feature in features):
+            if len(features) != n_features:
                 raise ParameterError(
-                    f"categorical_features has {len(given)} truth values, but X has {n_features} "
-                    "columns. Pass one for each column, or the names of the categories.",
+                    f"categorical_features has {len(features)} truth values, but X has "
+                    f"{n_features} columns.",
+                    "Pass one for each column, or the names of the categories.",
                     parameter="categorical_features",
                 )
-            return {i for i, one in enumerate(given) if one}
-        return set(feature_indices(given, names, n_features, parameter="categorical_features"))
+            return {i for i, feature in enumerate(features) if feature}
+        return set(feature_indices(features, names, n_features, parameter="categorical_features"))
 
     @property
     def any_date_format(self) -> str | None:

@@ -116,7 +116,9 @@ def check_any_weight(weight: Floats) -> None:
 def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
     """Target of a regressor as contiguous float64; `name` is its name in messages."""
     if y.dtype.kind == "O":
-        not_numbers = [one for one in y if not isinstance(one, numbers.Real | decimal.Decimal)]
+        not_numbers = [
+            value for value in y if not isinstance(value, numbers.Real | decimal.Decimal)
+        ]
     else:
         not_numbers = y[:1].tolist() if y.dtype.kind not in "biuf" else []
     if not_numbers:
@@ -144,9 +146,9 @@ def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
 def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], Floats]:
     """Sorted classes, and the class index of each label."""
     if y.dtype.kind in "biuf" and y.dtype.itemsize <= np.dtype(np.float64).itemsize:
-        found = _indexed_labels(y, n_threads)
-        if found is not None:
-            return found
+        indexed = _indexed_labels(y, n_threads)
+        if indexed is not None:
+            return indexed
     _check_labels(y)
     if y.dtype.kind == "f" and y.dtype.itemsize > np.dtype(np.float64).itemsize:
         y = y.astype(np.float64)  # long doubles depend on the platform

@@ -160,7 +160,7 @@ def without_target_encoding(schema: Schema) -> Schema:
     """Schema without target encoding: `ingest` then returns level codes."""
     if not encoded_features(schema):
         return schema
-    plain = [None if one is None else one.without_encoding() for one in schema.levels]
+    plain = [None if level is None else level.without_encoding() for level in schema.levels]
     return replace(schema, levels=tuple(plain))
 
 

@@ -68,7 +68,7 @@ def find_dialect(
 def _delimiter(head: bytes, expected: str) -> str:
     # Line breaks and delimiters inside quotes belong to names.
     line = _LINE_BREAKS.split(_QUOTED.sub(b'"', head).lstrip(b"\r\n"), maxsplit=1)[0]
-    there = [one for one in _USUAL if one.encode() in line]
+    there = [delimiter for delimiter in _USUAL if delimiter.encode() in line]
     return there[0] if len(there) == 1 else expected
 
 
