@@ -23,6 +23,8 @@ from arboost import (
 from arboost.estimators import member_fits
 from support.bagged import DIABETES, IRIS, Unweighted, Witness, numbered
 
+N_MEMBERS = 1000
+
 # ---- weights ----
 
 
@@ -36,13 +38,15 @@ def test_weights_are_counts_in_law():
     repeated = np.repeat(y, weight)
     spreads = []
     for target, of_rows in ((y, weight), (repeated, None)):
-        model = BaggingRegressor(DummyRegressor(), n_estimators=3000, max_samples=1.0, n_jobs=1)
+        model = BaggingRegressor(
+            DummyRegressor(), n_estimators=N_MEMBERS, max_samples=1.0, n_jobs=1
+        )
         model.fit(np.zeros((len(target), 1)), target, sample_weight=of_rows)
         means = np.array([member.constant_[0, 0] for member in model])
         error = repeated.std() / np.sqrt(len(repeated))
-        assert means.mean() == pytest.approx(repeated.mean(), abs=5 * error / np.sqrt(3000))
+        assert means.mean() == pytest.approx(repeated.mean(), abs=5 * error / np.sqrt(N_MEMBERS))
         spreads.append(means.std() / error)
-    np.testing.assert_allclose(spreads, 1, atol=5 / np.sqrt(2 * 3000))
+    np.testing.assert_allclose(spreads, 1, atol=5 / np.sqrt(2 * N_MEMBERS))
 
 
 @pytest.mark.parametrize("bootstrap", [True, False])

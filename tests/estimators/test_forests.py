@@ -84,7 +84,7 @@ def test_trees_are_those_of_their_samples():
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_answer_is_the_mean_of_the_trees(kind):
+def test_prediction_is_the_mean_of_the_trees(kind):
     model = forest(kind).fit(X, TARGETS[kind])
     mean = np.mean([answers(tree, X) for tree in model.estimators_], axis=0)
     np.testing.assert_allclose(answers(model, X), mean, rtol=1e-12, atol=1e-12)
@@ -101,7 +101,7 @@ def test_full_trees_know_all_their_rows(kind):
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_saved_forests_answer_alike(kind, tmp_path):
+def test_saved_forests_predict_alike(kind, tmp_path):
     model = forest(kind).fit(X, TARGETS[kind])
     saved(model, tmp_path)
     again = load(tmp_path / "model.arb")

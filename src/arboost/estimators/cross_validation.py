@@ -24,11 +24,7 @@ from arboost.data.bins import Binned
 from arboost.data.target import Task, check_pairing
 from arboost.errors import InputTypeError, ParameterTypeError
 from arboost.estimators.adaboost.adaboost import AdaBoost
-from arboost.estimators.estimator import (
-    EngineEstimator,
-    category_encoding,
-    read_rows,
-)
+from arboost.estimators.estimator import EngineEstimator, category_encoding, read_rows
 from arboost.estimators.gradient_boosting import GradientBoosting
 from arboost.losses.base import Loss
 from arboost.losses.links import check_offset

@@ -36,12 +36,7 @@ from arboost.models.predictor import Predictor
 from arboost.models.tree_nodes import node_values
 from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
 from arboost.params.suggestions import known_arguments
-from arboost.training.inputs import (
-    EngineRows,
-    SourceOptions,
-    target_encode_rows,
-    warn_one_class,
-)
+from arboost.training.inputs import EngineRows, SourceOptions, target_encode_rows, warn_one_class
 from arboost.trees.forest import Forest, depths, forest_leaves, parents
 from arboost.trees.pruning import pruning_path
 

@@ -49,12 +49,7 @@ from arboost.params.forest import (
 )
 from arboost.params.suggestions import known_arguments
 from arboost.training.fit import number_to_add
-from arboost.training.inputs import (
-    EngineRows,
-    SourceOptions,
-    target_encode_rows,
-    warn_one_class,
-)
+from arboost.training.inputs import EngineRows, SourceOptions, target_encode_rows, warn_one_class
 from arboost.training.out_of_bag import OutOfBagSums, scores_of_all, warn_never_out_of_bag
 from arboost.trees.forest import Forest
 from arboost.trees.leaf_distributions import LeafDistributions, leaf_distributions

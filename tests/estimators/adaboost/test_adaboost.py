@@ -17,7 +17,7 @@ from arboost.models.files import model_file
 from support.boosted import close, noisy_table
 
 ALGORITHMS = ["discrete", "real", "gentle"]
-FACTS = [
+ROUND_STATS = [
     "estimator_errors_",
     "estimator_weights_",
     "normalizers_",
@@ -39,7 +39,7 @@ def noisy(n_classes=2, n_rows=400):
 
 
 def round_stats(model):
-    return {name: getattr(model, name) for name in FACTS}
+    return {name: getattr(model, name) for name in ROUND_STATS}
 
 
 def same_round_stats(model, other, rtol=1e-9):

@@ -33,7 +33,7 @@ def fit(learner="engine", **params):
     return AdaBoostRegressor(LEARNERS[learner], **{"n_estimators": 8} | params).fit(X, y), X, y
 
 
-def test_answers_are_those_of_one_learner():
+def test_predictions_are_those_of_one_learner():
     """Each predicted median is the prediction of one learner, without interpolation."""
     model, X, _ = fit()
     of_learners = np.stack([learner.predict(X) for learner in model.estimators_], axis=1)

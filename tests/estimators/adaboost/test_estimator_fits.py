@@ -27,7 +27,7 @@ from support.member_cases import classes_data
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 TREE = DecisionTreeClassifier(max_depth=2, min_samples_leaf=5)
-FACTS = (
+ROUND_STATS = (
     "estimator_weights_",
     "estimator_errors_",
     "normalizers_",
@@ -40,7 +40,7 @@ FACTS = (
 
 
 def assert_same_fit(one, other, X):
-    for name in FACTS:
+    for name in ROUND_STATS:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
 
@@ -344,7 +344,7 @@ def test_probabilities_are_needed_for_some_algorithms():
     assert AdaBoostClassifier(SVC(), n_estimators=2).fit(X, y).score(X, y) > 0.8
 
 
-def test_fits_are_kept_by_pickle_and_not_by_files(tmp_path):
+def test_fits_are_saved_by_pickle_and_not_by_files(tmp_path):
     X, y = classes_data(2)
     model = AdaBoostClassifier(TREE, n_estimators=3).fit(X, y)
     assert_same_fit(pickle.loads(pickle.dumps(model)), model, X)

@@ -280,7 +280,7 @@ def test_probabilities_are_asked_for_only_where_needed():
         (None, np.array([[0.0, 1.0]] * 3), r"shape \(3, 2\) for 3 rows"),
     ],
 )
-def test_answers_that_mean_nothing_are_refused(algorithm, answers, message):
+def test_meaningless_predictions_are_refused(algorithm, answers, message):
     member_votes = REGRESSION if algorithm is None else class_votes(2, algorithm)
     with pytest.raises(ValueError, match=message):
         member_votes.of(Wrong(answers), np.zeros((3, 1)), 3.0)

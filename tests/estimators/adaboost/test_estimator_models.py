@@ -130,7 +130,7 @@ def test_missing_names_are_warned_of():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_models_answer_and_pickle(n_classes):
+def test_models_predict_and_pickle(n_classes):
     X, y = classes_data(n_classes)
     model = boosted(X, y, n_classes)
     p = model.predict_proba(X)

@@ -37,13 +37,7 @@ from arboost.models.predictor import Predictor
 from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR, ENGINE_ONLY
 from arboost.params.suggestions import known_arguments
 from arboost.training.fit import FitJob, FitSettings, number_to_add
-from arboost.training.inputs import (
-    Rows,
-    SourceOptions,
-    group_values,
-    loss_rows,
-    warn_one_class,
-)
+from arboost.training.inputs import Rows, SourceOptions, group_values, loss_rows, warn_one_class
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.sets import check_validation, evaluation_arguments

@@ -21,11 +21,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import Task
-from arboost.estimators.adaboost.rounds import (
-    AdaBoostRecipe,
-    AdaBoostRounds,
-    make_rounds,
-)
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, make_rounds
 from arboost.estimators.adaboost.schemes import R2Scheme, Scheme
 from arboost.estimators.estimator import category_encoding, read_rows
 from arboost.estimators.forest_growth import CART_LEVELS
@@ -35,13 +31,7 @@ from arboost.models.predictor import Predictor
 from arboost.params.boosting import LEVELS
 from arboost.params.records import BinParams
 from arboost.training.fit import FitJob, previous_model, run_fit
-from arboost.training.inputs import (
-    EngineRows,
-    Rows,
-    TableReader,
-    TableT,
-    target_encode_rows,
-)
+from arboost.training.inputs import EngineRows, Rows, TableReader, TableT, target_encode_rows
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.sets import (
     EvaluationArguments,
