@@ -23,6 +23,9 @@ _MOST_STEPS = 100
 _SMALLEST_STEP = 1e-12
 
 
+# ---- regression ----
+
+
 @dataclass(frozen=True)
 class SquaredError(Loss):
     """(y - F)^2 / 2; its best constant is the mean."""
@@ -268,6 +271,9 @@ def _log_ratio(above: Floats, below: Floats) -> Floats:
 _LARGEST_LOG_ODDS = 36.0
 
 
+# ---- classification ----
+
+
 @dataclass(frozen=True)
 class Logistic(Loss):
     """log(1 + e^F) - y F for y in {0, 1}; its best constant is log(p / (1 - p))."""
@@ -370,6 +376,9 @@ def _log_odds(target: Target) -> float:
 def _newton(sums_g: Floats, sums_h: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         return limited(-sums_g / sums_h)
+
+
+# ---- custom losses ----
 
 
 @dataclass(frozen=True, kw_only=True)

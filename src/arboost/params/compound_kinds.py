@@ -343,6 +343,9 @@ def _metric_name(metric: object) -> str | None:
     return str(name or type(metric).__name__) if callable(function) else None
 
 
+# ---- kinds of forests ----
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountOrShare(Param):
     """A whole number from `low` on, or a share: a float above 0 and up to `high_share`.
@@ -495,6 +498,9 @@ class ClassWeights(ClassWeight):
             isinstance(pair, list) for pairs in recorded for pair in pairs
         )
         return [dict(pairs) for pairs in recorded] if of_targets else super().restore(recorded)
+
+
+# ---- kinds of columns ----
 
 
 _WORDS = ("auto", "iso", "dayfirst", "monthfirst")

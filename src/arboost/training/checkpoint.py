@@ -338,6 +338,9 @@ def _difference(name: str, stored: Mapping[str, Any], current: Mapping[str, Any]
 _NOT_COMPARED = ("n_estimators", "max_time", "device", "n_jobs", "verbose")
 
 
+# ---- states of a fit, written and restored ----
+
+
 class Resumable(Protocol):
     """A training with `n_rounds` rounds, whose state can be stored and restored."""
 

@@ -343,6 +343,9 @@ def train_with_monitor(
     return fitted, monitor, rounds
 
 
+# ---- continued training ----
+
+
 def previous_model(init_model: object) -> Model:
     """The model of an estimator, a Predictor or a path."""
     if isinstance(init_model, Model):

@@ -131,6 +131,9 @@ class Rows(Generic[TableT_co]):
 EngineRows = Rows[Table | Dataset]
 
 
+# ---- training rows ----
+
+
 def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     X: object,
     y: object,
@@ -426,6 +429,9 @@ def check_weight_sum(weight: Floats | None, name: str = "sample_weight") -> Floa
                 f"for {len(weight)} rows. Only ratios of weights matter much: scale them down."
             )
     return weight
+
+
+# ---- sources, which are read in batches ----
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,9 @@ def _means(results: list[Results]) -> Results:
     }
 
 
+# ---- trainings, as the loop drives them ----
+
+
 @dataclass(frozen=True)
 class Fitted:
     """Learners of a training, with the combination that makes their scores.
@@ -235,6 +238,9 @@ def validation_results(
         y, weight = rows.target.y, rows.target.weight
         results[rows.name] = {metric.name: metric(y, row_scores, weight) for metric in metrics}
     return results
+
+
+# ---- result of a fit ----
 
 
 @dataclass(frozen=True, kw_only=True)

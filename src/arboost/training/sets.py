@@ -45,6 +45,9 @@ from arboost.training.splits import Index, Split, check_divisible, folds, split
 TRAINING = "train"  # name of the training table in results
 
 
+# ---- evaluation sets in the arguments of fit ----
+
+
 @dataclass(frozen=True)
 class EvaluationArguments:
     """Arguments of `fit` for one evaluation set.
@@ -314,6 +317,9 @@ def check_validation(
         )
 
 
+# ---- held-out rows of the training rows ----
+
+
 @dataclass(frozen=True)
 class RowSplitter(Generic[TableT]):
     """Splits of the training rows into rows to train on and held-out rows.
@@ -401,6 +407,9 @@ def groups_of(groups: object, n_rows: int, index: Index | None) -> NDArray[Any]:
             "each row."
         )
     return array if index is None else array[index]
+
+
+# ---- sets of codes and targets ----
 
 
 @dataclass(frozen=True)
