@@ -81,21 +81,6 @@ std::size_t quantile_cells(const Scores& out, const LeafDistributions& distribut
   return 8 * out.size() * distributions.tree_start.size();
 }
 
-void leaf_quantiles(nb::handle distributions, const Array<std::int32_t, nb::ndim<2>>& leaves,
-                    const Vector<double>& quantiles, const Scores& out, int n_threads) {
-  const DistributionArrays arrays(distributions);
-  const LeafDistributions views = arrays.views();
-  if (leaves.shape(1) + 1 != views.tree_start.size())
-    throw std::invalid_argument("leaves of another number of trees");
-  if (out.shape(0) != leaves.shape(0) || out.shape(1) != quantiles.size())
-    throw std::invalid_argument("out is not one column for each quantile with the leaves' rows");
-  GilRelease release;
-  validate(views);
-  Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
-  arboost::leaf_quantiles(views, leaves.data(), leaves.shape(0),
-                          {quantiles.data(), quantiles.size()}, team, out.data());
-}
-
 void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle distributions,
                         const Vector<double>& quantiles, const Scores& out, int n_threads) {
   const ForestArrays trees(forest);
@@ -131,9 +116,6 @@ void bind_predict(nb::module_& m) {
         nb::arg("n_threads"),
         "Weighted median of each row: its smallest value at which the weights, cumulated in the "
         "order of the values, reach half of their total. NaN values are left out.");
-  m.def("leaf_quantiles", &leaf_quantiles, nb::arg("distributions"), nb::arg("leaves"),
-        nb::arg("quantiles"), nb::arg("out").noconvert(), nb::arg("n_threads"),
-        "Writes to out[row][i] a quantile of the values in the leaves of the row.");
   m.def("traverse_quantiles", &traverse_quantiles, nb::arg("columns"), nb::arg("forest"),
         nb::arg("distributions"), nb::arg("quantiles"), nb::arg("out").noconvert(),
         nb::arg("n_threads"),

@@ -40,7 +40,7 @@ WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 3.0, 1e-17, 1e16, 5e-32
 VALUES = st.integers(-3, 3).map(float) | st.sampled_from([-0.0, np.nan, np.inf, -np.inf, 1e-300])
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(data=st.data(), n=st.integers(1, 40))
 def test_same_as_the_definition(data, n):
     weights = np.array(data.draw(st.lists(WEIGHTS, min_size=n, max_size=n)))

@@ -23,7 +23,6 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t rows_per_chunk = 128;
 constexpr std::size_t most_sorted = 4;  // entries of a list, on average, that are sorted with all
 constexpr std::size_t most_trees = std::size_t{1} << 18;  // the units of all fit 62 bits
 
@@ -202,24 +201,6 @@ std::size_t n_trees_of(const LeafDistributions& distributions) {
 }
 
 template <bool weighted>
-void quantiles_of_leaves(const LeafDistributions& from, const std::int32_t* leaf,
-                         std::size_t n_rows, std::span<const double> quantiles, Team& team,
-                         double* out) {
-  const std::size_t n_trees = n_trees_of(from);
-  team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
-    Quantiles<weighted> of_row(from, quantiles);
-    for (std::size_t row = begin; row < end; ++row) {
-      const std::int32_t* own = leaf + row * n_trees;
-      for (std::size_t t = 0; t < n_trees; ++t)
-        require(own[t] >= 0 && own[t] < from.tree_start[t + 1] - from.tree_start[t],
-                "a leaf index is outside its tree");
-      of_row.of([own](std::size_t t) { return static_cast<std::size_t>(own[t]); },
-                out + row * quantiles.size());
-    }
-  });
-}
-
-template <bool weighted>
 void quantiles_of_table(const Columns& table, const Forest& forest, const LeafDistributions& from,
                         std::span<const double> quantiles, Team& team, double* out) {
   std::vector<Quantiles<weighted>> members(static_cast<std::size_t>(team.size()),
@@ -257,15 +238,6 @@ void validate(const LeafDistributions& from) {
   require(inside, "a rank without value");
   for (const std::int64_t share : from.upto) inside &= share >= 0 && share <= share_units;
   require(inside, "a share is not between 0 and 1");
-}
-
-void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
-                    std::size_t n_rows, std::span<const double> quantiles, Team& team,
-                    double* out) {
-  check(quantiles);
-  const auto run =
-      distributions.upto.empty() ? quantiles_of_leaves<false> : quantiles_of_leaves<true>;
-  run(distributions, leaf, n_rows, quantiles, team, out);
 }
 
 void traverse_quantiles(const Columns& table, const Forest& forest,

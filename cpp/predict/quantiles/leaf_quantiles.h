@@ -19,8 +19,8 @@ namespace arboost {
 // Units of a tree's total share: shares are integers, so sums do not depend on the order.
 constexpr std::int64_t share_units = std::int64_t{1} << 44;
 
-// Views of the arrays of arboost.leaf_values.LeafDistributions. The rows in node i of the forest
-// are at start[i] to start[i + 1].
+// Views of the arrays of arboost.trees.leaf_distributions.LeafDistributions. The rows in node i of
+// the forest are at start[i] to start[i + 1].
 struct LeafDistributions {
   std::span<const std::int64_t> tree_start;  // [n_trees + 1], as in a forest
   std::span<const std::int64_t> start;       // [n_nodes + 1]
@@ -32,12 +32,8 @@ struct LeafDistributions {
 // Throws std::invalid_argument if an entry leads outside the arrays, or a share is invalid.
 void validate(const LeafDistributions& distributions);
 
-// out[row][i] = quantile number i; NaN for rows whose leaves are all empty. leaf[row][tree] is a
-// node of its tree. The distributions must be valid; throws where a leaf is outside its tree.
-void leaf_quantiles(const LeafDistributions& distributions, const std::int32_t* leaf,
-                    std::size_t n_rows, std::span<const double> quantiles, Team& team, double* out);
-
-// The same for the rows of a table, with memory for the leaves of a few rows at a time.
+// out[row][i] = quantile number i; NaN for rows whose leaves are all empty. The distributions must
+// be valid. The leaves of a few rows at a time are in memory.
 void traverse_quantiles(const Columns& table, const Forest& forest,
                         const LeafDistributions& distributions, std::span<const double> quantiles,
                         Team& team, double* out);
