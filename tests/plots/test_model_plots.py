@@ -282,7 +282,7 @@ def test_other_models_are_refused(rng):
 
     X, y = wide(rng, 2)
     for draw in (plots.plot_importances, lambda m: plots.plot_shap_summary(m, X)):
-        with pytest.raises(TypeError, match=r"draws a model of arboost|no single model"):
+        with pytest.raises(TypeError, match=r"draws a model of arboost|not a single model"):
             draw(DecisionTreeRegressor().fit(X, y))
         with pytest.raises(NotFittedError):
             draw(arboost.DecisionTreeRegressor())

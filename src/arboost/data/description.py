@@ -219,7 +219,7 @@ def _refused(name: str, values: list[Any]) -> ColumnDescription:
 
 
 def _single_columns(X: Any, names: list[Any] | None) -> list[tuple[Any, list[Any]]]:
-    """Return each column as a table of one, and its values; none of tables without columns."""
+    """Each column as a table of one, and its values; empty for tables without columns."""
     if names is None or len(set(names)) < len(names):
         if not isinstance(X, np.ndarray) or X.ndim != N_DIMENSIONS:
             return []
@@ -234,8 +234,8 @@ def _single_columns(X: Any, names: list[Any] | None) -> list[tuple[Any, list[Any
         return [(X.iloc[:, [i]], X.iloc[:, i].tolist()) for i in range(len(names))]
     parts = [(X.select([name]), X[name]) for name in names]
     return [
-        (one, values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
-        for one, values in parts
+        (part, values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
+        for part, values in parts
     ]
 
 

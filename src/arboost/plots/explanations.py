@@ -142,8 +142,9 @@ def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], 
         return names, engine_model(model, "plot_importances").importances(kind, X, y)
     if kind != "permutation" or X is None or y is None:
         raise InputTypeError(
-            f"plot_importances(kind={kind!r}) was asked of a {type(model).__name__}, which is no "
-            'single model of trees. Use plot_importances(model, kind="permutation", X=X, y=y).'
+            f"plot_importances(kind={kind!r}) was asked of a {type(model).__name__}, which is "
+            "not a single model of trees. Use "
+            'plot_importances(model, kind="permutation", X=X, y=y).'
         )
     X, y, _ = split_target(X, y)
     return feature_labels(model, X), permutation_importances(model, X, y).mean(axis=0)
@@ -228,7 +229,7 @@ class _Scale:
     def of(cls, points: NDArray[Any]) -> _Scale:
         none = np.zeros(len(points), np.bool_)
         if points.dtype == object:
-            names = ("missing" if one is None else label(one, _MAX_LEVEL) for one in points)
+            names = ("missing" if point is None else label(point, _MAX_LEVEL) for point in points)
             return cls(np.arange(len(points)), none, tuple(names))
         is_present = ~np.isnat(points) if points.dtype.kind in "mM" else ~np.isnan(points)
         if is_present.all():
@@ -266,8 +267,8 @@ class _Scale:
 def _condensed(dependence: PartialDependence, axis: int, output: int) -> PartialDependence:
     """Result with the levels of extreme predictions, and the mean of all others."""
     points = dependence.grid[axis]
-    missing = np.flatnonzero([one is None for one in points])
-    levels = np.flatnonzero([one is not None for one in points])
+    missing = np.flatnonzero([point is None for point in points])
+    levels = np.flatnonzero([point is not None for point in points])
     values = dependence.individual if dependence.average is None else dependence.average[None]
     assert values is not None
     of_points = np.moveaxis(_of_output(values, dependence, output), axis + 1, 0)
@@ -287,7 +288,7 @@ def _condensed(dependence: PartialDependence, axis: int, output: int) -> Partial
 
     return replace(
         dependence,
-        grid=tuple(labels if i == axis else one for i, one in enumerate(dependence.grid)),
+        grid=tuple(labels if i == axis else grid for i, grid in enumerate(dependence.grid)),
         average=grouped(dependence.average, axis),
         individual=grouped(dependence.individual, axis + 1),
     )
@@ -430,10 +431,10 @@ def _draw_bars(
         [means[shown], means[rest].sum(axis=0, keepdims=True)][: 2 if len(rest) else 1]
     )
     order = np.argsort(-means.sum(axis=0), kind="stable")
-    n_own = len(order) if len(order) <= _MOST_OUTPUTS else _MOST_OUTPUTS - 1
-    parts = [(names[i], means[:, i]) for i in order[:n_own]]
-    if n_own < len(order):
-        parts.append((f"{len(order) - n_own} others", means[:, order[n_own:]].sum(axis=1)))
+    n_single = len(order) if len(order) <= _MOST_OUTPUTS else _MOST_OUTPUTS - 1
+    parts = [(names[i], means[:, i]) for i in order[:n_single]]
+    if n_single < len(order):
+        parts.append((f"{len(order) - n_single} others", means[:, order[n_single:]].sum(axis=1)))
     left = np.zeros(len(means))
     for (name, lengths), colour in zip(parts, SERIES, strict=False):
         axes.barh(range(len(means)), lengths, 0.7, left, color=colour, label=name)
@@ -446,7 +447,7 @@ def _colour_places(column: NDArray[Any], *, is_category: bool) -> Floats:
     if is_category:
         return none
     if column.dtype == object:  # times
-        present = np.array([one is not None for one in column], np.bool_)
+        present = np.array([time is not None for time in column], np.bool_)
         distinct, codes = np.unique(column[present], return_inverse=True)
         none[present] = codes / max(len(distinct) - 1, 1)
         return none
@@ -482,7 +483,7 @@ def _draw_swarm(axes: Axes, place: int, values: Floats, colour: Floats) -> None:
 
 
 def _spread(values: Floats) -> Floats:
-    """Return offsets that keep the dots of equal values apart, as far as there is room."""
+    """Vertical offsets that keep the dots of equal values apart, as far as the height allows."""
     low, high = values.min(), values.max()
     bins = (
         ((values - low) / (high - low) * _N_BINS).round() if high > low else np.zeros(len(values))

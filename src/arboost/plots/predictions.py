@@ -127,15 +127,15 @@ def _classes(model: Any) -> NDArray[Any]:
 def _parts(
     proba: Floats, codes: NDArray[np.intp], classes: NDArray[Any], weight: Floats
 ) -> list[tuple[str, Floats, NDArray[np.bool_], Floats]]:
-    """Return name, probabilities, hits and weights of each curve."""
-    names = [label(one) for one in classes.tolist()]
+    """Name, probabilities, hits and weights of each curve."""
+    names = [label(name) for name in classes.tolist()]
     hits = codes[:, None] == np.arange(len(classes))
     if len(classes) == _TWO:
         return [(names[1], proba[:, 1], hits[:, 1], weight)]
     order = np.argsort(-np.bincount(codes, weight, len(classes)), kind="stable")
-    n_own = len(classes) if len(classes) <= _MOST_CURVES else _MOST_CURVES - 1
-    parts = [(names[i], proba[:, i], hits[:, i], weight) for i in order[:n_own]]
-    rest = order[n_own:]
+    n_single = len(classes) if len(classes) <= _MOST_CURVES else _MOST_CURVES - 1
+    parts = [(names[i], proba[:, i], hits[:, i], weight) for i in order[:n_single]]
+    rest = order[n_single:]
     if len(rest):
         parts.append((f"{len(rest)} others", proba[:, rest], hits[:, rest], weight[:, None]))
     return parts

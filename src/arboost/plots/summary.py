@@ -100,7 +100,7 @@ class Summary:
             yield f"  {padded(name, width)}  {bar:<{_BAR_COLUMNS}} {share:6.1%}"
 
     def _repr_html_(self) -> str:
-        """Return an HTML fragment without script and style sheet, for light and dark pages."""
+        """HTML fragment without script and style sheet, for light and dark pages."""
         parts = [f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self.title)}</div>']
         parts.append(_html_table(self.facts))
         if self.categories:
@@ -195,7 +195,7 @@ def _class_facts(model: Predictor) -> Iterator[tuple[str, str]]:
         if i == _MOST_LABELS:
             yield "targets", f"{len(model.classes)} in all"
             return
-        shown = [shortened(printable(str(one)), _MAX_NAME) for one in labels[:_MOST_LABELS]]
+        shown = [shortened(printable(str(label)), _MAX_NAME) for label in labels[:_MOST_LABELS]]
         more = ", ..." if len(labels) > _MOST_LABELS else ""
         name = f"classes {i}" if several else "classes"
         yield name, f"{len(labels)}: {', '.join(shown)}{more}"

@@ -102,8 +102,8 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
         for name, of in model.evals_result_.items()
     }
     # Curves of a search for rounds, or of continued training, count other rounds than the model.
-    watched = next(iter(list(curves.values())[-1].values()))
-    best, n_rounds = int(np.flatnonzero(watched == model.best_score_)[0]), model.n_iter_
+    last_curve = next(iter(list(curves.values())[-1].values()))
+    best, n_rounds = int(np.flatnonzero(last_curve == model.best_score_)[0]), model.n_iter_
     text = f"kept: {n_rounds:,} rounds"
     if n_rounds != best + 1:
         text = f"best: round {best + 1:,}\n(the model has {n_rounds:,})"
@@ -111,7 +111,7 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
 
 
 def _panels(ax: Any, metrics: Sequence[str]) -> list[Axes]:
-    """Return axes for each metric, one above the other where they are new."""
+    """Axes for each metric; new ones are stacked."""
     matplotlib()
     if ax is None:
         from matplotlib import pyplot
@@ -134,7 +134,7 @@ def _draw(panel: Axes, values: Floats, name: str, place: int) -> None:
     colour = SERIES[place % len(SERIES)]
     style = _STYLES[place // len(SERIES) % len(_STYLES)]
     rounds = np.arange(1, values.shape[-1] + 1)
-    marker = "o" if len(rounds) == 1 else ""  # a single point is no line
+    marker = "o" if len(rounds) == 1 else ""  # a line of a single point is invisible
     if values.ndim > 1:
         panel.plot(rounds, values.T, color=LIGHT, linewidth=0.7)
         values = values.mean(axis=0)
@@ -270,7 +270,7 @@ class _Curve:
             color=self.colour,
             linestyle=self.style,
             linewidth=1.8 if self.is_error else 1.4,
-            marker="o" if len(values) == 1 else "",  # a single point is no line
+            marker="o" if len(values) == 1 else "",  # a line of a single point is invisible
             label=label,
         )
 

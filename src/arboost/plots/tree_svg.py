@@ -207,8 +207,8 @@ class _Heading:
 
     def __init__(self, nodes: TreeFormatter) -> None:
         self._title = nodes.headline
-        shares = [one for one in nodes.node_values if one.is_share]
-        names = max((one.headers for one in shares), key=len, default=())
+        shares = [values for values in nodes.node_values if values.is_share]
+        names = max((values.headers for values in shares), key=len, default=())
         named = zip(names[:_MOST_LEGENDS], class_colours(len(names)), strict=False)
         self._keys = [(shortened(name, MAX_NAME), colour) for name, colour in named]
         if len(names) > _MOST_LEGENDS:
@@ -302,25 +302,24 @@ def _bars(nodes: TreeFormatter, node: int) -> Iterator[_Bar]:
 
 def _place(boxes: dict[int, _Box]) -> None:
     """Set the centres of all boxes, parents over their children."""
-    outline: dict[
-        int, list[tuple[float, float]]
-    ] = {}  # left and right end of each level, relative to the box
+    # Left and right end of each level of a subtree, relative to the centre of its root.
+    outlines: dict[int, list[tuple[float, float]]] = {}
     offset: dict[int, float] = {}
     for key, box in reversed(boxes.items()):
-        own = [(-box.width / 2, box.width / 2)]
-        below = [outline.pop(child) for child in box.children]
+        outline = [(-box.width / 2, box.width / 2)]
+        below = [outlines.pop(child) for child in box.children]
         if len(below) == 2:  # noqa: PLR2004
-            left, right = below
-            apart = max(one[1] - two[0] for one, two in zip(left, right, strict=False)) + _GAP
-            ends = [[(a - apart / 2, b - apart / 2) for a, b in left]]
-            ends.append([(a + apart / 2, b + apart / 2) for a, b in right])
-            shared = [(one[0], two[1]) for one, two in zip(*ends, strict=False)]
-            own += shared + max(ends, key=len)[len(shared) :]
-            offset[box.children[0]], offset[box.children[1]] = -apart / 2, apart / 2
+            gaps = (end - start for (_, end), (start, _) in zip(*below, strict=False))
+            shift = (max(gaps) + _GAP) / 2
+            left = [(a - shift, b - shift) for a, b in below[0]]
+            right = [(a + shift, b + shift) for a, b in below[1]]
+            shared = [(a, b) for (a, _), (_, b) in zip(left, right, strict=False)]
+            outline += shared + max(left, right, key=len)[len(shared) :]
+            offset[box.children[0]], offset[box.children[1]] = -shift, shift
         elif below:
-            own += below[0]
+            outline += below[0]
             offset[box.children[0]] = 0.0
-        outline[key] = own
+        outlines[key] = outline
     for box in boxes.values():
         for child in box.children:
             boxes[child].x = box.x + offset[child]

@@ -205,9 +205,9 @@ def drift(column: Column, train: Column) -> float:
     the training rows: deciles of the training rows for numbers, levels for categories, and a bin
     of missing values. Half a row is added to each bin, so that empty ones count.
     """
-    both = (column, train)
+    parts = (column, train)
     if column.has_levels:
-        by_name = [_level_counts(part) for part in both]
+        by_name = [_level_counts(part) for part in parts]
         names = sorted(by_name[0] | by_name[1])
         counts = [[part.get(name, 0) for name in names] for part in by_name]
     else:
@@ -216,9 +216,9 @@ def drift(column: Column, train: Column) -> float:
         edges = np.unique(
             np.quantile(finite if len(finite) else np.zeros(1), cuts, method="inverted_cdf")
         )
-        indices = (np.searchsorted(edges, part.numbers[~part.missing]) for part in both)
+        indices = (np.searchsorted(edges, part.numbers[~part.missing]) for part in parts)
         counts = [np.bincount(index, minlength=len(edges) + 1).tolist() for index in indices]
-    n_missing = [int(part.missing.sum()) for part in both]
+    n_missing = [int(part.missing.sum()) for part in parts]
     if any(n_missing):
         counts = [[*part, n] for part, n in zip(counts, n_missing, strict=True)]
     totals = np.asarray(counts, dtype=np.float64) + 0.5

@@ -133,7 +133,7 @@ def _shap_of_rows(rows: ModelRows) -> tuple[ShapOfRows | None, list[str]]:
     model, sample = rows.model, shap_rows(rows)
     values = model.shap(rows.table.sample(sample))
     if values is None:
-        reason = "the model is no sum of trees"
+        reason = "the model is not a sum of trees"
         if not model.is_whole:
             reason = "predictions are not those of the trees alone"
         return None, [f"SHAP values are left out: {reason}."]

@@ -329,9 +329,11 @@ class FlipSearch:
         tried = []
         for values, order in sources:
             for i, j in combinations(range(n_paired), 2):
-                both = order[:, [i, j]]
-                ends = np.take_along_axis(values, both, axis=1)
-                tried.append((features[both], ends, *self._both(rows, features[both], ends)))
+                pair = order[:, [i, j]]
+                ends = np.take_along_axis(values, pair, axis=1)
+                tried.append(
+                    (features[pair], ends, *self._changed_pairs(rows, features[pair], ends))
+                )
         answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         changes: list[Change | None] = [None] * len(rows)
         for (pair, ends, size, _), new in zip(tried, answers, strict=True):
@@ -410,7 +412,9 @@ class FlipSearch:
         values = np.where(keeps, start, values)
         return values, (values != start) & ~keeps
 
-    def _both(self, rows: Index, features: Index, ends: Floats) -> tuple[Floats, ChangedRows]:
+    def _changed_pairs(
+        self, rows: Index, features: Index, ends: Floats
+    ) -> tuple[Floats, ChangedRows]:
         """Sizes of changes of two features of each row, and the changed rows."""
         changes: dict[int, Floats] = {}
         size = np.zeros(len(rows))

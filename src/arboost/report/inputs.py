@@ -397,10 +397,10 @@ def _training(
 def _segments(model: ReportModel, segments: Sequence[str | int] | None) -> list[int]:
     if segments is None:
         return []
-    given = [segments] if isinstance(segments, str | int) else list(segments)
+    features = [segments] if isinstance(segments, str | int) else list(segments)
     schema = model.schema
     return feature_indices(
-        given, schema.names, schema.n_features, parameter="segments", owner="the model"
+        features, schema.names, schema.n_features, parameter="segments", owner="the model"
     )
 
 

@@ -107,7 +107,7 @@ def _params(model: ReportModel) -> Iterator[tuple[str, Any, Any]]:
     """Yield name, value and default of each parameter; the default is empty where unknown."""
     if model.is_estimator:
         declared = inspect.signature(type(model.model).__init__).parameters
-        for name, value in model.given.get_params(deep=False).items():
+        for name, value in model.argument.get_params(deep=False).items():
             yield (
                 name,
                 value,
@@ -180,7 +180,7 @@ def _recorded(model: ReportModel, runs: Sequence[Mapping[str, Any]]) -> dict[str
 def _recorded_note(model: ReportModel, runs: Sequence[Mapping[str, Any]]) -> str:
     """Sentence on recorded curves, whose rounds may be others than those of the model.
 
-    A search for rounds counts its own, and continued training records those that it adds.
+    A search for rounds has other rounds than the model; continued training records added ones.
     """
     first, best = runs[0]["rounds"][0], runs[-1]["best"]
     note = "Recorded during the fit"
@@ -220,7 +220,7 @@ def _staged(rows: ModelRows) -> dict[str, Any] | None:
 
 
 def _thinned(length: int, most: int) -> Index:
-    """At most so many of the indices, the first and the last among them."""
+    """At most `most` indices of a curve, the first and the last among them."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.intp))
 
 

@@ -91,7 +91,7 @@ class ReportModel:
 
     Attributes
     ----------
-    given, model : Predictor, EnsemblePredictor or fitted estimator
+    argument, model : Predictor, EnsemblePredictor or fitted estimator
         The argument, and the model with the number of threads of the report.
     kind : {"classifier", "regressor"}
     classes : array of shape (n_classes,), or None
@@ -101,7 +101,7 @@ class ReportModel:
     """
 
     def __init__(self, model: Any, target_index: int | None, n_jobs: int | None) -> None:
-        self.given = model
+        self.argument = model
         self.is_estimator = hasattr(model, "fit")
         check_fitted(model)
         if not self.is_estimator and getattr(model, "device", "cpu") != "cpu":

@@ -119,15 +119,15 @@ def make_payload(inputs: ReportInput) -> tuple[dict[str, Any], dict[str, float]]
 
 
 def _payload(inputs: ReportInput, clock: _Clock) -> tuple[dict[str, Any], dict[str, float]]:
-    both = inputs.model_rows
-    fewest = min(len(shap_rows(rows)) for rows in both)
+    model_rows = inputs.model_rows
+    fewest = min(len(shap_rows(rows)) for rows in model_rows)
     sampled = sample_rows(inputs.n_rows, min(_MOST_ROWS, fewest))
-    effects = [clock.run("importances", feature_effects, rows) for rows in both]
-    samples = [clock.run("rows", rows.table.sample, sampled) for rows in both]
-    constant, base_text = baseline(both[0])
+    effects = [clock.run("importances", feature_effects, rows) for rows in model_rows]
+    samples = [clock.run("rows", rows.table.sample, sampled) for rows in model_rows]
+    constant, base_text = baseline(model_rows[0])
     base = clock.run("scores", lambda: score_rows(constant, has_replicates=False))
-    scores = [clock.run("scores", score_rows, rows) for rows in both]
-    names = [model_name(rows.model) for rows in both]
+    scores = [clock.run("scores", score_rows, rows) for rows in model_rows]
+    names = [model_name(rows.model) for rows in model_rows]
     if len(set(names)) < len(names):
         names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
     payload = {
@@ -136,9 +136,9 @@ def _payload(inputs: ReportInput, clock: _Clock) -> tuple[dict[str, Any], dict[s
         "arboost": __version__,
         "task": inputs.task,
         "target": inputs.target,
-        "classes": both[0].classes or None,
+        "classes": model_rows[0].classes or None,
         "data": clock.run("data", data_section, inputs, effects[0].order.tolist()),
-        "rows": clock.run("rows", rows_section, both[0], samples[0], effects[0]),
+        "rows": clock.run("rows", rows_section, model_rows[0], samples[0], effects[0]),
         "models": [
             {
                 **_model(rows, samples[k], effects[k], clock),
@@ -146,9 +146,9 @@ def _payload(inputs: ReportInput, clock: _Clock) -> tuple[dict[str, Any], dict[s
                 "scores": scores_section(scores[k], base),
                 "baseline_text": base_text,
             }
-            for k, rows in enumerate(both)
+            for k, rows in enumerate(model_rows)
         ],
-        "comparison": comparison(inputs, scores, names) if len(both) > 1 else None,
+        "comparison": comparison(inputs, scores, names) if len(model_rows) > 1 else None,
     }
     return payload, clock.seconds
 
