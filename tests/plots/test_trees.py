@@ -1,4 +1,4 @@
-"""Trees as text: a line for every node, with its condition, cover and values."""
+"""Trees as text and as DOT: every node with its condition, cover and values, safe for any name."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from arboost.data.levels import Levels
 from arboost.models.model import Model
 from arboost.models.tree_nodes import tree_table
-from arboost.plots.trees import TreePicture, tree_svg, tree_text
+from arboost.plots.trees import TreePicture, tree_dot, tree_svg, tree_text
 from arboost.text import number_text
 from arboost.trees.forest import Forest
-from support.drawn_trees import full_tree, lines, model_of, names_schema, stump
+from support.drawn_trees import HOSTILE, full_tree, lines, model_of, names_schema, stump
+from support.fitted_models import fitted
 from support.random_models import make_model, random_forest
 
 
@@ -338,3 +340,85 @@ def test_bad_input(rng):
             draw(model, precision=0)
         with pytest.raises(ValueError, match="no trees"):
             draw(model.truncated(0))
+
+
+# DOT
+
+
+def parsed(text):
+    """Return the statements of DOT by its grammar: [node or edge, attributes]."""
+    token = re.compile(r'"(?:[^"\\]|\\.)*"|[\w]+|->|[\[\]{}=,;]|\s+', re.DOTALL)
+    tokens, at = [], 0
+    while at < len(text):
+        match = token.match(text, at)
+        assert match, text[at : at + 40]
+        tokens.append(match.group())
+        at = match.end()
+    words = [one for one in tokens if not one.isspace()]
+    assert words[:3] == ["digraph", "tree", "{"]
+    assert words[-1] == "}"
+    statements, current = [], []
+    for word in words[3:-1]:
+        if word == ";":
+            statements.append(current)
+            current = []
+        else:
+            current.append(word)
+    assert not current
+    return statements
+
+
+def shown(label):
+    """Return the lines that Graphviz shows for a label, with escapes and entities resolved."""
+    marked = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], label[1:-1])
+    return [line.replace("&amp;", "&") for line in marked.split("\n")]
+
+
+def test_dot_has_all_nodes_and_edges(rng):
+    model, _ = fitted("boosted", rng)
+    statements = parsed(model.tree_dot(2))
+    table = pd.DataFrame(model.tree_table()).query("tree == 2")
+    edges = {(one[0], one[2]) for one in statements if one[1] == "->"}
+    splits = table[table["left"] >= 0]
+    pairs = splits[["node", "left", "right"]].astype(str).to_numpy()
+    assert edges == {(a, b) for a, *both in pairs for b in both}
+    nodes = {one[0] for one in statements if one[1] == "[" and one[0].isdigit()}
+    assert nodes == set(table["node"].astype(str))
+
+
+def test_hostile_names_in_dot(rng):
+    names = [name for name in HOSTILE if name]
+    model = model_of(full_tree(rng, 4, len(names)), names_schema(*names))
+    text = tree_dot(model, show_missing=False)
+    text.encode("utf-8")
+    labels = [shown(one[4]) for one in parsed(text) if one[0].isdigit() and one[1] == "["]
+    assert all(len(label) in (2, 3) for label in labels)
+    questions = [label[0] for label in labels if len(label) == 3]
+    for name in ("<script>alert(1)</script>", "a & b", "\"quoted\" 'names'", "line\\nbreak\\ttab"):
+        assert any(one.startswith(f"{name} <=") for one in questions)
+
+
+def test_dot_of_part_of_a_tree(rng):
+    model = model_of(full_tree(rng, 4, 2), names_schema("a", "b"))
+    text = tree_dot(model, max_depth=1)
+    assert text.count('leaves", style') == 2
+    assert text.count("->") == 4
+    with pytest.raises(ValueError, match="max_depth=-1"):
+        tree_dot(model, max_depth=-1)
+    with pytest.raises(ValueError, match="tree=1 is not allowed"):
+        tree_dot(model, 1)
+
+
+def test_levels_in_dot():
+    model, _ = fitted("boosted", np.random.default_rng(0))
+    dots = [model.tree_dot(tree) for tree in range(model.n_trees)]
+    assert any(re.search(r'label="city (is Oslo|in {)', text) for text in dots)
+    only = model_of(stump([[1.0], [2.0], [3.0]], default_left=True), names_schema("a"))
+    assert 'label="yes or missing"' in tree_dot(only)
+
+
+def test_methods_of_a_model_draw_what_the_functions_do(rng):
+    model, _ = fitted("forest", rng)
+    assert model.tree_text(1, max_depth=2).startswith("tree 1 of 8: ")
+    assert model.tree_svg(1).startswith("<svg")
+    assert model.tree_svg(1)._repr_svg_() == model.tree_svg(1)
