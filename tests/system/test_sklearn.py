@@ -14,7 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_estimator,
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
 
 from arboost import (
     AdaBoostClassifier,
@@ -29,36 +33,67 @@ from arboost import (
     RandomForestRegressor,
 )
 
+# Checks whose result depends on the algorithm; the others are of the interface that all share.
+OF_MODELS = {
+    "check_dict_unchanged",
+    "check_estimators_pickle",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit_idempotent",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_regressors_int",
+    "check_regressors_train",
+    "check_classifiers_train",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_sample_weights_invariance",
+}
+OTHER_MODELS = [
+    GradientBoostingRegressor(n_estimators=20, grow_policy="leafwise", max_leaves=8),
+    GradientBoostingRegressor(n_estimators=10, boosting="gradient", loss="huber"),
+    GradientBoostingRegressor(n_estimators=10, loss="absolute_error"),
+    GradientBoostingRegressor(n_estimators=10, rate_drop=0.1, num_parallel_tree=2),
+    GradientBoostingClassifier(n_estimators=20, multi_strategy="multi_output_tree"),
+    GradientBoostingClassifier(n_estimators=10, boosting="gradient"),
+    DecisionTreeRegressor(splitter="random"),
+    AdaBoostClassifier(n_estimators=10, algorithm="real", max_depth=2),
+    AdaBoostClassifier(n_estimators=10, algorithm="gentle", learning_rate=0.5),
+    AdaBoostRegressor(n_estimators=10, loss="square", learning_rate=0.5, tree_method="exact"),
+]
+
 
 @pytest.mark.filterwarnings("ignore:y has one class only")
 @pytest.mark.filterwarnings("ignore:alpha=0.01 has no effect")
 @parametrize_with_checks(
     [
         GradientBoostingRegressor(n_estimators=20),
-        GradientBoostingRegressor(n_estimators=20, grow_policy="leafwise", max_leaves=8),
-        GradientBoostingRegressor(n_estimators=10, boosting="gradient", loss="huber"),
-        GradientBoostingRegressor(n_estimators=10, loss="absolute_error"),
-        GradientBoostingRegressor(n_estimators=10, rate_drop=0.1, num_parallel_tree=2),
         GradientBoostingClassifier(n_estimators=20),
-        GradientBoostingClassifier(n_estimators=20, multi_strategy="multi_output_tree"),
-        GradientBoostingClassifier(n_estimators=10, boosting="gradient"),
         DecisionTreeClassifier(),
         DecisionTreeRegressor(),
-        DecisionTreeRegressor(splitter="random"),
         ExtraTreesClassifier(n_estimators=5),
         ExtraTreesRegressor(n_estimators=5),
         RandomForestClassifier(n_estimators=10, bootstrap=False),
         RandomForestRegressor(n_estimators=10, bootstrap=False),
         AdaBoostClassifier(n_estimators=10),
-        AdaBoostClassifier(n_estimators=10, algorithm="real", max_depth=2),
-        AdaBoostClassifier(n_estimators=10, algorithm="gentle", learning_rate=0.5),
         AdaBoostRegressor(n_estimators=10),
-        AdaBoostRegressor(n_estimators=10, loss="square", learning_rate=0.5, tree_method="exact"),
         AdaBoostRegressor(tree.DecisionTreeRegressor(max_depth=3), n_estimators=5),
     ]
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:y has one class only")
+@pytest.mark.filterwarnings("ignore:alpha=0.01 has no effect")
+@pytest.mark.parametrize("estimator", OTHER_MODELS, ids=str)
+def test_estimator_checks_of_other_models(estimator):
+    names = set()
+    for each, check in estimator_checks_generator(estimator):
+        if check.func.__name__ in OF_MODELS:
+            check(each)
+            names.add(check.func.__name__)
+    assert len(names) >= 8
 
 
 @pytest.mark.filterwarnings("ignore:y has one class only")
