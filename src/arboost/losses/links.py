@@ -54,7 +54,7 @@ _SUM_ROUNDING = 1e-6  # of probabilities that a user writes down
 
 
 def _core_link(name: str, width: int | None = None) -> Link:
-    """Return a link of the core with `width` predictions per row, by default one per score."""
+    """Link of the core with `width` predictions per row, by default one per score."""
 
     def apply(raw: Scores) -> Scores:
         out = np.empty((len(raw), raw.shape[1] if width is None else width))
@@ -78,7 +78,7 @@ LINKS: Mapping[str, Link] = {
 
 
 def base_scores(link: str, value: float | Sequence[float], n_outputs: int) -> Scores:
-    """Return the raw scores whose prediction is ``value``, a user's ``base_score``.
+    """Raw scores whose prediction is ``value``, a user's ``base_score``.
 
     With two classes the value is the probability of the second; with more, the probabilities of
     all, or 0 for scores of 0.
@@ -104,7 +104,7 @@ def base_scores(link: str, value: float | Sequence[float], n_outputs: int) -> Sc
 
 
 def _class_scores(value: float | Sequence[float], n_classes: int) -> Scores:
-    """Return the logarithms of the probabilities of three or more classes."""
+    """Logarithms of the probabilities of three or more classes."""
     if not isinstance(value, Sequence) and value == 0.0:
         return np.zeros(n_classes)
     probabilities = np.array(value)
@@ -121,7 +121,7 @@ def _class_scores(value: float | Sequence[float], n_classes: int) -> Scores:
 
 
 def _base_score(link: str, value: float) -> float:
-    """Return the raw score whose prediction is a number."""
+    """Raw score whose prediction is a number."""
     if link in ("identity", "ordered"):
         return value
     if link == "exp":
@@ -180,7 +180,7 @@ class ScoredModel(OutputSpec, Protocol):
 
 
 def target_link(n_outputs: int, n_classes: int) -> str:
-    """Return the link of one target of a classifier that has several."""
+    """Link of one target of a classifier that has several."""
     two_in_one = (n_outputs, n_classes) == (1, 2)
     return "share_of_two" if two_in_one else "shares"
 
@@ -194,12 +194,12 @@ class TargetPart(NamedTuple):
     n_outputs: int
 
     def columns(self, raw: Scores) -> Scores:
-        """Return the raw scores of the target."""
+        """Raw scores of the target."""
         return raw[:, self.first : self.first + self.n_outputs]
 
 
 def target_parts(model: OutputSpec) -> list[TargetPart]:
-    """Return the targets of a classifier in the order of their outputs; there may be only one."""
+    """Targets of a classifier in the order of their outputs; there may be only one."""
     if not model.targets:
         return [TargetPart(model.link, model.classes, 0, model.n_outputs)]
     starts = (sum(model.targets[:target]) for target in range(len(model.targets)))
@@ -223,7 +223,7 @@ def is_probability_difference(model: OutputSpec) -> NDArray[np.bool_]:
 
 
 def predictions(model: OutputSpec, raw: Scores) -> NDArray[Any]:
-    """Return the predicted values (regression) or the most likely labels of raw scores.
+    """Predicted values (regression) or the most likely labels of raw scores.
 
     Their shape is (n_rows,), or (n_rows, n_targets) for several targets.
     """
@@ -243,13 +243,13 @@ def _most_likely(part: TargetPart, raw: Scores) -> Labels:
 
 
 def stack_labels(columns: Sequence[Labels]) -> Labels:
-    """Return the labels of several targets as columns; labels of different kinds are objects."""
+    """Labels of several targets as columns; labels of different kinds are objects."""
     kinds = {column.dtype.kind for column in columns}  # NumPy would make them strings
     return np.stack(columns if len(kinds) == 1 else [c.astype(object) for c in columns], axis=1)
 
 
 def probabilities(model: OutputSpec, raw: Scores) -> Probabilities:
-    """Return the class probabilities of raw scores, shape (n_rows, n_classes).
+    """Class probabilities of raw scores, shape (n_rows, n_classes).
 
     For several targets the result is a list of such arrays.
     """
@@ -296,7 +296,7 @@ def check_offset(
 
 
 def read_offset(model: ScoredModel, X: object, n_rows: int, offset: object) -> Scores | None:
-    """Return the offset of the rows of X; None for a model that was fitted without one.
+    """Offset of the rows of X; None for a model that was fitted without one.
 
     Parameters
     ----------

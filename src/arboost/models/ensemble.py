@@ -92,7 +92,7 @@ class EnsembleMember:
         return self.model.n_outputs if classes is None else len(classes)
 
     def outputs(self, raw: RawTable, n_threads: int) -> Floats:
-        """Return the outputs of the rows, shape (n_rows, n_columns)."""
+        """Outputs of the rows, shape (n_rows, n_columns)."""
         table = apply_raw(raw.select(self.features.tolist()), self.model.schema)
         scores = table_scores(self.model, table, n_threads=n_threads)
         if self.output == "values":
@@ -122,7 +122,7 @@ class LinearModel:
     link: str
 
     def scores(self, columns: Floats) -> Floats:
-        """Return the raw scores of the rows, shape (n_rows, n_outputs)."""
+        """Raw scores of the rows, shape (n_rows, n_outputs)."""
         total = np.zeros((len(columns), len(self.intercept)))
         for column, coef in zip(columns.T, self.coef.T, strict=True):
             # In this order: sums of BLAS depend on which rows are predicted together.
@@ -170,7 +170,7 @@ class Ensemble:
         object.__setattr__(self, "metadata", dict(self.metadata))
 
     def columns(self, raw: RawTable, n_threads: int) -> Floats:
-        """Return the outputs of the members, placed, added in their order, and divided."""
+        """Outputs of the members, placed, added in their order, and divided."""
         total = np.zeros((int(raw.columns.n_rows), self.n_columns))
         for member in self.members:
             outputs = member.outputs(raw, n_threads)
@@ -178,7 +178,7 @@ class Ensemble:
         return total / self.divisor
 
     def predictions(self, X: object, n_threads: int) -> NDArray[Any]:
-        """Return the predicted values or labels of the rows of X."""
+        """Predicted values or labels of the rows of X."""
         raw = read_raw(X, self.schema, "the ensemble")
         values = self._final_scores(raw, n_threads)
         if self.classes is None:
@@ -192,7 +192,7 @@ class Ensemble:
         return self.classes[codes]
 
     def probabilities(self, X: object, n_threads: int) -> Floats:
-        """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
+        """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
         if self.classes is None or any(member.output == "votes" for member in self.members):
             what = "a regressor" if self.classes is None else "a hard vote"
             raise InputTypeError(f"predict_proba was asked of {what}, which has none. Use predict.")
@@ -207,7 +207,7 @@ class Ensemble:
         return shares
 
     def decision_scores(self, X: object, n_threads: int) -> Floats:
-        """Return the raw scores of the final model of a stack of classifiers."""
+        """Raw scores of the final model of a stack of classifiers."""
         final = self.final
         has_shares = isinstance(final, Model) and final.link in SHARE_LINKS
         if self.classes is None or final is None or has_shares:
@@ -218,7 +218,7 @@ class Ensemble:
         return self._final_scores(read_raw(X, self.schema, "the ensemble"), n_threads)
 
     def _final_scores(self, raw: RawTable, n_threads: int) -> Floats:
-        """Return the raw scores of the final model; without one, the columns."""
+        """Raw scores of the final model; without one, the columns."""
         columns = self.columns(raw, n_threads)
         if self.final is None:
             return columns
@@ -236,7 +236,7 @@ class Ensemble:
         return LINKS[self.final.link](scores) if self.classes is None else scores
 
     def map_models(self, convert: Callable[[Model], Model]) -> Self:
-        """Return the ensemble with all models converted."""
+        """Ensemble with all models converted."""
         members = (replace(m, model=convert(m.model)) for m in self.members)
         final = convert(self.final) if isinstance(self.final, Model) else self.final
         return replace(self, members=tuple(members), final=final)
@@ -301,7 +301,7 @@ _INDICES = ("features", "taken", "places")
 
 
 def ensemble_bytes(ensemble: Ensemble) -> bytes:
-    """Return the ensemble as the bytes of a file."""
+    """Bytes of a file of the ensemble."""
     arrays: dict[str, NDArray[Any]] = {}
     header: dict[str, Any] = {name: getattr(ensemble, name) for name in _FIELDS}
     header["schema"] = describe_schema(ensemble.schema, arrays)
@@ -326,7 +326,7 @@ def ensemble_bytes(ensemble: Ensemble) -> bytes:
 
 
 def read_ensemble(data: bytes, name: str) -> Ensemble:
-    """Return the ensemble in the bytes of a file, validated; error messages call it `name`."""
+    """Ensemble in the bytes of a file, validated; error messages call it `name`."""
     with naming_errors(ENSEMBLE, name):
         header, arrays = unpack(ENSEMBLE, data)
         values = typed_fields(
@@ -387,7 +387,7 @@ def _read_final(
 def ensemble_shap_values(
     ensemble: Ensemble, X: object, background: object, *, n_threads: int
 ) -> Floats:
-    """Return the SHAP values of the rows of X.
+    """SHAP values of the rows of X.
 
     The shape is (n_rows, n_features), with several columns (n_rows, n_features, n_columns): class
     probabilities, log-odds of a stack, or targets.
@@ -410,7 +410,7 @@ def ensemble_shap_values(
 
 
 def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads: int) -> Floats:
-    """Return the prediction from which the SHAP values count, shape (n_columns,)."""
+    """Prediction from which the SHAP values count, shape (n_columns,)."""
     background_rows = None if background is None else read_raw(background, ensemble.schema)
     total: Floats | float = 0.0
     for member in ensemble.members:
@@ -423,14 +423,14 @@ def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads
 
 
 def _member_rows(raw: RawTable | None, member: EnsembleMember) -> Table | None:
-    """Return the rows of a table of the ensemble as a table of a member."""
+    """Rows of a table of the ensemble as a table of a member."""
     if raw is None:
         return None
     return apply_raw(raw.select(member.features.tolist()), member.model.schema)
 
 
 def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
-    """Return the matrix from the scores that SHAP values explain to the share of a member."""
+    """Matrix from the scores that SHAP values explain to the share of a member."""
     is_linear = member.model.link in ("identity", *SHARE_LINKS)
     has_votes = member.output in ("votes", "vote_shares")
     if not is_linear or has_votes or member.model.combine == "median":
@@ -454,14 +454,14 @@ def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floa
 
 
 def _offset(member: EnsembleMember) -> Floats:
-    """Return the outputs of a member where its scores are 0."""
+    """Outputs of a member where its scores are 0."""
     return (
         np.array([1.0, 0.0]) if member.model.link == "share_of_two" else np.zeros(member.n_columns)
     )
 
 
 def _placed(ensemble: Ensemble, member: EnsembleMember) -> Floats:
-    """Return the matrix from outputs of a member to predictions of the ensemble."""
+    """Matrix from outputs of a member to predictions of the ensemble."""
     matrix = np.zeros((member.n_columns, ensemble.n_columns))
     matrix[member.taken, member.places] = member.weight / ensemble.divisor
     return matrix @ ensemble.final.coef.T if isinstance(ensemble.final, LinearModel) else matrix
@@ -517,29 +517,29 @@ class EnsemblePredictor(EstimatorMethods):
         return self._ensemble.metadata
 
     def with_provenance(self, entries: Mapping[str, Any]) -> EnsemblePredictor:
-        """Return the ensemble with more metadata of the fit, which files keep as JSON."""
+        """Ensemble with more metadata of the fit, which files keep as JSON."""
         provenance = {**self._ensemble.provenance, **entries}
         return EnsemblePredictor(replace(self._ensemble, provenance=provenance))
 
     def to(self, device: str) -> EnsemblePredictor:
-        """Return the ensemble with the trees of all members on another device.
+        """Ensemble with the trees of all members on another device.
 
         As `arboost.Predictor.to`, but for tables of the host only.
         """
         return EnsemblePredictor(self._ensemble.map_models(lambda model: model.to(device)))
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the predicted values or class labels of the rows of X."""
+        """Predicted values or class labels of the rows of X."""
         return self._ensemble.predictions(X, checked_threads(n_jobs))
 
     def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return the class probabilities of the rows of X, shape (n_rows, n_classes)."""
+        """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
         return self._ensemble.probabilities(X, checked_threads(n_jobs))
 
     def decision_function(  # type: ignore[override]  # no rounds, and no offset
         self, X: object, *, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the raw scores of the final model of a stack of classifiers.
+        """Raw scores of the final model of a stack of classifiers.
 
         The shape is (n_rows,) for two classes, else (n_rows, n_classes).
         """
@@ -548,7 +548,7 @@ class EnsemblePredictor(EstimatorMethods):
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the contribution of each feature to the predictions of the rows of X.
+        """Contribution of each feature to the predictions of the rows of X.
 
         They are exact, and exist where predictions are linear in the raw scores of the members:
         means of regressors and forests, and stacks with a linear final model over them.
@@ -565,7 +565,7 @@ class EnsemblePredictor(EstimatorMethods):
     def expected_value(
         self, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the prediction from which the SHAP values count, shape (n_columns,)."""
+        """Prediction from which the SHAP values count, shape (n_columns,)."""
         return ensemble_expected_value(
             self._ensemble, background, n_threads=checked_threads(n_jobs)
         )

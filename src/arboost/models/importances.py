@@ -49,7 +49,7 @@ def importances(
     offset: object = None,
     n_threads: int = 1,
 ) -> Floats:
-    """Return the importances of `arboost.Predictor.importances`, shape (n_features,).
+    """Importances of `arboost.Predictor.importances`, shape (n_features,).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def importances(
 
 
 def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -> Floats:
-    """Return the mean of |SHAP value| over the rows, summed over the outputs."""
+    """Mean of |SHAP value| over the rows, summed over the outputs."""
     values = np.abs(shap_values(model, X, None, n_threads=n_threads))
     if not len(values):
         raise ValueError("X has no rows, but the importance is a mean over rows. Pass some.")
@@ -108,7 +108,7 @@ def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -
 
 
 def split_importances(model: Model, kind: str) -> Floats:
-    """Return the total of a split statistic for each feature, shape (n_features,).
+    """Total of a split statistic for each feature, shape (n_features,).
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def sum_by_column(importances: Floats, schema: Schema) -> Floats:
 
 
 def tree_importances(model: Model) -> NDArray[np.float64]:
-    """Return the share of each feature in the gains of each tree, shape (n_trees, n_features).
+    """Share of each feature in the gains of each tree, shape (n_trees, n_features).
 
     The shares are 0 for trees without a split.
     """
@@ -186,7 +186,7 @@ class Shuffles:
             yield np.random.Generator(np.random.PCG64(seed)).permutation(n_rows)
 
     def changed(self) -> list[str]:
-        """Return the public names of the settings that differ from their defaults."""
+        """Public names of the settings that differ from their defaults."""
         names = {"metric": "metric", "n_repeats": "n_repeats", "seed": "random_state"}
         return [names[name] for name in names if getattr(self, name) != getattr(Shuffles, name)]
 
@@ -203,7 +203,7 @@ def permutation_importances(  # noqa: PLR0913 - all but model, X and y have defa
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Floats:
-    """Return the permutation importances of every repeat; `Predictor.importances` is their mean.
+    """Permutation importances of every repeat; `Predictor.importances` is their mean.
 
     An importance is the increase of the metric when the values of the feature are shuffled among
     the rows of X; where it is negative the metric has improved.
@@ -279,7 +279,7 @@ def loss_increases(
     offset: object = None,
     n_threads: int,
 ) -> Floats:
-    """Return the increases of the metric, shape (n_repeats, n_features).
+    """Increases of the metric, shape (n_repeats, n_features).
 
     Every repeat of every feature has its own order of the rows, which depends on nothing but the
     seed and the number of rows. Features are shuffled concurrently; the result does not depend on
@@ -357,7 +357,7 @@ def _shuffled_scores(
 
 
 def _divided(model: Model, features: list[int], rows_saved: int) -> tuple[Model, Model | None]:
-    """Return the trees with and without splits on some features, as sums without a base score.
+    """Trees with and without splits on some features, as sums without a base score.
 
     Return the model itself and None where the trees are combined by a median, or where the
     `rows_saved` by evaluating the second part once do not repay the cost of packing both parts.
@@ -382,7 +382,7 @@ def _divided(model: Model, features: list[int], rows_saved: int) -> tuple[Model,
 def _loss_of_raw(
     model: Model, metric: object, y: Any, weight: Floats | None, n_rows: int
 ) -> tuple[Callable[[Floats], float], bool]:
-    """Return the metric of raw scores, lower is better, and whether threads may share it."""
+    """Metric of raw scores, lower is better, and whether threads may share it."""
     truth = _truth(model, y, n_rows)
     if _is_custom(metric):
         return _custom_loss(metric, truth, weight), False
@@ -404,7 +404,7 @@ def _is_custom(metric: object) -> bool:
 def _custom_loss(
     metric: object, truth: NDArray[Any], weight: Floats | None
 ) -> Callable[[Floats], float]:
-    """Return a user's metric of scores, lower is better."""
+    """Metric of a user, as a function of scores; lower is better."""
     custom = metric if isinstance(metric, Metric) else Metric("metric", cast(Any, metric))
     sign, values = -1.0 if custom.greater_is_better else 1.0, truth.astype(np.float64)
     return lambda scores: sign * custom(values, scores, weight)
@@ -416,7 +416,7 @@ def _named_metric(model: Model, metric: object) -> TargetLoss:
 
 
 def _mean_loss(metric: object, default: str, *, of_classes: bool) -> TargetLoss:
-    """Return the mean of a named metric over the targets, lower is better."""
+    """Mean of a named metric over the targets, lower is better."""
     function, greater = prediction_metric(
         default if metric is None else metric, of_classes=of_classes
     )
@@ -430,7 +430,7 @@ def _mean_loss(metric: object, default: str, *, of_classes: bool) -> TargetLoss:
 
 
 def _by_target(model: Model, raw: Floats) -> list[Floats]:
-    """Return the class probabilities or predicted values of each target."""
+    """Class probabilities or predicted values of each target."""
     if model.kind == "classifier":
         by_target = probabilities(model, raw)
         return by_target if isinstance(by_target, list) else [by_target]
@@ -463,7 +463,7 @@ def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
 def table_increases(
     model: Any, X: Any, y: object, weight: Floats | None, shuffles: Shuffles
 ) -> Floats:
-    """Return the increases of a metric of predictions, shape (n_repeats, n_features).
+    """Increases of a metric of predictions, shape (n_repeats, n_features).
 
     Parameters
     ----------
@@ -486,14 +486,14 @@ def table_increases(
 
 
 def feature_labels(model: Any, X: Any) -> list[str]:
-    """Return the names of the features, in the order of `table_increases`."""
+    """Names of the features, in the order of `table_increases`."""
     names = names_of(X)
     columns = _column_indices(model, X if names is not None or is_sparse(X) else as_array(X))
     return [f"x{i}" if names is None else str(names[i]) for i in columns]
 
 
 def _column_indices(model: Any, X: Any) -> list[int]:
-    """Return the columns of the features in a table, in their order in fit."""
+    """Columns of the features in a table, in their order in fit."""
     names = names_of(X)
     if names is None:
         return list(range(X.shape[1]))
@@ -510,7 +510,7 @@ def _column_indices(model: Any, X: Any) -> list[int]:
 
 
 def _shuffled(X: Any, column: int, order: NDArray[np.int64]) -> Any:
-    """Return a table with the rows of one column in another order, in the type of the table."""
+    """Table with the rows of one column in another order, in the type of the table."""
     if is_sparse(X):
         shuffled = X.tocsc(copy=True)
         entries = slice(shuffled.indptr[column], shuffled.indptr[column + 1])
@@ -539,7 +539,7 @@ def _shuffled(X: Any, column: int, order: NDArray[np.int64]) -> Any:
 def _loss_of_table(
     model: Any, X: Any, y: Any, weight: Floats | None, metric: object
 ) -> tuple[Callable[[Any], float], int]:
-    """Return the metric of the predictions of a table, lower is better, and the number of rows."""
+    """Metric of the predictions of a table, lower is better, and the number of rows."""
     if not callable(getattr(model, "predict", None)):
         raise InputTypeError(
             f"model is a {type(model).__name__} without a method predict: pass a fitted estimator, "

@@ -54,7 +54,7 @@ def run_history(
     n_before: int = 0,
     kind: str = "fit",
 ) -> dict[str, Any] | None:
-    """Return the learning curves of one run of the training loop; None where there are none.
+    """Learning curves of one run of the training loop; None where there are none.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def votes_history(
     edge_bound: Floats,
     vote_range: float,
 ) -> dict[str, Any] | None:
-    """Return the history of an AdaBoost classifier, of all its rounds; None without any.
+    """History of an AdaBoost classifier, of all its rounds; None without any.
 
     Parameters
     ----------
@@ -117,30 +117,30 @@ def votes_history(
 def out_of_bag_history(
     trees: Sequence[int], metric: str, values: Sequence[Sequence[float]]
 ) -> dict[str, Any]:
-    """Return the out-of-bag curve of a forest, with one list of values for each target."""
+    """Out-of-bag curve of a forest, with one list of values for each target."""
     rounded = [round_significant(series) for series in values]
     return {"trees": list(trees), "metric": metric, "values": rounded}
 
 
 def out_of_bag_trees(n_trees: int) -> list[int]:
-    """Return the numbers of trees at which a forest of n_trees measures out-of-bag rows."""
+    """Numbers of trees at which a forest of n_trees measures out-of-bag rows."""
     return [index + 1 for index in thinned_indices(n_trees, _OUT_OF_BAG_POINTS)]
 
 
 def history_of(runs: Iterable[dict[str, Any] | None] = (), **parts: Any) -> dict[str, Any]:
-    """Return the history of a fit from its parts, of which None are left out."""
+    """History of a fit from its parts, of which None are left out."""
     history = {"runs": [run for run in runs if run is not None], **parts}
     return {name: part for name, part in history.items() if part}
 
 
 def with_history(provenance: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata of a fit with more history."""
+    """Metadata of a fit with more history."""
     full = {**provenance.get("history", {}), **history}
     return {**provenance, "history": full} if full else dict(provenance)
 
 
 def without_history(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata of a fit without its history, for a model of some of the trees."""
+    """Metadata of a fit without its history, for a model of some of the trees."""
     return {name: value for name, value in provenance.items() if name != "history"}
 
 
@@ -160,7 +160,7 @@ def thinned_indices(length: int, most: int, best: int | None = None) -> list[int
 
 
 def round_significant(values: Iterable[float]) -> list[float | None]:
-    """Return numbers of 6 significant digits; None for those that are not finite.
+    """Numbers of 6 significant digits; None for those that are not finite.
 
     Python rounds decimals itself, and correctly: the result does not depend on the machine.
 
@@ -220,7 +220,7 @@ def _check_run(run: Mapping[str, Any]) -> None:
 
 
 def _check_counts(values: object) -> int:
-    """Return the number of rounds or trees in a list; raise an error unless they ascend from 1."""
+    """Number of rounds or trees in a list; raise an error unless they ascend from 1."""
     counts = typed_tuple(values, int)
     ascend = all(count < later for count, later in pairwise(counts))
     require(counts and counts[0] >= 1 and ascend, "numbers of rounds that do not ascend")
@@ -293,7 +293,7 @@ def check_metadata(metadata: object) -> None:
 
 
 def metadata_text(metadata: Mapping[str, Any], indent: int | None = None) -> str:
-    """Return metadata as JSON in ASCII, keys sorted, after `check_metadata`."""
+    """Metadata as JSON in ASCII, keys sorted, after `check_metadata`."""
     check_metadata(metadata)
     return json.dumps(metadata, sort_keys=True, allow_nan=False, indent=indent)
 

@@ -47,7 +47,7 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
     target_index: int | None = None,
     n_jobs: int | None = None,
 ) -> Report:
-    """Return a report of the model on rows with known y: one page that needs no network.
+    """Report of the model on rows with known y: one page that needs no network.
 
     The page describes the data and the model; scores predictions next to a baseline, with
     confidence intervals, overall and for segments of the rows; and explains them: importances,
@@ -147,7 +147,7 @@ class EstimatorMethods:
         return np.array(self.schema.columns, dtype=object)
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> float:
-        """Return the accuracy of the labels, or R^2 of the values, as `score` of estimators.
+        """Accuracy of the labels, or R^2 of the values, as `score` of estimators.
 
         y may name a column of X; `options` are those of `predict`.
         """
@@ -169,7 +169,7 @@ class EstimatorMethods:
         return float(np.mean(1.0 - ratio))
 
     def decision_function(self: Any, X: object, **options: Any) -> NDArray[np.float64]:
-        """Return the raw scores of a classifier, as `decision_function` of estimators.
+        """Raw scores of a classifier, as `decision_function` of estimators.
 
         The shape is (n_rows,) for two classes, else (n_rows, n_classes); `options` are those of
         `predict_raw`. Forests and trees have probabilities alone.
@@ -200,7 +200,7 @@ class ModelMethods(EstimatorMethods, Model):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
-        """Return the importance of each feature, in the order of ``feature_names``.
+        """Importance of each feature, in the order of ``feature_names``.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class ModelMethods(EstimatorMethods, Model):
         offset: object = None,
         n_jobs: int | None = None,
     ) -> PartialDependence:
-        """Return the partial dependence of the predictions on one or two features.
+        """Partial dependence of the predictions on one or two features.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class ModelMethods(EstimatorMethods, Model):
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the SHAP values of the rows of X: feature contributions to the scores.
+        """SHAP values of the rows of X: feature contributions to the scores.
 
         The SHAP values of a row and `expected_value` sum to its raw score, before the link; of
         trees and forests with two classes, to the probability of the second class. An offset is no
@@ -366,7 +366,7 @@ class ModelMethods(EstimatorMethods, Model):
         return shap_values(self, X, background, n_threads=checked_threads(n_jobs))
 
     def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return the SHAP interaction values of the rows of X.
+        """SHAP interaction values of the rows of X.
 
         Returns
         -------
@@ -381,7 +381,7 @@ class ModelMethods(EstimatorMethods, Model):
     def shap_explanation(
         self, X: object, *, background: object = None, n_jobs: int | None = None
     ) -> Any:
-        """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
+        """SHAP values as a ``shap.Explanation``, for the plots of that package."""
         from arboost.models.shap import shap_explanation
 
         return shap_explanation(self, X, background, n_threads=checked_threads(n_jobs))
@@ -389,7 +389,7 @@ class ModelMethods(EstimatorMethods, Model):
     def expected_value(
         self, *, background: object = None, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return the base value of the SHAP values, shape (n_outputs,).
+        """Base value of the SHAP values, shape (n_outputs,).
 
         It is the mean score of the training rows, by the covers of the leaves, or with a
         `background` the mean score of its rows.
@@ -401,7 +401,7 @@ class ModelMethods(EstimatorMethods, Model):
     def verify_monotone(
         self, features: object = None, *, n_jobs: int | None = None
     ) -> tuple[MonotoneProof, ...]:
-        """Return a proof that the raw scores are monotone, or a counter-example.
+        """Proof that the raw scores are monotone, or a counter-example.
 
         Parameters
         ----------
@@ -438,7 +438,7 @@ class ModelMethods(EstimatorMethods, Model):
         precision: int = 4,
         show_missing: bool = True,
     ) -> str:
-        """Return a tree as indented text: one line per node with its condition, cover and value.
+        """Tree as indented text: one line per node with its condition, cover and value.
 
         The values of averaged trees are predictions, those of summed trees parts of the raw scores.
 
@@ -466,7 +466,7 @@ class ModelMethods(EstimatorMethods, Model):
         precision: int = 4,
         show_missing: bool = True,
     ) -> TreePicture:
-        """Return a tree as an SVG string, which notebooks render; parameters as in `tree_text`."""
+        """Tree as an SVG string, which notebooks render; parameters as in `tree_text`."""
         from arboost.plots.trees import tree_svg
 
         return tree_svg(
@@ -481,7 +481,7 @@ class ModelMethods(EstimatorMethods, Model):
         precision: int = 4,
         show_missing: bool = True,
     ) -> str:
-        """Return a tree in DOT, the language of Graphviz; parameters as in `tree_text`."""
+        """Tree in DOT, the language of Graphviz; parameters as in `tree_text`."""
         from arboost.plots.trees import tree_dot
 
         return tree_dot(
@@ -489,7 +489,7 @@ class ModelMethods(EstimatorMethods, Model):
         )
 
     def tree_table(self) -> dict[str, NDArray[Any]]:
-        """Return the nodes of all trees as columns: ``pandas.DataFrame(model.tree_table())``.
+        """Nodes of all trees as columns: ``pandas.DataFrame(model.tree_table())``.
 
         The columns are tree, node (0 is the root of its tree), depth, feature (name), threshold
         (values up to it go left; seconds for times) or levels (list of the levels that go left),
@@ -502,7 +502,7 @@ class ModelMethods(EstimatorMethods, Model):
         return tree_table(self)
 
     def summary(self) -> Summary:
-        """Return a summary of the model, for ``print`` and notebooks."""
+        """Summary of the model, for ``print`` and notebooks."""
         from arboost.plots.summary import Summary
 
         return Summary(cast(Any, self))
@@ -572,7 +572,7 @@ class ModelMethods(EstimatorMethods, Model):
         return None
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Return the model as readable JSON, or write it to a file if a path is given.
+        """Write the model as readable JSON to a file; without a path, return the text.
 
         Trees are lists of nodes with the names of features, thresholds and levels. `from_json` and
         `load` read it and return the same model, bit for bit.

@@ -145,7 +145,7 @@ class Model:
         return self.fields()  # without cached properties
 
     def truncated(self, rounds: int) -> Self:
-        """Return the model of the first rounds.
+        """Model of the first rounds.
 
         Examples
         --------
@@ -168,7 +168,7 @@ class Model:
         )
 
     def to(self, device: str) -> Self:
-        """Return the model on another device: predictions and SHAP values are computed there.
+        """Model on another device: predictions and SHAP values are computed there.
 
         They are the same, byte by byte. Tables of the host are copied to the device, a part at a
         time, and results back. Arrays of CuPy, PyTorch, cuDF and others in device memory are read
@@ -196,7 +196,7 @@ class Model:
         return self if name == self.device else replace(self, device=name)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields by name, as the constructor takes them."""
+        """Fields by name, as the constructor takes them."""
         return {field.name: getattr(self, field.name) for field in fields(Model)}
 
     def validate(self) -> None:
@@ -241,14 +241,14 @@ class Model:
 
 
 def total_weight(model: Model, rounds: int) -> float:
-    """Return the total weight of the first rounds of a mean, the divisor of their sum."""
+    """Total weight of the first rounds of a mean, the divisor of their sum."""
     if rounds in (0, model.n_rounds) or not len(model.tree_weights):
         return float(max(rounds, 1))
     return float(np.add.accumulate(model.tree_weights[:rounds])[-1])
 
 
 def checked_rounds(rounds: object, n_rounds: int) -> int:
-    """Return a number of rounds; raise ValueError unless a model of `n_rounds` has as many."""
+    """Number of rounds; raise ValueError unless a model of `n_rounds` has as many."""
     if not is_number(rounds, numbers.Integral) or not 0 <= int(cast(int, rounds)) <= n_rounds:
         raise ValueError(
             f"rounds={rounds!r} is not allowed: the model has {n_rounds} rounds. Use a number from "
@@ -263,7 +263,7 @@ def provenance_of(
     best_score: float | None = None,
     history: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the metadata of a fit, for JSON.
+    """Metadata of a fit, for JSON.
 
     Parameters
     ----------

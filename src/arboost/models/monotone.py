@@ -61,7 +61,7 @@ class Boxes:
         return Boxes(self.low[key], self.high[key], self.missing[key], self.levels[key])
 
     def meet(self, other: Boxes) -> Boxes:
-        """Return the intersections, pair by pair."""
+        """Intersections, pair by pair."""
         return Boxes(
             np.maximum(self.low, other.low),
             np.minimum(self.high, other.high),
@@ -74,7 +74,7 @@ class Boxes:
         return Boxes(*(np.repeat(array[np.newaxis], count, axis=0) for array in self._arrays()))
 
     def with_columns(self, columns: NDArray[np.intp], boxes: Boxes) -> Boxes:
-        """Return the boxes with the given columns replaced by those of other boxes."""
+        """Boxes with the given columns replaced by those of other boxes."""
         arrays = [array.copy() for array in self._arrays()]
         for array, source in zip(arrays, boxes._arrays(), strict=True):
             array[:, columns] = source
@@ -82,7 +82,7 @@ class Boxes:
 
     @classmethod
     def concatenated(cls, parts: list[Boxes]) -> Boxes:
-        """Return the boxes of all parts."""
+        """Boxes of all parts."""
         return cls(*map(np.concatenate, zip(*(boxes._arrays() for boxes in parts), strict=True)))
 
     def occupied(self) -> NDArray[np.bool_]:
@@ -131,7 +131,7 @@ class Cells:
         self.last = np.array([len(thresholds) for thresholds in self.thresholds])
 
     def whole(self, features: NDArray[np.int64]) -> Boxes:
-        """Return the box of all values and levels of the given features."""
+        """Box of all values and levels of the given features."""
         levels = np.full((len(features), self.words), _ALL)
         for column in np.flatnonzero(self.is_category[features]).tolist():
             levels[column] = self._all_levels(int(features[column]))
@@ -143,12 +143,12 @@ class Cells:
         )
 
     def _all_levels(self, feature: int) -> NDArray[np.uint64]:
-        """Return the bits of all levels of a category; an unknown level counts as missing."""
+        """Bits of all levels of a category; an unknown level counts as missing."""
         is_level = np.arange(64 * self.words) < self._n_levels[feature]
         return np.packbits(is_level, bitorder="little").view("<u8").astype(np.uint64)
 
     def leaves(self, tree: int) -> Leaves:
-        """Return the leaves of a tree that a row can reach."""
+        """Leaves of a tree that a row can reach."""
         if tree not in self._leaves:
             self._leaves[tree] = self._find_leaves(tree)
         return self._leaves[tree]
@@ -180,7 +180,7 @@ class Cells:
         return Leaves(features, boxes[reachable], begin + reachable)
 
     def point_in(self, features: NDArray[np.int64], box: Boxes) -> list[float]:
-        """Return the lowest values in a box: numbers, level codes, NaN for missing values only."""
+        """Lowest values in a box: numbers, level codes, NaN for missing values only."""
         values = []
         for feature, low, levels, is_present in zip(
             features.tolist(), box.low.tolist(), box.levels, box.present(), strict=True
@@ -194,7 +194,7 @@ class Cells:
         return values
 
     def value_in(self, feature: int, cell: int) -> float:
-        """Return a value in a cell of a numeric feature."""
+        """Value in a cell of a numeric feature."""
         thresholds = self.thresholds[feature]
         if cell < len(thresholds):
             return float(thresholds[cell])
@@ -255,7 +255,7 @@ class MonotoneProof:
 def verify_monotone(
     model: Model, features: object = None, *, n_threads: int = 1
 ) -> tuple[MonotoneProof, ...]:
-    """Return a proof that the raw scores are monotone, or a counter-example.
+    """Proof that the raw scores are monotone, or a counter-example.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ class _Search:
         self._trees = np.flatnonzero(uses & (forest.output == output) if scalar else uses)
 
     def proof(self) -> MonotoneProof:
-        """Return the proof, or the counter-example."""
+        """Proof, or the counter-example."""
         suspects = [tree for tree in self._trees.tolist() if next(self._falls(tree), None)]
         label = feature_label(self._feature, self._model.schema)
         example = None
@@ -345,7 +345,7 @@ class _Search:
         return MonotoneProof(label, self._direction, self._output, example is None, example)
 
     def _split_leaves(self, tree: int) -> tuple[Leaves, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the leaves that present values reach, over the other features, and their cells."""
+        """Leaves that present values reach, over the other features, and their cells."""
         leaves = self._cells.leaves(tree)
         column = int(np.searchsorted(leaves.features, self._feature))
         low, high = leaves.boxes.low[:, column], leaves.boxes.high[:, column]
@@ -414,7 +414,7 @@ class _Search:
         return None
 
     def _step(self, cell: int, trees: list[int], exact: list[int]) -> _Step:
-        """Return the changes of the trees from a cell to the next, by boxes of other features."""
+        """Changes of the trees from a cell to the next, by boxes of other features."""
         parts = []
         for tree in trees:
             leaves, low, high = self._split_leaves(tree)
@@ -442,7 +442,7 @@ class _Search:
     def _on_both_sides(
         self, row: NDArray[np.float64], ends: tuple[int, int]
     ) -> NDArray[np.float64]:
-        """Return the row twice, with values of the feature in the two cells."""
+        """Two copies of a row, with values of the feature in the two cells."""
         rows = np.array([row, row])
         rows[:, self._feature] = [self._cells.value_in(self._feature, cell) for cell in ends]
         return rows
@@ -489,7 +489,7 @@ class _Step:
         self.boxes = Boxes.concatenated(filled)
 
     def bound(self, alive: NDArray[np.int64]) -> int:
-        """Return the sum over the groups of the lowest change among the remaining boxes."""
+        """Sum over the groups of the lowest change among the remaining boxes."""
         return sum(self.change[i] for i in alive[self._firsts(alive)].tolist())
 
     def falls(self) -> Iterator[Boxes]:
@@ -517,7 +517,7 @@ class _Step:
         return np.flatnonzero(np.diff(group, prepend=-1))
 
     def _common(self, chosen: NDArray[np.int64], box: Boxes) -> Boxes | None:
-        """Return the intersection of the chosen boxes, or None where it is empty."""
+        """Intersection of the chosen boxes, or None where it is empty."""
         boxes = self.boxes[chosen]
         common = Boxes(
             np.maximum(boxes.low.max(axis=0), box.low),
@@ -528,7 +528,7 @@ class _Step:
         return common if common.occupied() else None
 
     def _branch(self, alive: NDArray[np.int64]) -> list[int]:
-        """Return the boxes of the group with the widest range of changes."""
+        """Boxes of the group with the widest range of changes."""
         first = self._firsts(alive).tolist()
         groups = [
             [int(i) for i in alive[start:stop]]
@@ -540,7 +540,7 @@ class _Step:
 
 
 def _integers(values: NDArray[np.float64]) -> list[int]:
-    """Return the values times one power of 2 that makes all of them integers."""
+    """Values times one power of 2 that makes all of them integers."""
     ratios = [value.as_integer_ratio() for value in values.tolist()]
     scale = max((denominator for _, denominator in ratios), default=1)
     return [numerator * (scale // denominator) for numerator, denominator in ratios]

@@ -110,7 +110,7 @@ class Axis:
 
 
 def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
-    """Return the grid points of a feature of a table.
+    """Grid points of a feature of a table.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def _number_points(values: Floats, grid: Grid) -> Floats:
 
 
 def _quantile(ordered: Floats, share: float) -> float:
-    """Return a quantile of sorted values by the definition of scipy's ``mquantiles``.
+    """Quantile of sorted values by the definition of scipy's ``mquantiles``.
 
     scikit-learn's partial dependence uses it, too.
     """
@@ -175,7 +175,7 @@ def _quantile(ordered: Floats, share: float) -> float:
 
 
 def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
-    """Return the codes of the levels; of too many, some evenly spaced by number."""
+    """Codes of the levels; of too many, some evenly spaced by number."""
     if levels.numbers is None or (len(levels) <= most and levels.ranks is None):
         return np.arange(len(levels))
     order = np.argsort(levels.numbers, kind="stable")
@@ -187,7 +187,7 @@ def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
 
 
 def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDArray[Any]]:
-    """Return the stored and shown points of level codes; -1 is missing."""
+    """Stored and shown points of level codes; -1 is missing."""
     numbers_of = (
         np.arange(len(levels), dtype=np.float64) if levels.numbers is None else levels.numbers
     )
@@ -207,7 +207,7 @@ def _shown_numbers(stored: Floats, unit: str) -> NDArray[Any]:
 
 
 def _user_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDArray[Any]]:
-    """Return the stored and shown points of values that a user chose."""
+    """Stored and shown points of values that a user chose."""
     points = np.atleast_1d(np.asarray(values, dtype=object if _has_strings(values) else None))
     label, levels = schema.label(feature), schema.levels_of(feature)
     if points.ndim != 1 or not len(points):
@@ -344,7 +344,7 @@ def partial_dependence(
     offset: object = None,
     n_threads: int,
 ) -> PartialDependence:
-    """Return the result of `arboost.Predictor.partial_dependence`.
+    """Result of `arboost.Predictor.partial_dependence`.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def _chosen(model: Model, features: Any) -> tuple[int, ...]:
 
 
 def _tree_means(model: Model, axes: tuple[Axis, ...]) -> Floats:
-    """Return the mean raw scores of the points by the covers of the trees."""
+    """Mean raw scores of the points by the covers of the trees."""
     out = np.empty((1, _n_points(axes), model.n_outputs))
     _grid_forest(model, axes).of_trees(out)
     return _scores(model, out)
@@ -460,7 +460,7 @@ def _n_points(axes: tuple[Axis, ...]) -> int:
 
 
 def _scores(model: Model, sums: Floats) -> Floats:
-    """Return the raw scores from sums over trees, in place."""
+    """Raw scores from sums over trees, in place."""
     if model.combine == "mean":
         sums /= max(model.n_rounds, 1)
     sums += model.base_score
@@ -468,7 +468,7 @@ def _scores(model: Model, sums: Floats) -> Floats:
 
 
 def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int) -> Floats:
-    """Return the raw scores of a model that is no sum of trees: one prediction for each point."""
+    """Raw scores of a model that is no sum of trees: one prediction for each point."""
     out = np.empty((table.n_rows, _n_points(axes), model.n_outputs))
     for point, values_at_point in enumerate(itertools.product(*(axis.stored for axis in axes))):
         columns = table.columns.select(range(model.schema.n_features))
@@ -518,7 +518,7 @@ def _output_names(model: Model, response: str) -> tuple[str, ...]:
 def _gathered(
     responses: Iterator[Floats], kind: str, weight: Floats | None
 ) -> tuple[Floats | None, Floats | None]:
-    """Return the mean over the rows and the values of all rows, each if `kind` includes it."""
+    """Mean over the rows and the values of all rows, each if `kind` includes it."""
     individual: list[Floats] = []
     total: Floats | float = 0.0
     first = 0

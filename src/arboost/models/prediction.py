@@ -60,7 +60,7 @@ def read_table(model: Model, X: object, name: str = "X") -> Table:
 
 
 def raw_scores(model: Model, X: object, offset: object = None, *, n_threads: int) -> Floats:
-    """Return the raw scores of the rows of X, with their offset."""
+    """Raw scores of the rows of X, with their offset."""
     table = read_table(model, split_offset(X, offset)[0])
     added = read_offset(model, X, table.n_rows, offset)
     scores = table_scores(model, table, n_threads=n_threads)
@@ -68,7 +68,7 @@ def raw_scores(model: Model, X: object, offset: object = None, *, n_threads: int
 
 
 def table_scores(model: Model, table: Table, *, n_threads: int) -> Floats:
-    """Return the raw scores of the rows of a table by the model's schema, without offset."""
+    """Raw scores of the rows of a table by the model's schema, without offset."""
     if isinstance(table.values, core.DeviceColumns):
         copied: Floats = device_scores(model, table.values).to_numpy()
         return copied
@@ -104,7 +104,7 @@ def staged_raw_scores(
 
 
 def tree_values(model: Model, table: Table, *, n_threads: int) -> Floats:
-    """Return the leaf value of each row in each tree, shape (n_rows, n_trees)."""
+    """Leaf value of each row in each tree, shape (n_rows, n_trees)."""
     refuse_device(model, "tree_values")
     values = np.zeros((table.n_rows, model.n_trees))
     forest = replace(model.forest, output=np.arange(model.n_trees, dtype=np.int32))
@@ -113,7 +113,7 @@ def tree_values(model: Model, table: Table, *, n_threads: int) -> Floats:
 
 
 def tree_scores(model: Model, table: Table, tree: int, *, n_threads: int) -> Floats:
-    """Return the leaf values of each row in one tree, shape (n_rows, n_outputs)."""
+    """Leaf values of each row in one tree, shape (n_rows, n_outputs)."""
     refuse_device(model, "tree_scores")
     scores = np.zeros((table.n_rows, model.n_outputs))
     _add_trees(model.forest, table, scores, tree, tree + 1, n_threads)
@@ -164,7 +164,7 @@ def _median_scores(model: Model, table: Table, n_trees: int, n_threads: int) -> 
 
 
 def leaf_ids(model: Model, table: Table, *, n_threads: int) -> NDArray[np.int32]:
-    """Return the leaf of each row in each tree, int32 of shape (n_rows, n_trees).
+    """Leaf of each row in each tree, int32 of shape (n_rows, n_trees).
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def leaf_ids(model: Model, table: Table, *, n_threads: int) -> NDArray[np.int32]
 
 
 def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_matrix, Integers]:
-    """Return the nodes on each row's paths from the roots to its leaves.
+    """Nodes on each row's paths from the roots to its leaves.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def decision_path(model: Model, table: Table, *, n_threads: int) -> tuple[csr_ma
 
 
 def _paths(forest: Forest) -> tuple[Integers, Integers]:
-    """Return the paths from root to leaf: the start of each node's path, and all paths' nodes.
+    """Paths from root to leaf: the start of each node's path, and all paths' nodes.
 
     The path of a split is empty.
     """
@@ -255,7 +255,7 @@ def _paths(forest: Forest) -> tuple[Integers, Integers]:
 def predict_quantiles(
     model: Model, table: Table, quantiles: float | Sequence[float], *, n_threads: int
 ) -> Floats:
-    """Return quantiles of y for the rows of a table, as `forest_quantiles` defines them."""
+    """Quantiles of y for the rows of a table, as `forest_quantiles` defines them."""
     if model.distributions is None:
         raise ValueError(
             "predict_quantiles needs the values of y in the leaves, which this model does not "
@@ -272,7 +272,7 @@ def predict_quantiles(
 
 
 def cuda_forest(model: Model, number: int | None = None) -> core.CudaForest:
-    """Return the forest of a model on a device, by default on its own; it is uploaded once."""
+    """Forest of a model on a device, by default on its own; it is uploaded once."""
     number = device_number(model.device) if number is None else number
     known = model.on_devices.get(number)
     if known is None:
@@ -299,7 +299,7 @@ def refuse_device(model: Model, method: str) -> None:
 
 
 def device_table(model: Model, X: object) -> core.DeviceColumns:
-    """Return a table in device memory by the schema of a model, which may be on any device."""
+    """Table in device memory by the schema of a model, which may be on any device."""
     device = None if model.device == "cpu" else model.device
     columns = ingest(X, model.schema, device=device).values
     assert isinstance(columns, core.DeviceColumns)
@@ -307,14 +307,14 @@ def device_table(model: Model, X: object) -> core.DeviceColumns:
 
 
 def device_raw_scores(model: Model, X: object, offset: object = None) -> Floats:
-    """Return the raw scores of the rows of a table in device memory."""
+    """Raw scores of the rows of a table in device memory."""
     raw = _scores_with_offset(model, X, offset)
     scores: Floats = as_kind_of(raw, X)
     return scores
 
 
 def device_predictions(model: Model, X: object, offset: object = None) -> NDArray[Any]:
-    """Return the predicted values or labels of these rows.
+    """Predicted values or labels of these rows.
 
     Labels that are no numbers are an array of NumPy.
     """
@@ -331,7 +331,7 @@ def device_predictions(model: Model, X: object, offset: object = None) -> NDArra
 
 
 def device_probabilities(model: Model, X: object, offset: object = None) -> Probabilities:
-    """Return the class probabilities of these rows; a list of arrays for several targets."""
+    """Class probabilities of these rows; a list of arrays for several targets."""
     check_classifier(model)
     raw = _scores_with_offset(model, X, offset)
     shares: list[Floats] = [
@@ -342,7 +342,7 @@ def device_probabilities(model: Model, X: object, offset: object = None) -> Prob
 
 
 def device_leaves(model: Model, X: object) -> NDArray[np.int32]:
-    """Return the leaf of each of these rows in each tree, int32 of shape (n_rows, n_trees)."""
+    """Leaf of each of these rows in each tree, int32 of shape (n_rows, n_trees)."""
     columns = device_table(model, X)
     leaves = CudaArray.empty((columns.n_rows, model.n_trees), np.int32, columns.device)
     cuda_forest(model, columns.device).leaves(columns, leaves.address)
@@ -351,14 +351,14 @@ def device_leaves(model: Model, X: object) -> NDArray[np.int32]:
 
 
 def _scores_with_offset(model: Model, X: object, offset: object) -> CudaArray:
-    """Return the raw scores of a table in device memory, with their offset."""
+    """Raw scores of a table in device memory, with their offset."""
     raw = device_scores(model, device_table(model, split_offset(X, offset)[0]))
     added = read_offset(model, X, raw.shape[0], offset)
     return raw if added is None else CudaArray.of(raw.to_numpy() + added, raw.device)
 
 
 def device_scores(model: Model, columns: core.DeviceColumns) -> CudaArray:
-    """Return the raw scores of a table in device memory that has the columns of the schema."""
+    """Raw scores of a table in device memory that has the columns of the schema."""
     raw = CudaArray.empty((columns.n_rows, model.n_outputs), np.float64, columns.device)
     forest = cuda_forest(model, columns.device)
     forest.scores(columns, **_combination(model), out=raw.address)
@@ -366,7 +366,7 @@ def device_scores(model: Model, columns: core.DeviceColumns) -> CudaArray:
 
 
 def _linked(link: str, raw: CudaArray, first: int, n_outputs: int) -> CudaArray:
-    """Return the link of some columns of raw scores."""
+    """Link of some columns of raw scores."""
     n_rows, stride = raw.shape
     width = 2 if link in _TWO_COLUMNS else n_outputs
     out = CudaArray.empty((n_rows, width), np.float64, raw.device)
@@ -383,7 +383,7 @@ def _linked(link: str, raw: CudaArray, first: int, n_outputs: int) -> CudaArray:
 
 
 def _labels(parts: list[TargetPart], raw: CudaArray) -> CudaArray | NDArray[Any]:
-    """Return the likeliest labels, shape (n_rows, n_parts); on the device if they are numbers."""
+    """Likeliest labels, shape (n_rows, n_parts); on the device if they are numbers."""
     kinds = {part.labels.dtype.kind for part in parts}
     if len(kinds) == 1 and kinds <= _NUMBERS:
         return _number_labels(parts, raw)

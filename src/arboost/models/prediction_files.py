@@ -96,7 +96,7 @@ def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
 
 
 def _offset_option(model: Any, offset: object) -> dict[str, Any]:
-    """Return the offset among the arguments of a method; raise before any row is read."""
+    """Offset among the arguments of a method; raise before any row is read."""
     fitted, names = model.schema.offset, offset_names(offset)
     if offset is None and fitted != ():
         return {}
@@ -111,7 +111,7 @@ def _offset_option(model: Any, offset: object) -> dict[str, Any]:
 
 
 def _offset_columns(model: Any, offset: object) -> list[str]:
-    """Return the columns of the offset."""
+    """Columns of the offset."""
     return list((model.schema.offset if offset is None else offset_names(offset)) or ())
 
 
@@ -132,7 +132,7 @@ def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
 
 
 def _no_rows(rows: Source, model: Any) -> Any:
-    """Return a table of the columns of a source, without a row."""
+    """Table of the columns of a source, without a row."""
     import pyarrow
 
     if rows.arrow_schema is not None:
@@ -146,7 +146,7 @@ def _no_rows(rows: Source, model: Any) -> Any:
 def _divided(
     table: Any, model: Any, copied: list[str], file: str, start: list[str]
 ) -> tuple[object, dict[str, Any]]:
-    """Return the features of a batch with the columns of the offset, and those to keep by name."""
+    """Features of a batch with the columns of the offset, and those to keep by name."""
     X = table[0] if isinstance(table, tuple) else table
     if not copied:
         return X, {}
@@ -168,7 +168,7 @@ def _divided(
 
 
 def _plain(column: Any) -> Any:
-    """Return a column as one array; a dictionary, which batches may not share, as its values."""
+    """Column as one array; a dictionary, which batches may not share, as its values."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):
@@ -177,7 +177,7 @@ def _plain(column: Any) -> Any:
 
 
 def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
-    """Return the results of a method as columns of PyArrow by name."""
+    """Results of a method as columns of PyArrow by name."""
     if method == "predict":
         targets = _numbered("prediction", values)
         classes = model.classes if isinstance(model.classes, tuple) else [model.classes]
@@ -207,7 +207,7 @@ def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
 
 
 def _number_column(values: NDArray[Any]) -> Any:
-    """Return numbers as a column; `pyarrow.array` would import pandas, for a tenth of a second."""
+    """Numbers as a column; `pyarrow.array` would import pandas, for a tenth of a second."""
     import pyarrow
 
     data = pyarrow.py_buffer(np.ascontiguousarray(values))
@@ -217,7 +217,7 @@ def _number_column(values: NDArray[Any]) -> Any:
 
 
 def _numbered(name: str, values: Any) -> dict[str, Any]:
-    """Return the columns of an array, with numbers in their names where there are several."""
+    """Columns of an array, with numbers in their names where there are several."""
     if values.ndim == 1 or values.shape[1] == 1:
         return {name: values.ravel()}
     return {f"{name}_{i}": values[:, i] for i in range(values.shape[1])}
@@ -279,7 +279,7 @@ def write_batches(
 
 
 def _without_formulas(batch: Any) -> Any:
-    """Return a batch with an apostrophe before texts and names that begin like formulas."""
+    """Batch with an apostrophe before texts and names that begin like formulas."""
     import pyarrow.compute as pc
     from pyarrow import types
 

@@ -80,7 +80,7 @@ class Predictor(ModelMethods):
         n_jobs: int | None = None,
         **unknown: Never,
     ) -> NDArray[Any]:
-        """Return the predicted values or class labels of the rows of X.
+        """Predicted values or class labels of the rows of X.
 
         The shape is (n_rows,), with several outputs or targets (n_rows, n_targets).
 
@@ -114,7 +114,7 @@ class Predictor(ModelMethods):
         n_jobs: int | None = None,
         **unknown: Never,
     ) -> Probabilities:
-        """Return the class probabilities of the rows of X.
+        """Class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
         """
@@ -138,7 +138,7 @@ class Predictor(ModelMethods):
         offset: object = None,
         n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
-        """Return the raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
+        """Raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
         if offset is None and self._takes_single_rows(n_jobs):
@@ -170,7 +170,7 @@ class Predictor(ModelMethods):
         )
 
     def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """Return the index of the leaf of each row in each tree, shape (n_rows, n_trees).
+        """Index of the leaf of each row in each tree, shape (n_rows, n_trees).
 
         Node 0 is the root of a tree.
 
@@ -188,7 +188,7 @@ class Predictor(ModelMethods):
     def predict_quantiles(
         self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Return quantiles of y for the rows of X.
+        """Quantiles of y for the rows of X.
 
         Only regression forests that were fitted with ``quantiles=True`` keep the y of the training
         rows in each leaf. The estimators' method of the same name defines quantiles of forests.
@@ -241,17 +241,17 @@ class Predictor(ModelMethods):
         self.to_json(path)
 
     def with_provenance(self, entries: Mapping[str, Any]) -> Self:
-        """Return the model with more metadata of the fit, which files keep as JSON."""
+        """Model with more metadata of the fit, which files keep as JSON."""
         return replace(self, provenance={**self.provenance, **entries})
 
     @classmethod
     def from_model(cls, model: Model) -> Self:
-        """Return a model with the methods of this class."""
+        """Model with the methods of this class."""
         return cls(**model.fields())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return the model that `to_json` wrote; raise ModelFormatError for any other text.
+        """Model that `to_json` wrote; raise ModelFormatError for any other text.
 
         Examples
         --------
@@ -296,7 +296,7 @@ class Predictor(ModelMethods):
 def load(
     path: ModelSource, *, mmap: bool = False, device: str = "cpu"
 ) -> Predictor | EnsemblePredictor:
-    """Return the model in a file, or its content, that ``save`` or ``to_json`` wrote.
+    """Load a model from a file, or from its content, that ``save`` or ``to_json`` wrote.
 
     Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
     whatever it claims. Real models take 2 to 200 times their size.
@@ -356,7 +356,7 @@ def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
 
 
 def _content(source: object) -> bytes:
-    """Return the content of a model file, given as bytes or as an open file."""
+    """Content of a model file, given as bytes or as an open file."""
     data = source.read() if hasattr(source, "read") else source
     if isinstance(data, str):  # JSON, from a file in text mode
         return data.encode()
@@ -390,6 +390,6 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _threads(n_jobs: object) -> int:
-    """Return the number of threads for the core, which reads 0 as: as many as the work pays."""
+    """Number of threads for the core, which reads 0 as: as many as the work pays."""
     count: int | None = check({"n_jobs": n_jobs})["n_jobs"]
     return 0 if count is None or count == -1 else count

@@ -36,12 +36,12 @@ _MIDNIGHT = datetime.datetime(1970, 1, 1)
 
 
 def expected_value(model: Model, background: object, *, n_threads: int) -> Floats:
-    """Return the mean score that SHAP values are relative to, shape (n_outputs,)."""
+    """Mean score that SHAP values are relative to, shape (n_outputs,)."""
     return table_expected(model, _read_background(model, background), n_threads)
 
 
 def table_expected(model: Model, background: Table | None, n_threads: int) -> Floats:
-    """Return the mean score by the covers of a model, or of the rows of a table."""
+    """Mean score by the covers of a model, or of the rows of a table."""
     forest = _forest(model, "expected_value")
     if background is None:
         return _explained(model, model.base_score) + forest.expected() / _divisors(model)
@@ -50,12 +50,12 @@ def table_expected(model: Model, background: Table | None, n_threads: int) -> Fl
 
 
 def score_name(model: Model) -> str:
-    """Return the name of the score that SHAP values sum to."""
+    """Name of the score that SHAP values sum to."""
     return "probability" if getattr(model, "link", "") in SHARE_LINKS else "raw score"
 
 
 def shap_values(model: Model, X: object, background: object, *, n_threads: int) -> Floats:
-    """Return the SHAP values of the rows of X.
+    """SHAP values of the rows of X.
 
     The shape is (n_rows, n_features), with several outputs (n_rows, n_features, n_outputs).
     """
@@ -65,7 +65,7 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
 
 
 def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
-    """Return the SHAP interaction values of the rows of X.
+    """SHAP interaction values of the rows of X.
 
     The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
     """
@@ -80,7 +80,7 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
 
 
 def shap_explanation(model: Model, X: object, background: object, *, n_threads: int) -> Any:
-    """Return the SHAP values as a ``shap.Explanation``, for the plots of that package."""
+    """SHAP values as a ``shap.Explanation``, for the plots of that package."""
     with needs_packages("shap", "shap_explanation"):
         import shap
     table = read_table(model, X)
@@ -104,7 +104,7 @@ def _values(model: Model, table: Table, background: object, n_threads: int) -> F
 def table_shap_values(
     model: Model, table: Table, background: Table | None, n_threads: int
 ) -> Floats:
-    """Return the SHAP values of the rows of a table, shape (n_rows, n_features, n_outputs)."""
+    """SHAP values of the rows of a table, shape (n_rows, n_features, n_outputs)."""
     values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
     if model.device != "cpu":
         if background is not None:
@@ -133,7 +133,7 @@ def table_shap_values(
 
 
 def _device_values(model: Model, X: object, background: object, n_threads: int) -> Floats:
-    """Return the SHAP values of the rows of a table in device memory, in an array of its kind."""
+    """SHAP values of the rows of a table in device memory, in an array of its kind."""
     if background is not None:
         raise DeviceError(
             "shap_values with a background do not run on a CUDA device, where X is. Pass copies "
@@ -184,23 +184,23 @@ def _read_background(model: Model, background: object) -> Table | None:
 
 
 def _explained(model: Model, raw: Floats) -> Floats:
-    """Return the scores that SHAP values sum to, from raw scores."""
+    """Scores that SHAP values sum to, from raw scores."""
     return np.where(is_probability_difference(model), (1.0 + raw) / 2, raw)
 
 
 def _divisors(model: Model) -> Floats:
-    """Return the ratio of sums over the trees to contributions to the score, for each output."""
+    """Ratio of sums over the trees to contributions to the score, for each output."""
     n_averaged = max(model.n_rounds, 1) if model.combine == "mean" else 1
     return n_averaged * np.where(is_probability_difference(model), 2.0, 1.0)
 
 
 def _squeezed(values: Floats) -> Floats:
-    """Return the values without the axis of the outputs where there is one output."""
+    """Values without the axis of the outputs where there is one output."""
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
 def shown_columns(X: object, schema: Schema) -> list[NDArray[Any]]:
-    """Return the columns of a table as the user has them: float64, or objects for all others.
+    """Columns of a table as the user has them: float64, or objects for all others.
 
     Objects are strings, levels and times; None is a missing value.
     """
@@ -209,7 +209,7 @@ def shown_columns(X: object, schema: Schema) -> list[NDArray[Any]]:
 
 
 def _shown(X: object, schema: Schema) -> NDArray[Any]:
-    """Return the values of a table for plots, as the user has them: numbers, strings, times."""
+    """Values of a table for plots, as the user has them: numbers, strings, times."""
     columns = shown_columns(X, schema)
     if any(column.dtype == object for column in columns):
         columns = [column.astype(object) for column in columns]

@@ -25,13 +25,13 @@ _NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int
 
 
 def single_raw_scores(model: Model, X: object) -> NDArray[np.float64] | None:
-    """Return the raw scores of a single row; None where X is anything else or needs `ingest`."""
+    """Raw scores of a single row; None where X is anything else or needs `ingest`."""
     predictor, row = _row_predictor(model, X)
     return None if predictor is None else predictor.raw(row)
 
 
 def single_predictions(model: Model, X: object) -> NDArray[Any] | None:
-    """Return the predicted value or label of a single row, or None."""
+    """Predicted value or label of a single row, or None."""
     predictor, row = (None, X) if model.targets else _row_predictor(model, X)
     if predictor is None:
         return None
@@ -42,7 +42,7 @@ def single_predictions(model: Model, X: object) -> NDArray[Any] | None:
 
 
 def single_probabilities(model: Model, X: object) -> NDArray[np.float64] | None:
-    """Return the class probabilities of a single row, or None."""
+    """Class probabilities of a single row, or None."""
     if model.targets or model.classes is None:
         return None
     predictor, row = _row_predictor(model, X)
@@ -50,7 +50,7 @@ def single_probabilities(model: Model, X: object) -> NDArray[np.float64] | None:
 
 
 def _row_predictor(model: Model, X: object) -> tuple[core.RowModel | None, object]:
-    """Return the predictor of single rows, and X in its form; (None, X) where there is none."""
+    """Predictor of single rows, and X in its form; (None, X) where there is none."""
     if model.row is not None:
         return model.row, X  # which returns None for any X that is not a row of numbers
     if model.schema.names is None or model.encoded_row is None:
@@ -60,7 +60,7 @@ def _row_predictor(model: Model, X: object) -> tuple[core.RowModel | None, objec
 
 
 def encoded_row(X: object, schema: Schema) -> NDArray[np.float64] | None:
-    """Return the only row of X as float64 of shape (1, n_features), NaN for missing values.
+    """The only row of X as float64 of shape (1, n_features), NaN for missing values.
 
     The result is None where X is no single row by name, or has anything that needs `ingest`.
     """
@@ -93,7 +93,7 @@ def encoded_row(X: object, schema: Schema) -> NDArray[np.float64] | None:
 
 
 def _row_values(X: object, names: tuple[str, ...]) -> list[Any] | None:
-    """Return the values of a single row in the order of the names; None for any other table."""
+    """Values of a single row in the order of the names; None for any other table."""
     if isinstance(X, list) and len(X) == 1 and isinstance(X[0], Mapping):
         X = X[0]
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
@@ -112,7 +112,7 @@ def _row_values(X: object, names: tuple[str, ...]) -> list[Any] | None:
 
 
 def _values_of_pandas(frame: Any, names: tuple[str, ...]) -> list[Any] | None:
-    """Return the values of a frame of one row, block by block: columns take much longer."""
+    """Values of a frame of one row, block by block: columns take much longer."""
     blocks = getattr(getattr(frame, "_mgr", None), "blocks", None)
     if blocks is None or len(frame) != 1:
         return None
@@ -143,7 +143,7 @@ def _ordered(
 
 
 def _special_value(value: Any, levels: Levels | None, unit: str) -> float | None:
-    """Return the number of a category or a time, as `ingest` encodes it; None where it must."""
+    """Number of a category or a time, as `ingest` encodes it; None where it must."""
     if levels is None:
         return math.nan if is_missing(value) else _seconds(value, unit)
     if value.__class__ is str and levels.kind == "string":

@@ -44,7 +44,7 @@ N_CODES = 255  # level codes that a set can hold; all other codes are missing va
 
 
 def frozen_array(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """Return a read-only view for the core, or a copy where dtype, order or alignment differ."""
+    """Read-only view for the core, or a copy where dtype, order or alignment differ."""
     view = np.asarray(array, dtype=dtype, order="C").view()
     if not view.flags.aligned:
         view = view.copy()
@@ -53,7 +53,7 @@ def frozen_array(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct rows of a matrix, compared bit by bit, and each row's index in them."""
+    """Distinct rows of a matrix, compared bit by bit, and each row's index in them."""
     whole = np.dtype((np.void, rows.shape[1] * rows.dtype.itemsize))
     _, first, which = np.unique(
         np.ascontiguousarray(rows).view(whole)[:, 0], return_index=True, return_inverse=True
@@ -62,7 +62,7 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def codes_in_sets(level_sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether each level code is in a set; the last axis has codes in place of words."""
+    """Whether each level code is in a set; the last axis has codes in place of words."""
     octets = np.ascontiguousarray(level_sets).astype("<u8").view(np.uint8)
     return np.unpackbits(octets, axis=-1, bitorder="little").astype(np.bool_)
 
@@ -114,7 +114,7 @@ class Forest:
 
     @classmethod
     def empty(cls, width: int = 1) -> Self:
-        """Return a forest without trees."""
+        """Forest without trees."""
         arrays = {name: np.empty(0, dtype) for name, dtype in FOREST_DTYPES.items()}
         arrays["tree_start"] = np.zeros(1, np.int64)
         arrays["value"] = np.empty((0, width))
@@ -161,7 +161,7 @@ class Forest:
         return len(self.level_sets) > 0
 
     def first(self, n_trees: int) -> Self:
-        """Return a forest of the first trees; its arrays are views of this forest's."""
+        """Forest of the first trees; its arrays are views of this forest's."""
         n_nodes = int(self.tree_start[n_trees])
         ends = dict.fromkeys(ALL_DTYPES, n_nodes) | {
             "tree_start": n_trees + 1,
@@ -171,14 +171,14 @@ class Forest:
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
     def only(self, tree: int) -> Self:
-        """Return a forest of one tree."""
+        """Forest of one tree."""
         ends = self.tree_start[tree : tree + 2]
         return self.with_nodes(
             slice(*ends), tree_start=ends - ends[0], output=self.output[tree : tree + 1]
         )
 
     def with_trees(self, chosen: NDArray[np.bool_]) -> Self:
-        """Return a forest of the trees of a mask."""
+        """Forest of the trees of a mask."""
         size = np.diff(self.tree_start)
         return self.with_nodes(
             np.repeat(chosen, size),
@@ -194,7 +194,7 @@ class Forest:
         output: NDArray[np.int32],
         **changed: NDArray[Any],
     ) -> Self:
-        """Return a forest of some nodes, in the form of an index or a mask, and of their sets.
+        """Forest of some nodes, in the form of an index or a mask, and of their sets.
 
         Arrays in `changed` replace those of this forest before nodes are taken.
         """
@@ -206,7 +206,7 @@ class Forest:
         return type(self)(tree_start=tree_start, output=output, **arrays)
 
     def joined(self, other: Forest) -> Self:
-        """Return a forest of these trees followed by those of another forest of equal width."""
+        """Forest of these trees followed by those of another forest of equal width."""
         arrays = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in ALL_DTYPES
         }
@@ -246,13 +246,13 @@ class Forest:
 
 
 def splits(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the splits and their left children, both counted over the whole forest."""
+    """Splits and their left children, both counted over the whole forest."""
     split = np.flatnonzero(forest.left)
     return split, forest.root[split] + forest.left[split]
 
 
 def parents(forest: Forest) -> NDArray[np.int64]:
-    """Return the parent of each node, both counted over the whole forest; -1 for roots.
+    """Parent of each node, both counted over the whole forest; -1 for roots.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def parents(forest: Forest) -> NDArray[np.int64]:
 
 
 def depths(forest: Forest) -> NDArray[np.int64]:
-    """Return the number of splits above each node of the forest.
+    """Number of splits above each node of the forest.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def depths(forest: Forest) -> NDArray[np.int64]:
 
 
 def forest_leaves(forest: Forest, table: Table, *, n_threads: int) -> NDArray[np.int32]:
-    """Return the leaf of each row in each tree, int32 of shape (n_rows, n_trees)."""
+    """Leaf of each row in each tree, int32 of shape (n_rows, n_trees)."""
     n_outputs = max(forest.width, int(forest.output.max(initial=0)) + 1)
     leaves = np.empty((table.n_rows, forest.n_trees), np.int32)
     core.PackedForest(forest, table.columns.n_columns, n_outputs).leaves(

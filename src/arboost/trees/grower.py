@@ -90,7 +90,7 @@ def make_grower(
     rows: NDArray[np.uint32] | None = None,
     workspace: core.Workspace | None = None,
 ) -> core.Grower:
-    """Return a grower of trees with ``width`` values in each leaf, on rows of one binned table.
+    """Grower of trees with ``width`` values in each leaf, on rows of one binned table.
 
     Growers that take turns, round by round, can share a workspace.
 
@@ -120,7 +120,7 @@ def grown_forest(
     order: NDArray[np.int64] | None = None,
     n_threads: int = 1,
 ) -> Forest:
-    """Return the trees of growers as a forest, with thresholds in place of bin codes.
+    """Trees of growers as a forest, with thresholds in place of bin codes.
 
     Parameters
     ----------

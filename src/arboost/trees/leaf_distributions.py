@@ -73,7 +73,7 @@ class LeafDistributions:
         return len(self.tree_start) - 1
 
     def first(self, n_trees: int) -> Self:
-        """Return the distributions of the first trees."""
+        """Distributions of the first trees."""
         n_nodes = int(self.tree_start[n_trees])
         n_entries = int(self.start[n_nodes])
         return replace(
@@ -116,7 +116,7 @@ class LeafDistributions:
 def leaf_distributions(
     forest: Forest, table: Table, y: Floats, weight: Floats | None = None, *, n_threads: int
 ) -> LeafDistributions:
-    """Return the y of all training rows by leaf, whether or not a tree was grown on the row.
+    """The y of all training rows by leaf, whether or not a tree was grown on the row.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def forest_quantiles(
     *,
     n_threads: int,
 ) -> Floats:
-    """Return quantiles of y for the rows of a table.
+    """Quantiles of y for the rows of a table.
 
     The quantile q is the smallest y at which the shares of the training rows, averaged over the
     trees, reach q: always the y of a training row. Trees whose leaf holds no training row are left
@@ -226,7 +226,7 @@ def forest_quantiles(
 
 
 def _stable_order(codes: Integers) -> NDArray[np.intp]:
-    """Return the indices that sort the codes, stably.
+    """Indices that sort the codes, stably.
 
     NumPy has a radix sort for 16 bits, several times faster than one by comparisons.
     """
@@ -240,7 +240,7 @@ def _stable_order(codes: Integers) -> NDArray[np.intp]:
 
 
 def _as_units(weight: Floats) -> Integers:
-    """Return the weights times a power of 2, as integers whose sum still fits an int64.
+    """Weights times a power of 2, as integers whose sum still fits an int64.
 
     Integers and short binary fractions stay exact.
     """
@@ -255,7 +255,7 @@ def _as_units(weight: Floats) -> Integers:
 
 
 def _shares(units: Integers, count: Integers) -> Integers:
-    """Return the cumulative shares of each leaf's weight, for rows sorted by leaf."""
+    """Cumulative shares of each leaf's weight, for rows sorted by leaf."""
     total = np.concatenate([[0], np.cumsum(units)])
     end = np.cumsum(count)
     before, after = (np.repeat(total[ends], count) for ends in (end - count, end))

@@ -47,7 +47,7 @@ class PruningPath(NamedTuple):
 
 
 def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
-    """Return the decreases of trees whose leaf values are means, shape (n_nodes,).
+    """Decreases of trees whose leaf values are means, shape (n_nodes,).
 
     With weights W and means v of two children, squared error falls by W1 W2 / (W1 + W2) (v1 - v2)^2
     for each output. The mean of a node is that of the leaves below it: only values and covers of
@@ -86,7 +86,7 @@ def mean_decreases(forest: Forest, scale: ArrayLike = 1.0) -> Floats:
 
 
 def pruning_path(forest: Forest, decrease: Floats, impurity: float, tree: int = 0) -> PruningPath:
-    """Return the alphas at which one tree gets smaller, and its impurities.
+    """Alphas at which one tree gets smaller, and its impurities.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def pruning_path(forest: Forest, decrease: Floats, impurity: float, tree: int = 
 
 
 def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
-    """Return the forest with each tree pruned by ccp_alpha.
+    """Forest with each tree pruned by ccp_alpha.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def pruned(forest: Forest, decrease: Floats, ccp_alpha: float) -> Forest:
 
 
 def without_branches(forest: Forest, new_leaf: NDArray[np.bool_]) -> Forest:
-    """Return the forest with these nodes as leaves, without the nodes below them."""
+    """Forest with these nodes as leaves, without the nodes below them."""
     split, child = splits(forest)
     reached = np.zeros(forest.n_nodes, np.bool_)
     reached[forest.tree_start[:-1]] = True
@@ -177,7 +177,7 @@ def _node_range(forest: Forest, tree: int) -> slice:
 
 
 def _levels(forest: Forest, split: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the indices in `split` of the splits of each depth."""
+    """Indices in `split` of the splits of each depth."""
     depth = depths(forest)[split]
     order = np.argsort(depth, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)

@@ -60,7 +60,7 @@ class RowSampling:
         return self.method == "gradient_based" or (self.method == "goss" and self.ordered_leaves)
 
     def in_core(self) -> core.RowSampling:
-        """Return the scheme for rounds in the core, whose draws are those of `draw`."""
+        """Scheme for rounds in the core, whose draws are those of `draw`."""
         sampling = core.RowSampling()
         sampling.method = getattr(core.SamplingMethod, self.method)
         for name in ("rate", "reg_lambda", "top_rate", "other_rate", "full_rounds"):
@@ -114,7 +114,7 @@ class DrawnRows(NamedTuple):
     counts: Floats | None
 
     def repeated(self) -> NDArray[np.intp]:
-        """Return the rows, ascending, each as often as it was drawn."""
+        """Rows, ascending, each as often as it was drawn."""
         rows = self.rows.astype(np.intp)
         return rows if self.counts is None else np.repeat(rows, self.counts.astype(np.intp))
 
@@ -150,7 +150,7 @@ class RowDraws:
     def sample(
         self, number: int, n_threads: int = 1, out: core.Sample | None = None
     ) -> core.Sample:
-        """Return a draw with replacement, in the form that trees are grown on.
+        """Draw with replacement, in the form that trees are grown on.
 
         ``out`` is a sample that is no longer needed: its memory is used again.
         """
@@ -162,7 +162,7 @@ class RowDraws:
         return sample
 
     def drawn(self, number: int) -> DrawnRows:
-        """Return the drawn rows of a tree or member by its number."""
+        """Drawn rows of a tree or member by its number."""
         if self.repeats:
             sample = self.sample(number)
             counts = sample.weights().astype(np.float64)
@@ -191,13 +191,13 @@ class DrawOrigin:
     kept: Index | None
 
     def rows(self) -> NDArray[np.intp]:
-        """Return the drawn rows of the table of the fit, ascending, with repetitions."""
+        """Drawn rows of the table of the fit, ascending, with repetitions."""
         rows = self.draws.drawn(self.number).repeated()
         return rows if self.kept is None else self.kept[rows].astype(np.intp)
 
 
 def undrawn_rows(rows: NDArray[np.integer], n_rows: int) -> Index:
-    """Return the rows of a table that are not among the given rows, ascending.
+    """Rows of a table that are not among the given rows, ascending.
 
     Examples
     --------
@@ -210,12 +210,12 @@ def undrawn_rows(rows: NDArray[np.integer], n_rows: int) -> Index:
 
 
 def smallest_indices(bits: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
-    """Return the indices of the smallest random numbers, ascending: a draw without replacement."""
+    """Indices of the smallest random numbers, ascending: a draw without replacement."""
     return np.sort(np.argsort(bits, kind="stable")[:count])
 
 
 def draw_size(max_samples: float | None, n_rows: int) -> int:
-    """Return the number of draws of a tree, from None for n_rows, a count, or a share of the rows.
+    """Number of draws of a tree, from None for n_rows, a count, or a share of the rows.
 
     Examples
     --------

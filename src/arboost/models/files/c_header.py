@@ -50,7 +50,7 @@ _UNESCAPED = frozenset(range(32, 127)) - set(b'"?\\')  # bytes of a string liter
 
 @cache
 def _parts() -> dict[str, str]:
-    """Return the parts of ``c_code.txt`` by name."""
+    """Parts of ``c_code.txt`` by name."""
     content = pkgutil.get_data("arboost.models.files", "c_code.txt") or b""
     parts, name = dict[str, str](), ""
     for line in content.decode().splitlines(keepends=True):
@@ -63,12 +63,12 @@ def _parts() -> dict[str, str]:
 
 
 def _part(part: str, /, **values: str) -> str:
-    """Return a part of the C code, with the values of the model."""
+    """Part of the C code, with the values of the model."""
     return Template(_parts()[part]).substitute(values)
 
 
 def c_header(model: Model, name: str = "model") -> str:
-    """Return the source of a header whose functions run the model.
+    """Source of a header whose functions run the model.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class _Header:
         self.array(declared, list(map(_double, numbers.ravel().tolist())))
 
     def text(self, name: str, data: bytes) -> str:
-        """Return a C string; one that is too long for a literal becomes a table of this name."""
+        """C expression of a string; one too long for a literal becomes a table of this name."""
         if len(data) < _LONGEST_LITERAL:
             escaped = (chr(byte) if byte in _UNESCAPED else f"\\{byte:03o}" for byte in data)
             return '"' + "".join(escaped) + '"'
@@ -168,7 +168,7 @@ def _about(model: Model) -> str:
 
 
 def _metadata_comment(metadata: Mapping[str, Any]) -> str:
-    """Return metadata as a comment of JSON in ASCII.
+    """Comment of the metadata as JSON in ASCII.
 
     JSON has a star in texts only: as an escape, it can neither end the comment nor begin another.
     Lines end in JSON's punctuation, never in a backslash or its trigraph.
@@ -217,7 +217,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _class_numbers(model: Model) -> NDArray[np.float64] | None:
-    """Return the labels as numbers, if all are numbers that doubles hold exactly; else None."""
+    """Labels as numbers if all are numbers that doubles hold exactly; else None."""
     if model.kind != "classifier":
         return None
     labels = [part.labels for part in target_parts(model)]
@@ -302,20 +302,20 @@ def _write_trees(header: _Header, model: Model) -> None:
 
 
 def _one_leaf(width: int) -> Forest:
-    """Return a forest of one tree with one leaf of value 0."""
+    """Forest of one tree with one leaf of value 0."""
     arrays = {name: np.zeros(1, dtype) for name, dtype in FOREST_DTYPES.items()}
     return Forest(**arrays | {"tree_start": np.arange(2), "value": np.zeros((1, width))})
 
 
 def _words(forest: Forest, schema: Schema) -> NDArray[np.uint32]:
-    """Return the level sets as words of 32 bits, as many as the levels need."""
+    """Level sets as words of 32 bits, as many as the levels need."""
     low, high = forest.level_sets & np.uint64(0xFFFFFFFF), forest.level_sets >> np.uint64(32)
     words = np.stack([low, high], axis=2).reshape(len(low), -1).astype(np.uint32)
     return words[:, : -(-max(*schema.n_levels, 1) // 32)]
 
 
 def _test(header: _Header, schema: Schema) -> str:
-    """Return the code of a threshold test."""
+    """Code of a threshold test."""
     if math.isnan(schema.missing):
         return _part("BY_THRESHOLD")
     is_present = f"x != {_double(schema.missing)}"
@@ -327,7 +327,7 @@ def _test(header: _Header, schema: Schema) -> str:
 
 
 def _combine(header: _Header, model: Model, forest: Forest) -> str:
-    """Return the code that combines leaf values into raw scores."""
+    """Code that combines leaf values into raw scores."""
     if model.combine == "median":
         weights = model.tree_weights if model.n_trees else np.ones(1)
         header.doubles("static const double model_weight[]", weights)

@@ -79,7 +79,7 @@ class Format:
 
 
 def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the bytes of a file; the header must be JSON, and gets the key "sections"."""
+    """Bytes of a file; the header must be JSON, and gets the key "sections"."""
     stored = {name: _little_endian(array) for name, array in arrays.items()}
     sections = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
     full = {**header, "sections": sections}
@@ -97,7 +97,7 @@ def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
 
 
 def unpack(kind: Format, data: Data) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays, read-only views of the data: bytes, or a mapped file.
+    """Header and arrays, read-only views of the data: bytes, or a mapped file.
 
     To be called inside `naming_errors`, which turns its errors into messages.
     """
@@ -128,7 +128,7 @@ def naming_errors(
 
 
 def _short(error: Exception) -> str:
-    """Return an error's message, cut: a hostile file can make it as long as itself."""
+    """Message of an error, cut: a hostile file can make it as long as itself."""
     text = str(error)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -136,7 +136,7 @@ def _short(error: Exception) -> str:
 def read_file(
     kind: Format, path: str | os.PathLike[str], other_starts: tuple[bytes, ...] = ()
 ) -> bytes:
-    """Return the bytes of a file; only the first of a file of another kind.
+    """Bytes of a file; only the first of a file of another kind.
 
     Files that start with one of `other_starts`, after white space, are read in full, too.
     """
@@ -151,7 +151,7 @@ def read_file(
 
 
 def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
-    """Return a memory-mapped file: pages are read on use, and shared between processes.
+    """Memory-mapped file: pages are read on use, and shared between processes.
 
     For a file of another kind the result is its first bytes.
     """
@@ -171,7 +171,7 @@ def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
-    """Return the header and the offset of its end, after all checks of the frame."""
+    """Header and offset of its end, after all checks of the frame."""
     if not data:
         raise ModelFormatError(f"it is empty. {kind.source}")
     if data[: len(kind.magic)] != kind.magic:
@@ -208,7 +208,7 @@ def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
 def _read_sections(
     data: Data, sections: list[tuple[str, str, list[int]]], offset: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays as read-only views of the data; every count is checked before use."""
+    """Arrays as read-only views of the data; every count is checked before use."""
     end = len(data) - _DIGEST_SIZE
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype, shape in sections:
@@ -235,19 +235,19 @@ def _read_sections(
 
 
 def typed(value: object, expected: type[T], name: str = "a value") -> T:
-    """Return a value of a header; raise TypeError for another type."""
+    """Value of a header; raise TypeError for another type."""
     if type(value) is not expected:
         raise TypeError(f"{name}={value!r} instead of a {expected.__name__}")
     return value
 
 
 def typed_fields(header: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
-    """Return fields of a header; raise TypeError for a value of another type."""
+    """Fields of a header; raise TypeError for a value of another type."""
     return {name: typed(header[name], expected, name) for name, expected in types.items()}
 
 
 def typed_tuple(values: object, item: type[T], name: str = "a value") -> tuple[T, ...]:
-    """Return a list of a header, whose items are of one type."""
+    """List of a header, whose items are of one type."""
     return tuple(typed(value, item, name) for value in typed(values, list, name))
 
 

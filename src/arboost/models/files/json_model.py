@@ -55,7 +55,7 @@ _LEVEL_PARTS: Mapping[str, DTypeLike] = {
 
 
 def to_json(model: Model) -> str:
-    """Return the model as text."""
+    """Text of the model."""
     model.validate()
     header, arrays = describe(model)
     schema = header.pop("schema")
@@ -87,7 +87,7 @@ def to_json(model: Model) -> str:
 
 
 def from_json(text: str | bytes, name: str = "the text") -> Model:
-    """Return the model in a text; error messages call it `name`.
+    """Model in a text; error messages call it `name`.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def from_json(text: str | bytes, name: str = "the text") -> Model:
 
 
 def _layout(document: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> str:
-    """Return the text with one line for each field, feature and node."""
+    """Text with one line for each field, feature and node."""
     lines = [f"{json.dumps(key)}: {_text(value)}" for key, value in document.items()]
     features = ",\n  ".join(map(_text, lists["features"]))
     lines.append(f'"features": [\n  {features}]')
@@ -167,7 +167,7 @@ def _split(
 
 
 def _unused(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries without a meaning that differ from their default; -0 is not 0."""
+    """Entries without a meaning that differ from their default; -0 is not 0."""
     unused = {
         name: encode_number(node[name]) if type(node[name]) is float else node[name]
         for name, value in defaults.items()
@@ -314,18 +314,18 @@ def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDist
 
 
 def encode_number(x: float) -> float | str:
-    """Return a number for JSON, which has no nonfinite numbers: these become strings."""
+    """Number for JSON, which has no nonfinite numbers: these become strings."""
     return float(x) if math.isfinite(x) else str(float(x))
 
 
 def encode_array(array: NDArray[Any]) -> list[Any]:
-    """Return the values of an array for JSON."""
+    """Values of an array for JSON."""
     values = array.tolist()
     return [encode_number(x) for x in values] if array.dtype.kind == "f" else values
 
 
 def read_number(value: object) -> float:
-    """Return the number of a result of `encode_number`."""
+    """Number of a result of `encode_number`."""
     if type(value) is float or type(value) is int:
         return float(value)
     if value in ("nan", "inf", "-inf"):
@@ -334,7 +334,7 @@ def read_number(value: object) -> float:
 
 
 def read_array(values: object, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Return the array of a result of `encode_array`.
+    """Array of a result of `encode_array`.
 
     Values of another kind raise TypeError, integers beyond the dtype OverflowError.
     """
@@ -346,7 +346,7 @@ def read_array(values: object, dtype: DTypeLike = np.float64) -> NDArray[Any]:
 
 
 def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Return the labels of a file's header, with values in place of sections."""
+    """Labels of a file's header, with values in place of sections."""
 
     def full(part: dict[str, Any], section: str) -> dict[str, Any]:
         if part:
@@ -360,7 +360,7 @@ def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the labels for a file's header; numbers go to the arrays."""
+    """Labels for a file's header; numbers go to the arrays."""
 
     def stored(part: dict[str, Any], section: str) -> dict[str, Any]:
         dtype = typed(part["dtype"], str)
@@ -377,7 +377,7 @@ def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def encode_feature(schema: Schema, feature: int) -> dict[str, Any]:
-    """Return the description of a column: name, unit and levels."""
+    """Description of a column: name, unit and levels."""
     described: dict[str, Any] = {}
     if schema.names is not None:
         described["name"] = schema.names[feature]
@@ -398,14 +398,14 @@ def encode_feature(schema: Schema, feature: int) -> dict[str, Any]:
 
 
 def encode_labels(levels: Levels) -> list[Any]:
-    """Return the levels; bytes that are not UTF-8 become surrogates, so that none is lost."""
+    """Levels; bytes that are not UTF-8 become surrogates, so that none is lost."""
     if levels.offsets is None:
         return encode_array(levels.values)
     return [text.decode("utf-8", "surrogateescape") for text in levels.texts()]
 
 
 def read_levels(described: Mapping[str, Any] | None) -> Levels | None:
-    """Return the levels of a column, not yet validated by their schema."""
+    """Levels of a column, not yet validated by their schema."""
     if described is None:
         return None
     kind = described["kind"]

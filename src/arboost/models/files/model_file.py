@@ -75,7 +75,7 @@ LEAF_DTYPES = {name: dtype for name, dtype in DTYPES.items() if name != "tree_st
 
 
 def to_bytes(model: Model, layout: str = "compact") -> bytes:
-    """Return the model as the bytes of a model file; `layout` is one of `LAYOUTS`."""
+    """Bytes of a file of the model; `layout` is one of `LAYOUTS`."""
     if layout not in LAYOUTS:
         raise ValueError(
             f"layout={layout!r} is not allowed: it must be one of {', '.join(map(repr, LAYOUTS))}. "
@@ -101,7 +101,7 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
 
 
 def format_version(schema: Schema) -> int:
-    """Return the oldest format version that can hold a schema."""
+    """Oldest format version that can hold a schema."""
     levels = [entry for entry in schema.levels if entry is not None]
     if (
         schema.offset is not None
@@ -113,7 +113,7 @@ def format_version(schema: Schema) -> int:
 
 
 def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:
-    """Return the model in the bytes; error messages call them `name`.
+    """Model in the bytes; error messages call them `name`.
 
     Without a memory budget, that of a larger file, it is the one of a file of these bytes.
 
@@ -126,7 +126,7 @@ def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None)
 
 
 def _read(data: Data, name: str, budget: Budget | None = None) -> tuple[Model, bool]:
-    """Return the model, and whether its trees are packed."""
+    """Model, and whether its trees are packed."""
     with naming_errors(FORMAT, name):
         header, arrays = unpack(FORMAT, data)
         budget = Budget(len(data)) if budget is None else budget
@@ -144,7 +144,7 @@ def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compa
 
 
 def map_model(path: str | os.PathLike[str]) -> Model:
-    """Return the model in a file, whose arrays of trees are pages of the file."""
+    """Model in a file, whose arrays of trees are pages of the file."""
     name = f"the model file {os.fsdecode(path)!r}"
     model, is_packed = _read(map_file(FORMAT, path), name)
     if is_packed:
@@ -156,7 +156,7 @@ def map_model(path: str | os.PathLike[str]) -> Model:
 
 
 def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return a model without its trees: a header for JSON, and the arrays that it refers to."""
+    """Model without its trees: a header for JSON, and the arrays that it refers to."""
     header: dict[str, Any] = {name: getattr(model, name) for name in _MODEL_FIELDS}
     arrays: dict[str, NDArray[Any]] = {"base_score": model.base_score}
     if model.metadata:
@@ -178,7 +178,7 @@ def assemble(
     budget: Budget,
     schema: Schema | None = None,
 ) -> Model:
-    """Return the model of a header and arrays of `describe`, with its trees, after all checks.
+    """Model of a header and arrays of `describe`, with its trees, after all checks.
 
     The default schema is that of the header.
     """
@@ -203,7 +203,7 @@ def assemble(
 def _typed_sections(
     arrays: Mapping[str, NDArray[Any]], dtypes: Mapping[str, np.dtype[Any]], prefix: str = ""
 ) -> dict[str, NDArray[Any]]:
-    """Return sections by name; raise ValueError for one of another type."""
+    """Sections by name; raise ValueError for one of another type."""
     sections = {name: arrays[prefix + name] for name in dtypes}
     for name, section in sections.items():
         if section.dtype != dtypes[name]:
@@ -240,7 +240,7 @@ def _read_distributions(
 
 
 def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the schema for the header, without fields that have their default."""
+    """Schema for the header, without fields that have their default."""
     described: dict[str, Any] = {"names": schema.names, "n_features": schema.n_features}
     if not math.isnan(schema.missing):
         described["missing"] = schema.missing
@@ -258,7 +258,7 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
 def read_schema(
     described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
 ) -> Schema:
-    """Return the schema of a header, validated."""
+    """Schema of a header, validated."""
     values = typed_fields(
         {"missing": math.nan, "target": "", **described},
         {"n_features": int, "missing": float, "target": str},
@@ -292,7 +292,7 @@ def read_schema(
 
 
 def read_parts(described: object) -> tuple[tuple[int, str], ...]:
-    """Return the derived features of a header; `Schema.validate` validates them."""
+    """Derived features of a header; `Schema.validate` validates them."""
     pairs = typed_tuple(described, list, "parts")
     return tuple((typed(column, int), typed(part, str)) for column, part in pairs)
 
@@ -303,7 +303,7 @@ def read_parts(described: object) -> tuple[tuple[int, str], ...]:
 def describe_classes(
     classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """Return the labels for the header, a list for several targets."""
+    """Labels for the header, a list for several targets."""
     if isinstance(classes, tuple):
         return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
     return None if classes is None else _describe_labels(classes, "classes", arrays)
@@ -312,7 +312,7 @@ def describe_classes(
 def _describe_labels(
     labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any]:
-    """Return the labels for the header; numbers go to a section, to keep all bits."""
+    """Labels for the header; numbers go to a section, to keep all bits."""
     if labels.dtype.kind in "OU":
         return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
     arrays[section] = labels
@@ -324,7 +324,7 @@ def read_classes(
     arrays: dict[str, NDArray[Any]],
     budget: Budget,
 ) -> Labels | tuple[Labels, ...] | None:
-    """Return the labels of a header; a tuple for several targets."""
+    """Labels of a header; a tuple for several targets."""
     if isinstance(described, list):
         return tuple(
             _read_labels(part, f"classes {i}", arrays, budget) for i, part in enumerate(described)

@@ -49,7 +49,7 @@ class Graph:
         self._outputs: list[Any] = []
 
     def input(self, preferred: str, kind: int, width: int) -> str:
-        """Return the name of a new input, shape (n_rows, width)."""
+        """Name of a new input, shape (n_rows, width)."""
         # Python strings may hold lone surrogates, ONNX names may not.
         name = self._free(preferred.encode("utf-8", "backslashreplace").decode())
         self._inputs.append(self._value(name, kind, ("n_rows", width)))
@@ -62,7 +62,7 @@ class Graph:
         self._outputs.append(self._value(name, kind, shape))
 
     def constant(self, array: Any) -> str:
-        """Return the name of a constant."""
+        """Name of a constant."""
         name = self._free("constant")
         self._constants.append(self.tensor(array, name))
         return name
@@ -81,11 +81,11 @@ class Graph:
         return self.ops(kind, *inputs, **attributes)[0]
 
     def tensor(self, array: Any, name: str = "") -> Any:
-        """Return an array as a tensor."""
+        """Tensor of an array."""
         return self._onnx.numpy_helper.from_array(np.asarray(array), name)
 
     def finish(self, properties: Mapping[str, str]) -> Any:
-        """Return the graph as a model with these properties, an ``onnx.ModelProto``."""
+        """Model of the graph with these properties, an ``onnx.ModelProto``."""
         helper = self._onnx.helper
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML, _ML_OPSET)]
         made = helper.make_model(
@@ -115,7 +115,7 @@ class Graph:
         return self._onnx.helper.make_tensor_value_info(name, kind, list(shape))
 
     def _free(self, preferred: str) -> str:
-        """Return the preferred name, with a number appended if it is taken."""
+        """Preferred name, with a number appended if it is taken."""
         name = preferred
         while name in self._taken:
             self._numbers[preferred] = self._numbers.get(preferred, 0) + 1
@@ -138,7 +138,7 @@ _LABEL_TYPES = {"O": STRING, "i": INT64, "u": 13, "f": FLOAT64, "b": 9}  # by ki
 
 
 def onnx_model(model: Model) -> Any:
-    """Return the model as an ``onnx.ModelProto``."""
+    """The model as an ``onnx.ModelProto``."""
     _check_depth(model.forest)
     graph = Graph(_output_names(model))
     X = _features(graph, model.schema)
@@ -166,7 +166,7 @@ def _check_depth(forest: Forest) -> None:
 
 
 def _features(graph: Graph, schema: Schema) -> str:
-    """Return the features of the model: level codes, and NaN for missing values."""
+    """Features of the model: level codes, and NaN for missing values."""
     if schema.has_levels:
         names = schema.names or [f"x{feature}" for feature in range(schema.n_features)]
         is_text = [levels is not None and levels.kind == "string" for levels in schema.levels]
@@ -187,7 +187,7 @@ def _features(graph: Graph, schema: Schema) -> str:
 
 
 def _column(graph: Graph, schema: Schema, feature: int, column: str) -> str:
-    """Return a numeric column unchanged, a categorical one as level codes or target encoding."""
+    """Numeric column unchanged, a categorical one as level codes or target encoding."""
     levels = schema.levels_of(feature)
     if levels is None:
         return column
@@ -239,7 +239,7 @@ def _trees(
     value: NDArray[np.float64],
     n_targets: int,
 ) -> str:
-    """Return the sums of leaf values by the target of each tree, shape (n_rows, n_targets)."""
+    """Sums of leaf values by the target of each tree, shape (n_rows, n_targets)."""
     forest = model.forest
     size, split = np.diff(forest.tree_start), forest.is_split
     # A tree of one leaf needs a node, with that leaf on both sides.
@@ -283,7 +283,7 @@ def _trees(
 
 
 def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
-    """Return the level codes of each nonempty set, ended by NaN."""
+    """Level codes of each nonempty set, ended by NaN."""
     held = codes_in_sets(forest.level_sets)[:, :N_CODES]
     return {
         number: np.append(np.flatnonzero(row), np.nan)
@@ -293,12 +293,12 @@ def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
 
 
 def _by_tree(graph: Graph, model: Model, X: str, value: NDArray[np.float64]) -> str:
-    """Return the value of the leaf in each tree, shape (n_rows, n_trees)."""
+    """Value of the leaf in each tree, shape (n_rows, n_trees)."""
     return _trees(graph, model, X, np.arange(model.n_trees, dtype=np.int32), value, model.n_trees)
 
 
 def _sum_of_vectors(graph: Graph, model: Model, X: str) -> str:
-    """Return the sums of vector leaves, shape (n_rows, n_outputs)."""
+    """Sums of vector leaves, shape (n_rows, n_outputs)."""
     forest = model.forest
     is_leaf = ~forest.is_split
     leaves, which = distinct_rows(forest.value[is_leaf])
@@ -319,7 +319,7 @@ def _sum_of_vectors(graph: Graph, model: Model, X: str) -> str:
 
 
 def _median(graph: Graph, model: Model, X: str) -> str:
-    """Return the weighted median of the trees: the first value that reaches half the weight."""
+    """Weighted median of the trees: the first value that reaches half the weight."""
     by_tree = _by_tree(graph, model, X, model.forest.value[:, 0])
     n_trees = graph.constant(np.array([model.n_trees]))
     values, order = graph.ops("TopK", by_tree, n_trees, axis=1, largest=0, sorted=1, n_outputs=2)
@@ -336,7 +336,7 @@ def _median(graph: Graph, model: Model, X: str) -> str:
 
 
 def _output_names(model: Model) -> list[str]:
-    """Return the names of all outputs, those of scikit-learn's converter."""
+    """Names of all outputs, those of scikit-learn's converter."""
     if model.kind != "classifier":
         return ["variable"]
     ends = [f"_{target}" for target in range(len(model.targets))] or [""]
@@ -359,7 +359,7 @@ def _write_outputs(graph: Graph, model: Model, raw: str) -> None:
 
 
 def _scores_of(graph: Graph, raw: str, part: TargetPart, model: Model) -> str:
-    """Return the raw scores of one target."""
+    """Raw scores of one target."""
     if part.n_outputs == model.n_outputs:
         return raw
     columns = np.arange(part.first, part.first + part.n_outputs)
@@ -367,7 +367,7 @@ def _scores_of(graph: Graph, raw: str, part: TargetPart, model: Model) -> str:
 
 
 def _likeliest(graph: Graph, part: TargetPart, raw: str) -> str:
-    """Return the index of the most likely label."""
+    """Index of the most likely label."""
     if part.link in ALL_CLASS_LINKS:
         return graph.op("ArgMax", raw, axis=1, keepdims=0, select_last_index=0)
     is_second = graph.op("Greater", raw, graph.constant(0.0))
@@ -375,7 +375,7 @@ def _likeliest(graph: Graph, part: TargetPart, raw: str) -> str:
 
 
 def _labels(labels: Labels) -> Labels:
-    """Return labels in a dtype that a tensor supports."""
+    """Labels in a dtype that a tensor supports."""
     if labels.dtype.kind in "OU":
         return np.array([str(label).encode("utf-8", "surrogatepass") for label in labels], object)
     if labels.dtype.kind == "u" and int(labels.max()) > np.iinfo(np.int64).max:

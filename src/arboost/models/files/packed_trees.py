@@ -58,7 +58,7 @@ _INTEGERS_END = 2.0**53  # from here on not every integer is a double
 
 
 def to_sections(forest: Forest) -> Sections:
-    """Return the sections of a valid forest."""
+    """Sections of a valid forest."""
     split = forest.is_split
     leaf = ~split
     counts = _split_counts(split, forest.tree_start)
@@ -86,7 +86,7 @@ def to_sections(forest: Forest) -> Sections:
 
 
 def from_sections(sections: Mapping[str, NDArray[Any]], width: int, budget: Budget) -> Forest:
-    """Return the forest in sections, with leaves of `width` values.
+    """Forest in sections, with leaves of `width` values.
 
     Sections may come from anywhere: invalid ones raise the errors that `container.errors_named`
     expects.
@@ -105,7 +105,7 @@ def from_sections(sections: Mapping[str, NDArray[Any]], width: int, budget: Budg
 
 
 def pack_distributions(distributions: LeafDistributions) -> Sections:
-    """Return the sections of leaf distributions."""
+    """Sections of leaf distributions."""
     return {
         "y values": distributions.values,
         "y counts": _pack_integers(np.diff(distributions.start)),
@@ -120,7 +120,7 @@ def unpack_distributions(
     is_split: NDArray[np.bool_],
     budget: Budget,
 ) -> LeafDistributions:
-    """Return the leaf distributions of the given trees; sections may come from anywhere."""
+    """Leaf distributions of the given trees; sections may come from anywhere."""
     budget.take(_COUNT_BYTES * len(is_split), "counts of leaves")
     counts = _unpack_integers(sections, "y counts", len(is_split), _LARGEST_INT)
     n_entries = int(counts.sum())  # of at most 2^31 nodes, so it cannot overflow
@@ -139,14 +139,14 @@ def unpack_distributions(
 
 
 def _split_counts(split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the number of splits of each tree."""
+    """Number of splits of each tree."""
     before = np.zeros(len(split) + 1, np.int64)
     np.cumsum(split, out=before[1:])
     return np.diff(before[tree_start]).astype(np.uint32)
 
 
 def _split_numbers(counts: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the number of each split in its tree."""
+    """Number of each split in its tree."""
     ends = np.cumsum(counts, dtype=np.int64)
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
 
@@ -171,7 +171,7 @@ def _pack_thresholds(feature: NDArray[np.int32], threshold: NDArray[np.float64])
 
 
 def _pack_derived(forest: Forest) -> Sections:
-    """Return the distances of splits from their derived numbers, by the better shrinkage."""
+    """Distances of splits from their derived numbers, by the better shrinkage."""
     sections = _distances(forest, _PLAIN)
     # Estimated: params leave reg_lambda to the fit, and DART, samples and others change the factor.
     reg_lambda = _estimate_lambda(forest)
@@ -213,7 +213,7 @@ def _columns(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _estimate_lambda(forest: Forest) -> float:
-    """Return the reg_lambda by which values of splits follow from those of their children.
+    """The reg_lambda by which values of splits follow from those of their children.
 
     v (H + lambda) of a split is the sum of that of its children. Any result is valid: it affects
     only the size of the file.
@@ -228,14 +228,14 @@ def _estimate_lambda(forest: Forest) -> float:
 
 
 def _estimate_factor(forest: Forest, reg_lambda: float) -> float:
-    """Return the factor between the derived gains and those of the trees."""
+    """Factor between the derived gains and those of the trees."""
     split = forest.is_split
     derived = _derived(forest, (reg_lambda, 1.0))["gain"][split, 0]
     return _median_ratio(forest.gain[split], derived, 1.0)
 
 
 def _median_ratio(x: NDArray[np.float64], y: NDArray[np.float64], default: float) -> float:
-    """Return the median of the positive finite x / y, to a few digits."""
+    """Median of the positive finite x / y, to a few digits."""
     with np.errstate(all="ignore"):
         ratio = (x[y != 0] / y[y != 0])[:_SAMPLE]
     ratio = np.sort(ratio[np.isfinite(ratio) & (ratio > 0)])
@@ -243,7 +243,7 @@ def _median_ratio(x: NDArray[np.float64], y: NDArray[np.float64], default: float
 
 
 def _distance(x: NDArray[np.float64], derived: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return the number of doubles between x and derived, as integers without a sign.
+    """Number of doubles between x and derived, as integers without a sign.
 
     The distances 0, -1, 1, -2, ... are 0, 1, 2, 3, ..., modulo 2^64; ``core.read_forest`` inverts
     it.
@@ -253,7 +253,7 @@ def _distance(x: NDArray[np.float64], derived: NDArray[np.float64]) -> NDArray[n
 
 
 def _ordered(x: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return integers in the order of the doubles: adjacent doubles are adjacent integers."""
+    """Integers in the order of the doubles: adjacent doubles are adjacent integers."""
     bits = np.ascontiguousarray(x).view(np.uint64)
     return np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
 
@@ -262,7 +262,7 @@ def _ordered(x: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _pack_integers(numbers: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the section of integers from 0 on."""
+    """Section of integers from 0 on."""
     packed: NDArray[np.uint8] = core.pack_bits(numbers.astype(np.uint64))
     return packed
 
@@ -281,7 +281,7 @@ def _unpack_integers(
 
 
 def _pack_doubles(name: str, x: NDArray[np.float64]) -> Sections:
-    """Return the sections of doubles, in the smallest form."""
+    """Sections of doubles, in the smallest form."""
     bits = np.ascontiguousarray(x).view(np.uint64)
     if np.all((x >= 0) & (x < _INTEGERS_END) & (x == np.floor(x)) & (bits >> 63 == 0)):
         return {name: _pack_integers(x)}
@@ -295,14 +295,14 @@ def _pack_doubles(name: str, x: NDArray[np.float64]) -> Sections:
 
 
 def _size(sections: Sections) -> int:
-    """Return the number of bytes of sections."""
+    """Number of bytes of sections."""
     return sum(section.nbytes for section in sections.values())
 
 
 def _typed(
     sections: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic]
 ) -> NDArray[Any]:
-    """Return a section; raise TypeError unless it is a vector of this dtype."""
+    """Section; raise TypeError unless it is a vector of this dtype."""
     array = sections[name]
     if array.dtype != dtype or array.ndim != 1:
         raise TypeError(f"{name} of type {array.dtype} and {array.ndim} axes")
