@@ -86,6 +86,20 @@ Features = NDArray[np.intp]
 _OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
 
 
+_FEW_DRAWS = 10  # a member learns little from fewer rows
+# Parameters of arboost's estimators that refer to columns, with their defaults.
+_COLUMN_PARAMS = {
+    "categorical_features": "from_dtype",
+    "date_format": "auto",
+    "interaction_constraints": None,
+    "monotone_constraints": None,
+    "monotonic_cst": None,
+}
+_TWO_CLASSES = 2
+_TABLE_DIMENSIONS = 2
+_FEWEST_FOR_R2 = 2
+
+
 class _BaggedMember(NamedTuple):
     """A fitted member, the features of its bag, and the origin of its rows."""
 
@@ -642,7 +656,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
         return self._outputs.shaped(means)
 
 
-_FEW_DRAWS = 10  # a member learns little from fewer rows
+# ---- bags ----
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -759,14 +773,7 @@ def _draw_count(count: int | float, total: float) -> int:
     return max(int(round(count * total, 6)), 1)
 
 
-# Parameters of arboost's estimators that refer to columns, with their defaults.
-_COLUMN_PARAMS = {
-    "categorical_features": "from_dtype",
-    "date_format": "auto",
-    "interaction_constraints": None,
-    "monotone_constraints": None,
-    "monotonic_cst": None,
-}
+# ---- fits of the members ----
 
 
 def check_columns(estimator: Any) -> None:
@@ -883,9 +890,7 @@ def _takes_counts(estimator: Any) -> bool:
     return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))
 
 
-_TWO_CLASSES = 2
-_TABLE_DIMENSIONS = 2
-_FEWEST_FOR_R2 = 2
+# ---- outputs ----
 
 
 @dataclass(frozen=True, eq=False)

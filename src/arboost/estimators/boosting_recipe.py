@@ -51,6 +51,9 @@ _DEFAULT_LAMBDA = {"newton": 1.0, "gradient": 0.0}
 _MAX_SAFE_RATE = 2.0
 
 
+_LOSSES_OF_ALPHA = ("quantile", "huber")
+
+
 @dataclass(frozen=True, kw_only=True)
 class BoostingRecipe:
     """Recipe of gradient boosting: loss, trees, row samples, and their combination.
@@ -118,9 +121,6 @@ class BoostingRecipe:
     def trees_per_round(self) -> int:
         """Number of trees of a round."""
         return self.parallel_trees * len(self.tree_outputs)
-
-
-_LOSSES_OF_ALPHA = ("quantile", "huber")
 
 
 def check_combinations(params: dict[str, Any]) -> None:
@@ -291,6 +291,9 @@ def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
 
 def _refuse_value(name: str, value: object, reason: str, advice: str) -> None:
     raise ValueError(f"{name}={value!r} is not allowed: {reason}. {advice}")
+
+
+# ---- dropout ----
 
 
 @dataclass(frozen=True, kw_only=True)

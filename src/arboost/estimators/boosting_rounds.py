@@ -24,6 +24,10 @@ from arboost.trees.grower import grown_forest, make_grower, restore_trees
 _CORE_CALL_S = 0.1  # seconds of rounds in the core; the progress bar is drawn as often
 
 
+_MAX_DOUBLINGS = 100
+_STEP_PRECISION = 1e-9  # of a step, relative
+
+
 class BoostingRounds:
     """Mutable state of a boosting fit: its trees, their factors, and the scores."""
 
@@ -425,8 +429,7 @@ def continued_seed(seed: int, n_rounds: int) -> int:
     return int(np.random.SeedSequence([seed, n_rounds]).generate_state(1)[0])
 
 
-_MAX_DOUBLINGS = 100
-_STEP_PRECISION = 1e-9  # of a step, relative
+# ---- line search ----
 
 
 def step_length(
@@ -484,6 +487,9 @@ def _upper_end(value: Callable[[float], float], length: float, most: float) -> f
             break
         current = following
     return length
+
+
+# ---- evaluation sets on a device ----
 
 
 class DeviceScores:

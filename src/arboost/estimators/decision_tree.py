@@ -31,6 +31,7 @@ from arboost.estimators.forest_growth import (
     with_resolved_bins,
 )
 from arboost.estimators.forest_target import ForestTarget
+from arboost.losses.base import Floats
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
 from arboost.models.tree_nodes import node_values
@@ -42,6 +43,9 @@ from arboost.trees.pruning import pruning_path
 
 if TYPE_CHECKING:
     from arboost.plots.trees import TreePicture
+
+
+_NO_CHILD, _NO_FEATURE = -1, -2  # of leaves
 
 
 class GrownTree(NamedTuple):
@@ -522,9 +526,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         store_arguments(self, locals())
 
 
-Floats = NDArray[np.float64]
-
-_NO_CHILD, _NO_FEATURE = -1, -2  # of leaves
+# ---- the structure of scikit-learn ----
 
 
 class NodeStatistics(NamedTuple):

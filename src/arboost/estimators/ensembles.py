@@ -41,6 +41,9 @@ from arboost.params.suggestions import check_params, new_estimator
 _TWO_CLASSES = 2
 
 
+NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
+
+
 class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
@@ -211,7 +214,7 @@ def final_model(estimator: Any, caller: str) -> Model | LinearModel:
     return LinearModel(coef, intercept, link)
 
 
-NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
+# ---- named members ----
 
 
 class NamedMembers(TransformerMixin, EnsembleMethods):

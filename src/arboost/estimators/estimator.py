@@ -24,6 +24,7 @@ from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
 from arboost.data.target import Task, class_factors
 from arboost.errors import InputTypeError
+from arboost.losses.base import Floats
 from arboost.losses.links import Probabilities, decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
 from arboost.models.methods import report
@@ -43,7 +44,6 @@ from arboost.params.suggestions import (
 from arboost.training.inputs import EngineRows, SourceOptions, resolve_input, training_rows
 from arboost.training.loop import FitResult
 
-Floats = NDArray[np.float64]
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboost.backend import core, startable_threads, threads
 from arboost.data.bins import Binned
@@ -32,6 +31,7 @@ from arboost.estimators.forest_target import (
     class_weights,
     split_weights,
 )
+from arboost.losses.base import Floats
 from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees
 from arboost.models.model import provenance_of
 from arboost.models.predictor import Predictor
@@ -47,7 +47,17 @@ from arboost.trees.pruning import mean_decreases, pruned
 from arboost.trees.samples import RowDraws, draw_size, undrawn_rows
 from arboost.workers import even_ranges
 
-Floats = NDArray[np.float64]
+# As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
+# between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
+CART_LEVELS: dict[str, Any] = {
+    "max_cat_to_onehot": 2,
+    "max_cat_threshold": 256,
+    "min_cat_weight": 0.0,
+    "cat_smooth": 0.0,
+    "cat_l2": 0.0,
+}
+_POLL_S = 0.1  # seconds between two looks at the trees that are done
+_MAX_DEVICE_GROWERS = 6  # more trees at once do not fill a device any better
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,15 +222,7 @@ def set_tree_attributes(estimator: EngineEstimator, model: Predictor, max_featur
     estimator.max_features_ = feature_count(max_features, model.schema.n_features)
 
 
-# As CART has it: of two classes, and of numbers, the best of all sets of levels is one of those
-# between neighbours in the order of their means (Breiman et al. 1984, theorem 4.5).
-CART_LEVELS: dict[str, Any] = {
-    "max_cat_to_onehot": 2,
-    "max_cat_threshold": 256,
-    "min_cat_weight": 0.0,
-    "cat_smooth": 0.0,
-    "cat_l2": 0.0,
-}
+# ---- growth parameters ----
 
 
 def tree_params(
@@ -318,8 +320,7 @@ def _row_count(count: float, n_rows: int) -> int:
     return count if isinstance(count, int) else math.ceil(count * n_rows)
 
 
-_POLL_S = 0.1  # seconds between two looks at the trees that are done
-_MAX_DEVICE_GROWERS = 6  # more trees at once do not fill a device any better
+# ---- growth ----
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.target import Task, class_factors
+from arboost.losses.base import Floats
 from arboost.models.model import Model
 
-Floats = NDArray[np.float64]
 Reweigh = Callable[[NDArray[np.uint32], NDArray[np.float32]], Floats]
 
 # Criteria of users -> criteria of the engine.

@@ -28,7 +28,6 @@ from arboost.estimators.estimator import (
     store_arguments,
 )
 from arboost.estimators.forest_growth import (
-    Floats,
     fit_forest,
     forest_model,
     out_of_bag_sums,
@@ -37,6 +36,7 @@ from arboost.estimators.forest_growth import (
     with_resolved_bins,
 )
 from arboost.estimators.forest_target import ForestTarget
+from arboost.losses.base import Floats
 from arboost.losses.links import predictions, probabilities
 from arboost.models.metadata import without_history
 from arboost.models.model import Model

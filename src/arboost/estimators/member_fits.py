@@ -55,6 +55,10 @@ _BINNING = {
 }
 
 
+Result = TypeVar("Result")
+_ROW_ARGUMENTS = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
+
+
 @dataclass(frozen=True)
 class MemberTrainingSet:
     """Training rows of all members.
@@ -240,9 +244,7 @@ def check_weights(name: str, estimator: Any) -> str:
     )
 
 
-Result = TypeVar("Result")
-
-_ROW_ARGUMENTS = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
+# ---- shared bins ----
 
 
 def is_engine(estimator: object) -> bool:
@@ -340,6 +342,9 @@ def fit_on_rows(
     offset = None if dataset.offset is None else dataset.offset[rows]
     part = Rows(dataset, rows, dataset.y[rows], check_weight_sum(weight), offset=offset)
     return estimator.fit(part, **fit_params)
+
+
+# ---- parallel fits ----
 
 
 def ordered_results(

@@ -17,6 +17,11 @@ _PROBABILITY_TOLERANCE = (
 )
 
 
+# Sorted labels; for several targets a list with the labels of each; None for regression.
+Classes = NDArray[Any] | list[NDArray[Any]] | None
+_METHODS = ("predict_proba", "decision_function", "predict")
+
+
 def member_name(member: Any) -> str:
     """The name of an estimator in messages."""
     return type(member).__name__
@@ -108,12 +113,6 @@ def check_shape(member: Any, predicted: NDArray[Any], n_rows: int, n_targets: in
         f"{member_name(member)}.predict returned an array of shape {predicted.shape} for {n_rows} "
         f"rows. It must return {expected} for each row."
     )
-
-
-# Sorted labels; for several targets a list with the labels of each; None for regression.
-Classes = NDArray[Any] | list[NDArray[Any]] | None
-
-_METHODS = ("predict_proba", "decision_function", "predict")
 
 
 def find_method(name: str, member: Any, requested: str, advice: str) -> str:

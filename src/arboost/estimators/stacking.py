@@ -59,6 +59,12 @@ from arboost.training.splits import folds as make_folds
 _MULTI_TARGET = 2  # smallest number of dimensions, and of columns, of a y of several targets
 
 
+_TWO_CLASSES = 2
+Predictions = NDArray[Any] | list[NDArray[Any]]  # a list has one entry per target
+_DEFAULT_FOLDS = 5
+_TABLE_DIMENSIONS = 2
+
+
 def final_has(method: str) -> Callable[[Any], bool]:
     """The condition under which a stack has a method of its final estimator."""
 
@@ -382,9 +388,6 @@ def _prefit_columns(
     return columns
 
 
-_TWO_CLASSES = 2
-
-
 class StackingClassifier(ClassifierMixin, Stacking):
     """Classifiers whose probabilities a final classifier learns from.
 
@@ -570,10 +573,7 @@ class StackingRegressor(RegressorMixin, Stacking):
         store_arguments(self, locals())
 
 
-Predictions = NDArray[Any] | list[NDArray[Any]]  # a list has one entry per target
-
-_DEFAULT_FOLDS = 5
-_TABLE_DIMENSIONS = 2
+# ---- the first level: folds, out-of-fold predictions, columns ----
 
 
 def stacking_folds(

@@ -55,6 +55,9 @@ from arboost.trees.grower import grown_forest, make_grower
 EstimatorRows = Rows[MemberTable]
 
 
+_DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+
+
 class EstimatorStrategy(LearnerStrategy[MemberTable]):
     """Clones of an estimator as learners.
 
@@ -217,6 +220,9 @@ class _NoCheckpoint:
         self.state()
 
 
+# ---- clones ----
+
+
 class EstimatorLearners(_NoCheckpoint):
     """Clones of an estimator, each fitted with the current row weights.
 
@@ -335,7 +341,7 @@ def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) 
         )
 
 
-_DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+# ---- decision trees of arboost ----
 
 
 def decision_tree_learners(

@@ -43,6 +43,8 @@ from arboost.training.sets import (
 from arboost.trees.forest import Forest
 from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 
+# ---- strategies ----
+
 
 class LearnerStrategy(ABC, Generic[TableT]):
     """Learners of one kind: the steps of a fit that depend on it."""
@@ -178,6 +180,9 @@ def _tree_params(params: Mapping[str, Any], n_rows: int) -> TreeParams:
         device=params["device"],
         **levels,
     )
+
+
+# ---- trees of one training ----
 
 
 class TreeLearners:

@@ -338,6 +338,9 @@ class AdaBoostRounds(ABC):
         return self.recipe.scheme.score(y, scores[has_score], weight, self.n_threads)
 
 
+# ---- classification ----
+
+
 class ClassRounds(AdaBoostRounds):
     """Rounds of classification: votes of the learners make the scores.
 
@@ -442,6 +445,9 @@ def _no_learner_message(recipe: AdaBoostRecipe, n_classes: int) -> str:
         "weight or more, so that there is nothing to boost. Use a stronger learner (a larger "
         f"max_depth), other features, or {instead}."
     )
+
+
+# ---- regression ----
 
 
 class R2Rounds(AdaBoostRounds):
