@@ -48,10 +48,8 @@ from arboost.models.methods import EstimatorMethods
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.models.shap import table_expected, table_shap_values
+from arboost.trees.forest import Floats, Integers
 from arboost.write import remove_orphans, write_file
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # Outputs of a member: class probabilities; one-hot predicted classes, whose means are those of
 # predict_proba or not; predicted values.
@@ -79,10 +77,10 @@ class EnsembleMember:
 
     name: str
     model: Model
-    features: Index
+    features: Integers
     output: str
-    taken: Index
-    places: Index
+    taken: Integers
+    places: Integers
     weight: float = 1.0
 
     @property
@@ -532,13 +530,13 @@ class EnsemblePredictor(EstimatorMethods):
         """Predicted values or class labels of the rows of X."""
         return self._ensemble.predictions(X, checked_threads(n_jobs))
 
-    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
         return self._ensemble.probabilities(X, checked_threads(n_jobs))
 
     def decision_function(  # type: ignore[override]  # no rounds, and no offset
         self, X: object, *, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Raw scores of the final model of a stack of classifiers.
 
         The shape is (n_rows,) for two classes, else (n_rows, n_classes).
@@ -547,7 +545,7 @@ class EnsemblePredictor(EstimatorMethods):
 
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Contribution of each feature to the predictions of the rows of X.
 
         They are exact, and exist where predictions are linear in the raw scores of the members:
@@ -562,9 +560,7 @@ class EnsemblePredictor(EstimatorMethods):
             self._ensemble, X, background, n_threads=checked_threads(n_jobs)
         )
 
-    def expected_value(
-        self, *, background: object = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    def expected_value(self, *, background: object = None, n_jobs: int | None = None) -> Floats:
         """Prediction from which the SHAP values count, shape (n_columns,)."""
         return ensemble_expected_value(
             self._ensemble, background, n_threads=checked_threads(n_jobs)

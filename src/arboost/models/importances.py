@@ -29,8 +29,8 @@ from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.models.shap import shap_values
+from arboost.trees.forest import Floats, Integers
 
-Floats = NDArray[np.float64]
 # Loss of the truth and the predictions of each target, with the weights of the rows.
 TargetLoss: TypeAlias = Callable[[Sequence[Any], Sequence[Any], Floats | None], float]
 
@@ -131,7 +131,7 @@ def sum_by_column(importances: Floats, schema: Schema) -> Floats:
     return totals
 
 
-def tree_importances(model: Model) -> NDArray[np.float64]:
+def tree_importances(model: Model) -> Floats:
     """Share of each feature in the gains of each tree, shape (n_trees, n_features).
 
     The shares are 0 for trees without a split.
@@ -142,7 +142,7 @@ def tree_importances(model: Model) -> NDArray[np.float64]:
     total_gain = np.bincount(cell, forest.gain[split], minlength=model.n_trees * n_features)
     gain = total_gain.astype(np.float64).reshape(model.n_trees, n_features)
     total = gain.sum(axis=1, keepdims=True)
-    shares: NDArray[np.float64] = np.divide(gain, total, out=np.zeros_like(gain), where=total > 0)
+    shares: Floats = np.divide(gain, total, out=np.zeros_like(gain), where=total > 0)
     return shares
 
 
@@ -179,7 +179,7 @@ class Shuffles:
                     f"{high}."
                 )
 
-    def orders(self, feature: int, n_rows: int) -> Iterator[NDArray[np.int64]]:
+    def orders(self, feature: int, n_rows: int) -> Iterator[Integers]:
         """Yield an order of the rows for each repeat."""
         for repeat in range(self.n_repeats):
             seed = [self.seed, feature, repeat]
@@ -509,7 +509,7 @@ def _column_indices(model: Any, X: Any) -> list[int]:
     return [names.index(name) for name in known]
 
 
-def _shuffled(X: Any, column: int, order: NDArray[np.int64]) -> Any:
+def _shuffled(X: Any, column: int, order: Integers) -> Any:
     """Table with the rows of one column in another order, in the type of the table."""
     if is_sparse(X):
         shuffled = X.tocsc(copy=True)

@@ -30,14 +30,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from arboost.errors import InputTypeError
 from arboost.losses.links import require
 from arboost.models.files.container import typed, typed_fields, typed_tuple
-
-Floats = NDArray[np.float64]
+from arboost.trees.forest import Floats
 
 _DIGITS = 6  # significant
 _MOST_POINTS = 200  # of one curve

@@ -21,6 +21,7 @@ from arboost.errors import InputTypeError
 from arboost.losses.links import SHARE_LINKS, decision
 from arboost.models.model import Model
 from arboost.params.suggestions import missing_attribute
+from arboost.trees.forest import Floats
 from arboost.write import write_file
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class EstimatorMethods:
         np.divide(error, variance, out=ratio, where=variance > 0.0)
         return float(np.mean(1.0 - ratio))
 
-    def decision_function(self: Any, X: object, **options: Any) -> NDArray[np.float64]:
+    def decision_function(self: Any, X: object, **options: Any) -> Floats:
         """Raw scores of a classifier, as `decision_function` of estimators.
 
         The shape is (n_rows,) for two classes, else (n_rows, n_classes); `options` are those of
@@ -199,7 +200,7 @@ class ModelMethods(EstimatorMethods, Model):
         n_repeats: int = 5,
         random_state: int = 0,
         n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Importance of each feature, in the order of ``feature_names``.
 
         Parameters
@@ -327,7 +328,7 @@ class ModelMethods(EstimatorMethods, Model):
 
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """SHAP values of the rows of X: feature contributions to the scores.
 
         The SHAP values of a row and `expected_value` sum to its raw score, before the link; of
@@ -365,7 +366,7 @@ class ModelMethods(EstimatorMethods, Model):
 
         return shap_values(self, X, background, n_threads=checked_threads(n_jobs))
 
-    def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def shap_interactions(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """SHAP interaction values of the rows of X.
 
         Returns
@@ -386,9 +387,7 @@ class ModelMethods(EstimatorMethods, Model):
 
         return shap_explanation(self, X, background, n_threads=checked_threads(n_jobs))
 
-    def expected_value(
-        self, *, background: object = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    def expected_value(self, *, background: object = None, n_jobs: int | None = None) -> Floats:
         """Base value of the SHAP values, shape (n_outputs,).
 
         It is the mean score of the training rows, by the covers of the leaves, or with a

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arboost.backend import core, lazy_property
 from arboost.data.cuda import check_device
@@ -18,7 +17,7 @@ from arboost.losses.links import require, validate_names, validate_outputs
 from arboost.models.metadata import check_history, check_metadata, with_history
 from arboost.params.kinds import is_number
 from arboost.params.records import check
-from arboost.trees.forest import Forest, frozen_array
+from arboost.trees.forest import Floats, Forest, frozen_array
 from arboost.trees.leaf_distributions import LeafDistributions
 
 COMBINATIONS = ("sum", "median", "mean")
@@ -70,14 +69,14 @@ class Model:
 
     forest: Forest
     schema: Schema
-    base_score: NDArray[np.float64]
+    base_score: Floats
     link: str
     classes: Any
     trees_per_round: int
     params: dict[str, Any]
     kind: str
     combine: str = "sum"
-    tree_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    tree_weights: Floats = field(default_factory=lambda: np.empty(0))
     targets: tuple[int, ...] = ()
     distributions: LeafDistributions | None = None
     provenance: dict[str, Any] = field(default_factory=dict)

@@ -39,7 +39,7 @@ from arboost.data.table import ingest
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.params.boosting import PARAMS
-from arboost.trees.forest import Forest, codes_in_sets
+from arboost.trees.forest import Floats, Forest, Integers, codes_in_sets
 
 _ALL = np.uint64(2**64 - 1)
 
@@ -52,8 +52,8 @@ class Boxes:
     that reach it, of shape (n, f, words).
     """
 
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: Integers
+    high: Integers
     missing: NDArray[np.bool_]
     levels: NDArray[np.uint64]
 
@@ -102,9 +102,9 @@ class Boxes:
 class Leaves:
     """The leaves of one tree: the features of its splits, boxes over these, nodes in the forest."""
 
-    features: NDArray[np.int64]
+    features: Integers
     boxes: Boxes
-    nodes: NDArray[np.int64]
+    nodes: Integers
 
 
 class Cells:
@@ -119,7 +119,7 @@ class Cells:
         n_features = model.schema.n_features
         self._n_levels = model.schema.n_levels
         self.is_category = np.array(model.schema.categorical, np.bool_)
-        self.thresholds: list[NDArray[np.float64]] = []
+        self.thresholds: list[Floats] = []
         self.rank = np.zeros(self.forest.n_nodes, np.int64)
         for feature in range(n_features):
             nodes = np.flatnonzero(split & ~by_set & (self.forest.feature == feature))
@@ -130,7 +130,7 @@ class Cells:
             self.rank[nodes] = np.searchsorted(finite, values)
         self.last = np.array([len(thresholds) for thresholds in self.thresholds])
 
-    def whole(self, features: NDArray[np.int64]) -> Boxes:
+    def whole(self, features: Integers) -> Boxes:
         """Box of all values and levels of the given features."""
         levels = np.full((len(features), self.words), _ALL)
         for column in np.flatnonzero(self.is_category[features]).tolist():
@@ -179,7 +179,7 @@ class Cells:
         reachable = np.flatnonzero((left == 0) & boxes.occupied())
         return Leaves(features, boxes[reachable], begin + reachable)
 
-    def point_in(self, features: NDArray[np.int64], box: Boxes) -> list[float]:
+    def point_in(self, features: Integers, box: Boxes) -> list[float]:
         """Lowest values in a box: numbers, level codes, NaN for missing values only."""
         values = []
         for feature, low, levels, is_present in zip(
@@ -221,8 +221,8 @@ class CounterExample:
         Raw scores of the two rows, as of ``predict_raw``.
     """
 
-    rows: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    rows: Floats
+    scores: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +344,7 @@ class _Search:
             example = self._find_fall(suspects)
         return MonotoneProof(label, self._direction, self._output, example is None, example)
 
-    def _split_leaves(self, tree: int) -> tuple[Leaves, NDArray[np.int64], NDArray[np.int64]]:
+    def _split_leaves(self, tree: int) -> tuple[Leaves, Integers, Integers]:
         """Leaves that present values reach, over the other features, and their cells."""
         leaves = self._cells.leaves(tree)
         column = int(np.searchsorted(leaves.features, self._feature))
@@ -439,15 +439,13 @@ class _Search:
         falls = self._direction * scores[0] > self._direction * scores[1]
         return CounterExample(rows, scores) if falls else None
 
-    def _on_both_sides(
-        self, row: NDArray[np.float64], ends: tuple[int, int]
-    ) -> NDArray[np.float64]:
+    def _on_both_sides(self, row: Floats, ends: tuple[int, int]) -> Floats:
         """Two copies of a row, with values of the feature in the two cells."""
         rows = np.array([row, row])
         rows[:, self._feature] = [self._cells.value_in(self._feature, cell) for cell in ends]
         return rows
 
-    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scores(self, rows: Floats) -> Floats:
         table = ingest(rows, Schema(names=None, n_features=rows.shape[1]))
         return table_scores(self._model, table, n_threads=self._n_threads)[:, self._output]
 
@@ -456,7 +454,7 @@ class _Search:
 class _Fall:
     """Two leaves of a tree in the wrong order: their common box, and their nearest cells."""
 
-    features: NDArray[np.int64]  # the other features of the tree
+    features: Integers  # the other features of the tree
     box: Boxes
     ends: tuple[int, int]
 
@@ -471,12 +469,12 @@ class _Step:
 
     def __init__(
         self,
-        parts: list[tuple[NDArray[np.int64], Boxes, list[int]]],
+        parts: list[tuple[Integers, Boxes, list[int]]],
         cells: Cells,
     ) -> None:
         self.features = np.unique(np.concatenate([features for features, _, _ in parts]))
         self.space = cells.whole(self.features)
-        group: list[NDArray[np.int64]] = []
+        group: list[Integers] = []
         filled: list[Boxes] = []
         self.change: list[int] = []
         for index, (features, boxes, changes) in enumerate(parts):
@@ -488,7 +486,7 @@ class _Step:
         self.group = np.concatenate(group)
         self.boxes = Boxes.concatenated(filled)
 
-    def bound(self, alive: NDArray[np.int64]) -> int:
+    def bound(self, alive: Integers) -> int:
         """Sum over the groups of the lowest change among the remaining boxes."""
         return sum(self.change[i] for i in alive[self._firsts(alive)].tolist())
 
@@ -512,11 +510,11 @@ class _Step:
                 remaining = np.sort(np.append(other_groups, choice))
                 stack.append((remaining, box.meet(self.boxes[choice])))
 
-    def _firsts(self, alive: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _firsts(self, alive: Integers) -> Integers:
         group = self.group[alive]
         return np.flatnonzero(np.diff(group, prepend=-1))
 
-    def _common(self, chosen: NDArray[np.int64], box: Boxes) -> Boxes | None:
+    def _common(self, chosen: Integers, box: Boxes) -> Boxes | None:
         """Intersection of the chosen boxes, or None where it is empty."""
         boxes = self.boxes[chosen]
         common = Boxes(
@@ -527,7 +525,7 @@ class _Step:
         )
         return common if common.occupied() else None
 
-    def _branch(self, alive: NDArray[np.int64]) -> list[int]:
+    def _branch(self, alive: Integers) -> list[int]:
         """Boxes of the group with the widest range of changes."""
         first = self._firsts(alive).tolist()
         groups = [
@@ -539,7 +537,7 @@ class _Step:
         )
 
 
-def _integers(values: NDArray[np.float64]) -> list[int]:
+def _integers(values: Floats) -> list[int]:
     """Values times one power of 2 that makes all of them integers."""
     ratios = [value.as_integer_ratio() for value in values.tolist()]
     scale = max((denominator for _, denominator in ratios), default=1)

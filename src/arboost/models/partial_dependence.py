@@ -34,8 +34,7 @@ from arboost.losses.links import (
 )
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
-
-Floats = NDArray[np.float64]
+from arboost.trees.forest import Floats
 
 _TIMES = ("datetime", "duration")  # units that points show as times; times of day are seconds
 

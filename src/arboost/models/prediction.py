@@ -33,14 +33,12 @@ from arboost.losses.links import (
     target_parts,
 )
 from arboost.models.model import Model, total_weight
-from arboost.trees.forest import Forest, depths, parents
+from arboost.trees.forest import Floats, Forest, Integers, depths, parents
 from arboost.trees.leaf_distributions import forest_quantiles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _TWO_COLUMNS = ("logistic", "logistic_of_double", "share_of_two")
 _NUMBERS = set("biuf")  # kinds of labels that a device holds

@@ -39,6 +39,7 @@ from arboost.models.prediction import (
 from arboost.models.single_row import single_predictions, single_probabilities, single_raw_scores
 from arboost.params.records import check
 from arboost.params.suggestions import public_name, refuse_arguments
+from arboost.trees.forest import Floats
 from arboost.write import remove_orphans
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Predictor(ModelMethods):
         rounds: int | None = None,
         offset: object = None,
         n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
@@ -151,7 +152,7 @@ class Predictor(ModelMethods):
 
     def staged_raw(
         self, X: object, *, offset: object = None, n_jobs: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    ) -> Iterator[Floats]:
         """Yield the raw scores after each round."""
         return staged_raw_scores(self, X, offset, n_threads=_threads(n_jobs))
 
@@ -187,7 +188,7 @@ class Predictor(ModelMethods):
 
     def predict_quantiles(
         self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Quantiles of y for the rows of X.
 
         Only regression forests that were fitted with ``quantiles=True`` keep the y of the training
@@ -269,7 +270,7 @@ class Predictor(ModelMethods):
         is_valid = n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
         return is_valid and self.device == "cpu"
 
-    def _raw(self, X: object, n_jobs: int | None, offset: object) -> NDArray[np.float64]:
+    def _raw(self, X: object, n_jobs: int | None, offset: object) -> Floats:
         return raw_scores(self, X, offset, n_threads=_threads(n_jobs))
 
     def __repr__(self) -> str:

@@ -29,8 +29,7 @@ from arboost.models.prediction import (
     refuse_device,
     table_scores,
 )
-
-Floats = NDArray[np.float64]
+from arboost.trees.forest import Floats
 
 _MIDNIGHT = datetime.datetime(1970, 1, 1)
 

@@ -20,11 +20,12 @@ from arboost.data.levels import Levels
 from arboost.data.raw_table import TICKS, RawTable, is_missing
 from arboost.data.schema import Schema, part_number
 from arboost.models.model import Model
+from arboost.trees.forest import Floats
 
 _NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
 
 
-def single_raw_scores(model: Model, X: object) -> NDArray[np.float64] | None:
+def single_raw_scores(model: Model, X: object) -> Floats | None:
     """Raw scores of a single row; None where X is anything else or needs `ingest`."""
     predictor, row = _row_predictor(model, X)
     return None if predictor is None else predictor.raw(row)
@@ -41,7 +42,7 @@ def single_predictions(model: Model, X: object) -> NDArray[Any] | None:
     return None if code < 0 else model.classes[code : code + 1].copy()
 
 
-def single_probabilities(model: Model, X: object) -> NDArray[np.float64] | None:
+def single_probabilities(model: Model, X: object) -> Floats | None:
     """Class probabilities of a single row, or None."""
     if model.targets or model.classes is None:
         return None
@@ -59,7 +60,7 @@ def _row_predictor(model: Model, X: object) -> tuple[core.RowModel | None, objec
     return (None, X) if row is None else (model.encoded_row, row)
 
 
-def encoded_row(X: object, schema: Schema) -> NDArray[np.float64] | None:
+def encoded_row(X: object, schema: Schema) -> Floats | None:
     """The only row of X as float64 of shape (1, n_features), NaN for missing values.
 
     The result is None where X is no single row by name, or has anything that needs `ingest`.

@@ -14,9 +14,7 @@ from arboost.losses.links import ALL_CLASS_LINKS, LINKS, SHARE_LINKS, target_par
 from arboost.models.model import Model
 from arboost.params.kinds import Integer
 from arboost.text import label_text, number_text, printable, shortened, shown_name, time_text
-from arboost.trees.forest import Forest, codes_in_sets, depths
-
-Floats = NDArray[np.float64]
+from arboost.trees.forest import Floats, Forest, codes_in_sets, depths
 
 _PRECISION = Integer(name="precision", default=4, low=1, text="Significant digits.")
 _MAX_LEVELS = Integer(name="max_levels", default=8, low=1, text="Category levels listed by name.")

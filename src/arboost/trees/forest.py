@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -20,6 +20,9 @@ from numpy.typing import DTypeLike, NDArray
 from arboost.backend import core
 from arboost.data.table import Table
 from arboost.losses.links import require
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 
 FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "tree_start": np.dtype(np.int64),
@@ -94,14 +97,14 @@ class Forest:
         Level sets: code c is bit c % 64 of word c // 64.
     """
 
-    tree_start: NDArray[np.int64]
+    tree_start: Integers
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: Floats
     left: NDArray[np.int32]
     default_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    cover: NDArray[np.float64]
+    value: Floats
+    gain: Floats
+    cover: Floats
     output: NDArray[np.int32]
     level_set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     level_sets: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
@@ -146,12 +149,12 @@ class Forest:
         return np.not_equal(self.left, 0)
 
     @property
-    def root(self) -> NDArray[np.int64]:
+    def root(self) -> Integers:
         """Root of the tree of each node."""
         return np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
 
     @property
-    def tree_of_node(self) -> NDArray[np.int64]:
+    def tree_of_node(self) -> Integers:
         """Tree of each node."""
         return np.repeat(np.arange(self.n_trees), np.diff(self.tree_start))
 
@@ -190,7 +193,7 @@ class Forest:
         self,
         nodes: slice | NDArray[Any],
         *,
-        tree_start: NDArray[np.int64],
+        tree_start: Integers,
         output: NDArray[np.int32],
         **changed: NDArray[Any],
     ) -> Self:
@@ -245,13 +248,13 @@ class Forest:
         require(self.level_sets.shape[1] == SET_WORDS, f"sets of {self.level_sets.shape[1]} words")
 
 
-def splits(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def splits(forest: Forest) -> tuple[Integers, Integers]:
     """Splits and their left children, both counted over the whole forest."""
     split = np.flatnonzero(forest.left)
     return split, forest.root[split] + forest.left[split]
 
 
-def parents(forest: Forest) -> NDArray[np.int64]:
+def parents(forest: Forest) -> Integers:
     """Parent of each node, both counted over the whole forest; -1 for roots.
 
     Examples
@@ -267,7 +270,7 @@ def parents(forest: Forest) -> NDArray[np.int64]:
     return parent
 
 
-def depths(forest: Forest) -> NDArray[np.int64]:
+def depths(forest: Forest) -> Integers:
     """Number of splits above each node of the forest.
 
     Examples

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.cuda import device_number
-from arboost.trees.forest import Forest
+from arboost.trees.forest import Forest, Integers
 
 if TYPE_CHECKING:
     from arboost.data.bins import Binned
@@ -117,7 +117,7 @@ def grown_forest(
     binned: Binned,
     outputs: Sequence[int],
     *,
-    order: NDArray[np.int64] | None = None,
+    order: Integers | None = None,
     n_threads: int = 1,
 ) -> Forest:
     """Trees of growers as a forest, with thresholds in place of bin codes.

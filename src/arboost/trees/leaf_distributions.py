@@ -25,10 +25,7 @@ from arboost.backend import core
 from arboost.data.table import Table
 from arboost.errors import ParameterError
 from arboost.losses.links import require
-from arboost.trees.forest import Forest, forest_leaves, frozen_array
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from arboost.trees.forest import Floats, Forest, Integers, forest_leaves, frozen_array
 
 SHARE_UNITS = 2**44  # of a leaf's weight; sums of integers do not depend on their order
 _WEIGHT_BITS = 62  # bits of the sum of all weights, as integers
@@ -61,7 +58,7 @@ class LeafDistributions:
     start: Integers
     rank: NDArray[np.int32]
     upto: Integers
-    values: NDArray[np.float64]
+    values: Floats
 
     def __post_init__(self) -> None:
         for name, dtype in DTYPES.items():

@@ -26,9 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arboost.backend import core
-from arboost.trees.forest import Forest, depths, splits
-
-Floats = NDArray[np.float64]
+from arboost.trees.forest import Floats, Forest, Integers, depths, splits
 
 
 class PruningPath(NamedTuple):
@@ -176,7 +174,7 @@ def _node_range(forest: Forest, tree: int) -> slice:
     return slice(int(forest.tree_start[tree]), int(forest.tree_start[tree + 1]))
 
 
-def _levels(forest: Forest, split: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _levels(forest: Forest, split: Integers) -> list[Integers]:
     """Indices in `split` of the splits of each depth."""
     depth = depths(forest)[split]
     order = np.argsort(depth, kind="stable")

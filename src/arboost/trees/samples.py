@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.trees.forest import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,6 @@ class RowSampling:
         return out
 
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.uint32]
 
 

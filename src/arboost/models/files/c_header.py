@@ -29,7 +29,7 @@ from arboost.errors import InputTypeError
 from arboost.losses.links import ALL_CLASS_LINKS, target_parts
 from arboost.models.metadata import metadata_text
 from arboost.models.model import Model
-from arboost.trees.forest import FOREST_DTYPES, N_CODES, Forest, distinct_rows
+from arboost.trees.forest import FOREST_DTYPES, N_CODES, Floats, Forest, distinct_rows
 
 _TIMES = {
     "datetime": "seconds since 1970 in UTC",
@@ -118,7 +118,7 @@ class _Header:
         bits = 8 * np.min_scalar_type(int(numbers.max(initial=0))).itemsize
         self.array(f"static const uint{bits}_t {name}[]", list(map(str, numbers.tolist())))
 
-    def doubles(self, declared: str, numbers: NDArray[np.float64]) -> None:
+    def doubles(self, declared: str, numbers: Floats) -> None:
         """Add a table of doubles."""
         self.array(declared, list(map(_double, numbers.ravel().tolist())))
 
@@ -216,7 +216,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _class_numbers(model: Model) -> NDArray[np.float64] | None:
+def _class_numbers(model: Model) -> Floats | None:
     """Labels as numbers if all are numbers that doubles hold exactly; else None."""
     if model.kind != "classifier":
         return None

@@ -24,7 +24,7 @@ from arboost.errors import needs_packages
 from arboost.losses.links import ALL_CLASS_LINKS, LARGEST_EXPONENT, Labels, TargetPart, target_parts
 from arboost.models.metadata import metadata_text
 from arboost.models.model import Model
-from arboost.trees.forest import N_CODES, Forest, codes_in_sets, depths, distinct_rows
+from arboost.trees.forest import N_CODES, Floats, Forest, codes_in_sets, depths, distinct_rows
 
 # ONNX's numbers of element types.
 STRING, INT32, INT64, FLOAT64 = 8, 6, 7, 11
@@ -236,7 +236,7 @@ def _trees(
     model: Model,
     X: str,
     target: NDArray[np.int32],
-    value: NDArray[np.float64],
+    value: Floats,
     n_targets: int,
 ) -> str:
     """Sums of leaf values by the target of each tree, shape (n_rows, n_targets)."""
@@ -282,7 +282,7 @@ def _trees(
     )
 
 
-def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
+def _members(forest: Forest) -> dict[int, Floats]:
     """Level codes of each nonempty set, ended by NaN."""
     held = codes_in_sets(forest.level_sets)[:, :N_CODES]
     return {
@@ -292,7 +292,7 @@ def _members(forest: Forest) -> dict[int, NDArray[np.float64]]:
     }
 
 
-def _by_tree(graph: Graph, model: Model, X: str, value: NDArray[np.float64]) -> str:
+def _by_tree(graph: Graph, model: Model, X: str, value: Floats) -> str:
     """Value of the leaf in each tree, shape (n_rows, n_trees)."""
     return _trees(graph, model, X, np.arange(model.n_trees, dtype=np.int32), value, model.n_trees)
 

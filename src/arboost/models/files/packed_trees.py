@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.models.files.container import Budget
-from arboost.trees.forest import Forest, splits
+from arboost.trees.forest import Floats, Forest, Integers, splits
 from arboost.trees.leaf_distributions import SHARE_UNITS, LeafDistributions
 
 Sections = dict[str, NDArray[Any]]
@@ -116,7 +116,7 @@ def pack_distributions(distributions: LeafDistributions) -> Sections:
 
 def unpack_distributions(
     sections: Mapping[str, NDArray[Any]],
-    tree_start: NDArray[np.int64],
+    tree_start: Integers,
     is_split: NDArray[np.bool_],
     budget: Budget,
 ) -> LeafDistributions:
@@ -138,20 +138,20 @@ def unpack_distributions(
 # ---- structure and thresholds ----
 
 
-def _split_counts(split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _split_counts(split: NDArray[np.bool_], tree_start: Integers) -> NDArray[np.uint32]:
     """Number of splits of each tree."""
     before = np.zeros(len(split) + 1, np.int64)
     np.cumsum(split, out=before[1:])
     return np.diff(before[tree_start]).astype(np.uint32)
 
 
-def _split_numbers(counts: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _split_numbers(counts: NDArray[np.uint32]) -> Integers:
     """Number of each split in its tree."""
     ends = np.cumsum(counts, dtype=np.int64)
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
 
 
-def _pack_thresholds(feature: NDArray[np.int32], threshold: NDArray[np.float64]) -> Sections:
+def _pack_thresholds(feature: NDArray[np.int32], threshold: Floats) -> Sections:
     bits = threshold.view(np.uint64)
     order = np.lexsort((bits, feature))
     features, keys = feature[order], bits[order]
@@ -208,7 +208,7 @@ def _derived(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
     return numbers
 
 
-def _columns(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _columns(numbers: Floats) -> Floats:
     return numbers if numbers.ndim > 1 else numbers[:, np.newaxis]
 
 
@@ -234,7 +234,7 @@ def _estimate_factor(forest: Forest, reg_lambda: float) -> float:
     return _median_ratio(forest.gain[split], derived, 1.0)
 
 
-def _median_ratio(x: NDArray[np.float64], y: NDArray[np.float64], default: float) -> float:
+def _median_ratio(x: Floats, y: Floats, default: float) -> float:
     """Median of the positive finite x / y, to a few digits."""
     with np.errstate(all="ignore"):
         ratio = (x[y != 0] / y[y != 0])[:_SAMPLE]
@@ -242,7 +242,7 @@ def _median_ratio(x: NDArray[np.float64], y: NDArray[np.float64], default: float
     return float(f"{ratio[len(ratio) // 2]:.{_DIGITS}g}") if len(ratio) else default
 
 
-def _distance(x: NDArray[np.float64], derived: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _distance(x: Floats, derived: Floats) -> NDArray[np.uint64]:
     """Number of doubles between x and derived, as integers without a sign.
 
     The distances 0, -1, 1, -2, ... are 0, 1, 2, 3, ..., modulo 2^64; ``core.read_forest`` inverts
@@ -252,7 +252,7 @@ def _distance(x: NDArray[np.float64], derived: NDArray[np.float64]) -> NDArray[n
     return (away << np.uint64(1)) ^ (np.uint64(0) - (away >> np.uint64(63)))
 
 
-def _ordered(x: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _ordered(x: Floats) -> NDArray[np.uint64]:
     """Integers in the order of the doubles: adjacent doubles are adjacent integers."""
     bits = np.ascontiguousarray(x).view(np.uint64)
     return np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
@@ -269,7 +269,7 @@ def _pack_integers(numbers: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _unpack_integers(
     sections: Mapping[str, NDArray[Any]], name: str, count: int, largest: int
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return `count` integers from 0 to `largest`; raise ValueError where there are others."""
     try:
         numbers: NDArray[np.uint64] = core.unpack_bits(_typed(sections, name, np.uint8), count)
@@ -280,7 +280,7 @@ def _unpack_integers(
     return numbers.view(np.int64)
 
 
-def _pack_doubles(name: str, x: NDArray[np.float64]) -> Sections:
+def _pack_doubles(name: str, x: Floats) -> Sections:
     """Sections of doubles, in the smallest form."""
     bits = np.ascontiguousarray(x).view(np.uint64)
     if np.all((x >= 0) & (x < _INTEGERS_END) & (x == np.floor(x)) & (bits >> 63 == 0)):
