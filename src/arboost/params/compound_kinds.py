@@ -17,6 +17,7 @@ from arboost.params.kinds import (
     SeveralValues,
     is_number,
     parse_truth,
+    quoted,
     to_float,
 )
 
@@ -210,8 +211,7 @@ class InteractionConstraints(Param):
     @property
     def type_name(self) -> str:
         """Type in docstrings."""
-        words = ", ".join(f'"{word}"' for word in self.words)
-        return f"list of groups, {words}, or None"
+        return f"list of groups, {quoted(self.words)}, or None"
 
     @property
     def annotation(self) -> str:
@@ -221,7 +221,7 @@ class InteractionConstraints(Param):
     @property
     def allowed(self) -> str:
         """Allowed values, to follow "must be" in messages."""
-        words = ", ".join(f'"{word}"' for word in self.words)
+        words = quoted(self.words)
         return f"a list of groups, each of names or indices of features, {words}, or None"
 
     def check(self, value: object) -> Any:
@@ -457,18 +457,16 @@ class ClassWeights(ClassWeight):
     @property
     def type_name(self) -> str:  # type: ignore[override]
         """Type in docstrings."""
-        words = ", ".join(f'"{word}"' for word in self.words)
-        return f"dict, list of dict, {words} or None"
+        return f"dict, list of dict, {quoted(self.words)} or None"
 
     annotation: ClassVar[str] = "Mapping[Any, float] | Sequence[Mapping[Any, float]] | str | None"
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
         """Allowed values, to follow "must be" in messages."""
-        words = ", ".join(f'"{word}"' for word in self.words)
         return (
-            "a dict from labels to finite weights above 0, for several targets a list with such a "
-            f"dict for each, {words}, or None"
+            "a dict from labels to finite weights above 0, for several targets a list with a dict "
+            f"for each, {quoted(self.words)}, or None"
         )
 
     def check(self, value: object) -> Any:

@@ -14,7 +14,7 @@ import math
 import numbers
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -333,7 +333,7 @@ class Choice(Param):
     @property
     def type_name(self) -> str:
         """Type in docstrings."""
-        return "{" + ", ".join(f'"{option}"' for option in self.options) + "}"
+        return f"{{{quoted(self.options)}}}"
 
     @property
     def annotation(self) -> str:
@@ -343,7 +343,7 @@ class Choice(Param):
     @property
     def allowed(self) -> str:
         """Allowed values, to follow "must be" in messages."""
-        return " or ".join(f'"{option}"' for option in self.options)
+        return quoted(self.options, " or ")
 
     @property
     def completions(self) -> tuple[str, ...]:
@@ -416,6 +416,11 @@ class Seed(Param):
 def by_name(*params: Param) -> dict[str, Param]:
     """Parameters by name."""
     return {param.name: param for param in params}
+
+
+def quoted(words: Iterable[str], separator: str = ", ") -> str:
+    """Words in quotation marks, for messages and docstrings."""
+    return separator.join(f'"{word}"' for word in words)
 
 
 def is_number(value: object, kind: type) -> bool:
