@@ -123,10 +123,22 @@ class Workers:
     def gather(self, value: Any) -> list[Any]:
         """Values of all workers, by rank."""
         message = pickle.dumps(value, protocol=5)
+        return self._exchange(value, lambda rank: message)
+
+    def exchange(self, values: Sequence[Any]) -> list[Any]:
+        """Values that all workers have for this one, by rank.
+
+        ``values[rank]`` is the value for the worker of that rank.
+        """
+        return self._exchange(
+            values[self.rank], lambda rank: pickle.dumps(values[rank], protocol=5)
+        )
+
+    def _exchange(self, own_value: Any, message_for: Callable[[int], bytes]) -> list[Any]:
         others = [rank for rank in range(self.size) if rank != self.rank]
         for rank in others:
-            self._transport.send(rank, message)
-        values = [value] * self.size
+            self._transport.send(rank, message_for(rank))
+        values = [own_value] * self.size
         for rank in others:
             values[rank] = pickle.loads(self._transport.receive(rank))
         return values
@@ -140,19 +152,6 @@ class Workers:
             if rank != root:
                 self._transport.send(rank, message)
         return value
-
-    def exchange(self, values: Sequence[Any]) -> list[Any]:
-        """Values that all workers have for this one, by rank.
-
-        ``values[rank]`` is the value for the worker of that rank.
-        """
-        others = [rank for rank in range(self.size) if rank != self.rank]
-        for rank in others:
-            self._transport.send(rank, pickle.dumps(values[rank], protocol=5))
-        received = [values[self.rank]] * self.size
-        for rank in others:
-            received[rank] = pickle.loads(self._transport.receive(rank))
-        return received
 
     def concatenated(self, array: NDArray[Any]) -> NDArray[Any]:
         """Arrays of all workers as one, by rank."""

@@ -2,23 +2,29 @@
 
 import numpy as np
 
-from arboost.data.batch_rows import RowColumns
+from arboost.data.batch_rows import BinningSpec, RowColumns
 from arboost.data.binned_source import bin_source
 from arboost.data.table import ColumnOptions
 from arboost.workers import Share
 from support.local_workers import run_workers
 
 
-def read(X, *, y=None, weight=None, groups=None, encoding="groups", **given):
+def read(X, *, y=None, weight=None, groups=None, encoding="groups", **options):
+    reading = {
+        name: options.pop(name) for name in ("memory_limit", "cache", "columns") if name in options
+    }
+    max_bins = options.pop("max_bins", 63)
+    spec = {
+        "columns": RowColumns(y, weight, groups),
+        "options": ColumnOptions(category_encoding=encoding),
+        "bundling": True,
+        "n_threads": 1,
+    }
     return bin_source(
         X,
-        RowColumns(y, weight, groups),
-        options=given.pop("options", ColumnOptions(category_encoding=encoding)),
-        max_bins=given.pop("max_bins", 63),
-        bundling=True,
-        n_threads=given.pop("n_threads", 1),
-        memory_limit=given.pop("memory_limit", "1GB"),
-        **given,
+        BinningSpec(**spec | options),
+        max_bins=max_bins,
+        **{"memory_limit": "1GB"} | reading,
     )
 
 
@@ -76,9 +82,9 @@ def assert_same_encoding(found, expected):
         )
 
 
-def check(table, sizes, **given):
+def check(table, sizes, **options):
     parts = batches(table, sizes)
-    expected = read(lambda: [table], **given)
-    found = run_workers(len(sizes), lambda w: read(Share(parts[w.rank], w), **given))
+    expected = read(lambda: [table], **options)
+    found = run_workers(len(sizes), lambda w: read(Share(parts[w.rank], w), **options))
     assert_same(found, expected)
     return expected, found

@@ -24,6 +24,7 @@ from arboost.data.table import ColumnOptions
 from arboost.data.target import batch_weights, check_any_weight, target, weights
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.errors import error_prefix
+from arboost.params.records import USUAL_BINS
 from arboost.workers import Workers
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ class BinningSpec:
 
     columns: RowColumns
     options: ColumnOptions
-    max_bins: int
+    max_bins: int = USUAL_BINS
     tree_method: str = "hist"
     tree_bytes: tuple[int, int] = (0, 0)
     bundling: bool

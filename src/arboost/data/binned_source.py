@@ -18,7 +18,6 @@ from arboost.backend import core
 from arboost.data.batch_rows import (
     BinningSpec,
     CodesSink,
-    EdgeRows,
     GatheredRows,
     RowColumns,
     SketchedTable,
@@ -30,11 +29,9 @@ from arboost.data.cache import SourceCache
 from arboost.data.feature_names import no_column_error, offset_names
 from arboost.data.levels import Index
 from arboost.data.memory import (
-    BOOSTING_STATE,
     FileSink,
     MemoryPlan,
     MemorySink,
-    RowState,
     bytes_text,
     limit_bytes,
     scratch_folder,
@@ -44,10 +41,9 @@ from arboost.data.passes import encode_batches, sketch_batches
 from arboost.data.schema import Schema
 from arboost.data.shares import empty_columns, gather_rows, shared_codes
 from arboost.data.source import FileSource, open_source
-from arboost.data.table import ColumnOptions, Table, ingest
+from arboost.data.table import Table, ingest
 from arboost.data.target import encode_labels
-from arboost.params.auto import AUTO
-from arboost.params.records import USUAL_BINS
+from arboost.errors import ParameterError
 from arboost.progress import Bar
 from arboost.workers import Share, Workers, run_collective, warn_on_first_worker
 
@@ -59,21 +55,12 @@ _MEGA = 10**6
 
 def bin_source(
     X: object,
-    rows: RowColumns,
+    spec: BinningSpec,
     *,
-    columns: Sequence[str] | None = None,
-    options: ColumnOptions,
     max_bins: int | str,
-    tree_method: str = "hist",
-    tree_bytes: tuple[int, int] = (0, 0),
-    bundling: bool,
-    n_threads: int,
     memory_limit: object,
+    columns: Sequence[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
-    kind: str | None = None,
-    edge_rows: EdgeRows | None = None,
-    needs_memory: str = "",
-    row_state: RowState = BOOSTING_STATE,
     verbose: int = 0,
 ) -> tuple[SketchedTable, Binned]:
     """Binned rows of a source, and the result of the first pass.
@@ -83,53 +70,39 @@ def bin_source(
     X, columns, memory_limit, cache, verbose
         As `Dataset.from_files` takes them; X may be a `Share`, whose result is that of all rows,
         with the codes of each worker's own.
-    rows : RowColumns
-        Target, weights, groups and offset.
+    spec : BinningSpec
     max_bins : int or "auto"
         For the tree method "hist". "auto" may read the source again, with a bin for each value.
-    options, tree_method, bundling, kind, edge_rows, needs_memory, row_state, n_threads, ...
-        As `BinningSpec` has them.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
     if workers is not None and cache is not None:
-        raise ValueError(
+        raise ParameterError(
             f"cache={os.fspath(cache)!r} is not allowed with a Share: bins of workers are not "
-            "kept. Leave out cache."
+            "kept.",
+            "Leave out cache.",
+            parameter="cache",
         )
     limit = limit_bytes(memory_limit)
-    open_sources = partial(_sources, X, rows, columns, needs_y=kind is not None)
+    open_sources = partial(_sources, X, spec.columns, columns, needs_y=spec.kind is not None)
     source, targets = run_collective(workers, open_sources)
-    max_bins = MOST_BINS if tree_method == "approx" else max_bins
-    spec = BinningSpec(
-        columns=rows,
-        options=options,
-        max_bins=USUAL_BINS if isinstance(max_bins, str) else max_bins,
-        tree_method=tree_method,
-        tree_bytes=tree_bytes,
-        bundling=bundling,
-        kind=kind,
-        edge_rows=edge_rows,
-        needs_memory=needs_memory,
-        row_state=row_state,
-        n_threads=n_threads,
-        workers=workers,
-    )
+    if spec.tree_method == "approx":
+        max_bins = MOST_BINS
     bars = _Bars(source, visible=verbose > 0 and (workers is None or workers.rank == 0))
     tables: list[SketchedTable] = []
 
     def binned(most: int) -> Binned:
-        of_bins = replace(spec, max_bins=most)
+        of_bins = replace(spec, max_bins=most, workers=workers)
         entry = None if cache is None else SourceCache.of(cache, source, of_bins)
         table, bins = bin_batches(source, of_bins, limit, bars, entry, targets)
         tables.append(table)
         return replace(bins, max_bins=most)
 
     def truth() -> tuple[NDArray[Any] | None, Index | None]:
-        y, choice = tables[0].y, None if edge_rows is None else edge_rows.training
+        y, choice = tables[0].y, None if spec.edge_rows is None else spec.edge_rows.training
         return y, None if y is None or choice is None else choice(y, tables[0].groups)
 
     with warn_on_first_worker(workers):
-        bins = bin_for_purity(binned, truth) if max_bins == AUTO else binned(spec.max_bins)
+        bins = bin_for_purity(binned, truth) if isinstance(max_bins, str) else binned(max_bins)
     return tables[0], bins
 
 

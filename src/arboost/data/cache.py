@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from arboost.data.batch_rows import BinningSpec, SketchedTable
 from arboost.data.bins import Binned
 from arboost.data.feature_names import offset_names
 from arboost.data.levels import Floats, Levels
-from arboost.data.memory import check_room, folder_errors
+from arboost.data.memory import OTHER_CACHE, FileSink, folder_errors
 from arboost.data.schema import Schema
 from arboost.data.shares import SourceLevels
 from arboost.data.target_encoding import EncodedFeature
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 
 _VERSION = 4  # of the description
-_OTHER_FOLDER = "choose another folder for cache, or leave out cache"
+
+
+_SCHEMA_FIELDS = ("names", "units", "formats", "parts", "target", "offset")
 
 
 @dataclass(frozen=True)
@@ -129,12 +131,12 @@ class SourceCache:
             )
             return None
 
-    def writer(self, window_rows: int, n_rows: int, n_bytes: int) -> _CacheSink:
+    def writer(self, window_rows: int, n_rows: int, n_bytes: int) -> FileSink:
         """A sink that writes the codes; files of killed writers are removed before."""
         for left in self.folder.glob(f"{self.key}.*.tmp"):
             with contextlib.suppress(OSError):
                 left.unlink()
-        return _CacheSink(self._path("codes.tmp"), window_rows, n_rows, n_bytes)
+        return FileSink(n_rows, window_rows, n_bytes, self._path("codes.tmp"))
 
     def write(self, table: SketchedTable, codes: core.Codes) -> None:
         """Give the finished files their names, the description last."""
@@ -143,7 +145,7 @@ class SourceCache:
         text = np.frombuffer(json.dumps(described).encode(), np.uint8)
         scratch, n_bytes = self._path("npz.tmp"), sum(array.nbytes for array in arrays.values())
         try:
-            with folder_errors(str(self.folder), table.n_rows, n_bytes, _OTHER_FOLDER):
+            with folder_errors(str(self.folder), table.n_rows, n_bytes, OTHER_CACHE):
                 with open(scratch, "wb") as file:
                     np.savez(file, description=text, **arrays)  # type: ignore[arg-type]
                     os.fsync(file.fileno())
@@ -165,31 +167,6 @@ class SourceCache:
         return self.folder / f"{self.key}.{suffix}"
 
 
-class _CacheSink:
-    """Codes in a file of a cache, without its final name."""
-
-    rows_only: ClassVar[bool] = True
-
-    def __init__(self, path: Path, window_rows: int, n_rows: int, n_bytes: int) -> None:
-        self._path, self._names = path, (str(path.parent), n_rows, n_bytes, _OTHER_FOLDER)
-        with folder_errors(*self._names):
-            check_room(str(path.parent), n_bytes)
-            with open(path, "w+b") as file:
-                self._writer = core.CodesWriter(file.fileno(), window_rows)
-
-    def append(self, codes: core.Codes) -> None:
-        """Add the codes of the next rows."""
-        with folder_errors(*self._names):
-            self._writer.append(codes)
-
-    def finish(self) -> core.Codes:
-        """Codes of all rows, which stay in the file."""
-        with folder_errors(*self._names), open(self._path, "rb") as file:
-            codes = self._writer.finish()
-            os.fsync(file.fileno())
-        return codes
-
-
 def _stamp(file: DataFile) -> list[Any]:
     """All that changes when a file does, even where size and time are put back."""
     status = os.stat(file.path)
@@ -199,27 +176,20 @@ def _stamp(file: DataFile) -> list[Any]:
 def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """A table for the description: values, and arrays by name."""
     schema = table.schema
-    arrays: dict[str, NDArray[Any]] = {f"edges {i}": one for i, one in enumerate(table.edges)}
-    described: dict[str, Any] = {
+    arrays: dict[str, NDArray[Any]] = {f"edges {i}": edges for i, edges in enumerate(table.edges)}
+    described: dict[str, Any] = {name: getattr(schema, name) for name in _SCHEMA_FIELDS} | {
         "n_rows": table.n_rows,
         "level_classes": table.level_classes,
-        "names": schema.names,
-        "units": schema.units,
-        "formats": schema.formats,
-        "parts": schema.parts,
         "missing": repr(schema.missing),
-        "target": schema.target,
-        "offset": schema.offset,
         "levels": [
             None if levels is None else levels.describe(f"levels {i}", arrays)
             for i, levels in enumerate(schema.levels)
         ],
         "encoded": [],
     }
-    if table.weight is not None:
-        arrays["weight"] = table.weight
-    if table.offset is not None:
-        arrays["offset"] = table.offset
+    for name in ("weight", "offset"):
+        if getattr(table, name) is not None:
+            arrays[name] = getattr(table, name)
     for name, values in (("y", table.y), ("groups", table.groups)):
         if values is not None:
             arrays[name], described[f"{name} labels"] = _coded(values)
@@ -244,13 +214,15 @@ def _coded(values: NDArray[Any]) -> tuple[NDArray[Any], list[str] | None]:
 def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SketchedTable:
     """Table of a description."""
     n_features = sum(name.startswith("edges ") for name in arrays)
-    names = described["names"]
     levels = [
         None if kind is None else Levels.read(kind, f"levels {i}", arrays)
         for i, kind in enumerate(described["levels"])
     ]
+    texts: dict[str, Any] = {
+        name: None if described[name] is None else tuple(described[name])
+        for name in ("names", "offset")
+    }
     schema = Schema(
-        names=None if names is None else tuple(names),
         n_features=n_features,
         levels=tuple(levels),
         missing=float(described["missing"]),
@@ -258,7 +230,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         formats=tuple(described["formats"]),
         parts=tuple((column, part) for column, part in described["parts"]),
         target=described["target"],
-        offset=offset_names(described.get("offset")),
+        **texts,
     )
     schema.validate()
     for name in ("y", "groups"):

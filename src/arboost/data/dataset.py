@@ -48,13 +48,23 @@ if TYPE_CHECKING:
     from arboost.data.batch_rows import SketchedTable
 
 
-def _checked_encoding(encoding: str) -> str:
+def _column_options(**values: Any) -> ColumnOptions:
+    encoding = values.pop("category_encoding")
     if encoding not in ENCODINGS:
         raise ParameterError(
             f"category_encoding is {encoding!r}, but it must be one of {', '.join(ENCODINGS)}.",
             parameter="category_encoding",
         )
-    return encoding
+    checked = {name: PARAMS[name].check(value) for name, value in values.items()}
+    return ColumnOptions(**checked, category_encoding=encoding)
+
+
+def _check_tree_method(tree_method: str, allowed: Sequence[str], where: str = "") -> None:
+    if tree_method not in allowed:
+        raise ParameterError(
+            f"tree_method is {tree_method!r}, but {where}it must be one of {', '.join(allowed)}.",
+            parameter="tree_method",
+        )
 
 
 class Dataset:
@@ -161,18 +171,14 @@ class Dataset:
         most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
         PARAMS["max_conflict_rate"].check(max_conflict_rate)
-        if tree_method not in TREE_METHODS:
-            raise ParameterError(
-                f"tree_method is {tree_method!r}, but it must be one of {', '.join(TREE_METHODS)}.",
-                parameter="tree_method",
-            )
+        _check_tree_method(tree_method, TREE_METHODS)
         PARAMS["n_jobs"].check(n_jobs)
-        self.column_options: ColumnOptions = ColumnOptions(
-            PARAMS["categorical_features"].check(categorical_features),
-            PARAMS["missing"].check(missing),
-            _checked_encoding(category_encoding),
-            PARAMS["date_format"].check(date_format),
-            PARAMS["calendar_parts"].check(calendar_parts),
+        self.column_options: ColumnOptions = _column_options(
+            categorical_features=categorical_features,
+            missing=missing,
+            category_encoding=category_encoding,
+            date_format=date_format,
+            calendar_parts=calendar_parts,
         )
         check_pairing(X, y, sample_weight=sample_weight, offset=offset)
         X, y, name = split_target(X, y)
@@ -287,36 +293,34 @@ calendar_parts, n_jobs
         verbose : int, default=1
             Whether reading for more than about a second draws a progress bar.
         """
-        from arboost.data.batch_rows import RowColumns
+        from arboost.data.batch_rows import BinningSpec, RowColumns
         from arboost.data.binned_source import bin_source
 
         most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
         PARAMS["n_jobs"].check(n_jobs)
-        if tree_method not in STREAMED_METHODS:
-            raise ParameterError(
-                f"tree_method is {tree_method!r}, but for files it must be one of "
-                f"{', '.join(STREAMED_METHODS)}.",
-                parameter="tree_method",
-            )
-        options = ColumnOptions(
-            PARAMS["categorical_features"].check(categorical_features),
-            PARAMS["missing"].check(missing),
-            _checked_encoding(category_encoding),
-            PARAMS["date_format"].check(date_format),
-            PARAMS["calendar_parts"].check(calendar_parts),
+        _check_tree_method(tree_method, STREAMED_METHODS, "for files ")
+        options = _column_options(
+            categorical_features=categorical_features,
+            missing=missing,
+            category_encoding=category_encoding,
+            date_format=date_format,
+            calendar_parts=calendar_parts,
         )
-        table, binned = bin_source(
-            X,
-            RowColumns(target, weight, groups, offset),
-            columns=columns,
+        spec = BinningSpec(
+            columns=RowColumns(target, weight, groups, offset),
             options=options,
-            max_bins=most,
             tree_method=tree_method,
             tree_bytes=APPROX_BYTES["global"] if tree_method == "approx" else (0, 0),
             bundling=bundling,
             n_threads=threads(n_jobs),
+        )
+        table, binned = bin_source(
+            X,
+            spec,
+            max_bins=most,
             memory_limit=memory_limit,
+            columns=columns,
             cache=cache,
             verbose=verbose,
         )

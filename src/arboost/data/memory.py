@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -336,7 +337,8 @@ class MemoryPlan:
         return max(0, self.limit - used)
 
 
-_OTHER = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
+OTHER_SCRATCH = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
+OTHER_CACHE = "choose another folder for cache, or leave out cache"
 _WINDOW = 8 << 20  # bytes of the rows that are in memory at once
 
 
@@ -358,7 +360,7 @@ class MemorySink:
 
 
 class FileSink:
-    """Codes in a file without a name, in the folder for scratch files.
+    """Codes in a file, by default one without a name in the folder for scratch files.
 
     Parameters
     ----------
@@ -366,27 +368,38 @@ class FileSink:
         Number of all rows, and of those that are in memory at once later.
     n_bytes : int
         Size of the file, an upper bound.
+    path : Path, optional
+        Path of the file, which then reaches the disk.
     """
 
     rows_only: ClassVar[bool] = True
 
-    def __init__(self, n_rows: int, window_rows: int, n_bytes: int) -> None:
-        self._n_rows, self._n_bytes = n_rows, n_bytes
-        self._folder = scratch_folder()
-        with folder_errors(self._folder, n_rows, n_bytes):
-            check_room(self._folder, n_bytes)
-            with tempfile.TemporaryFile(dir=self._folder) as file:
+    def __init__(
+        self, n_rows: int, window_rows: int, n_bytes: int, path: Path | None = None
+    ) -> None:
+        self._path = path
+        folder = scratch_folder() if path is None else str(path.parent)
+        advice = OTHER_SCRATCH if path is None else OTHER_CACHE
+        self._errors = partial(folder_errors, folder, n_rows, n_bytes, advice)
+        with self._errors():
+            if shutil.disk_usage(folder).free < n_bytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with tempfile.TemporaryFile(dir=folder) if path is None else open(path, "w+b") as file:
                 self._writer = core.CodesWriter(file.fileno(), window_rows)
 
     def append(self, codes: core.Codes) -> None:
         """Add the codes of the next rows."""
-        with folder_errors(self._folder, self._n_rows, self._n_bytes):
+        with self._errors():
             self._writer.append(codes)
 
     def finish(self) -> core.Codes:
         """Codes of all rows, which stay in the file."""
-        with folder_errors(self._folder, self._n_rows, self._n_bytes):
-            return self._writer.finish()
+        with self._errors():
+            codes = self._writer.finish()
+            if self._path is not None:
+                with open(self._path, "rb") as file:
+                    os.fsync(file.fileno())
+        return codes
 
 
 def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | FileSink:
@@ -397,14 +410,8 @@ def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | Fi
     return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))
 
 
-def check_room(folder: str, n_bytes: int) -> None:
-    """Raise OSError where the disk of a folder has not so much room."""
-    if shutil.disk_usage(folder).free < n_bytes:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 @contextmanager
-def folder_errors(folder: str, n_rows: int, n_bytes: int, other: str = _OTHER) -> Iterator[None]:
+def folder_errors(folder: str, n_rows: int, n_bytes: int, advice: str) -> Iterator[None]:
     """Put the folder, the needed bytes and advice into errors of the file system."""
     try:
         yield
@@ -412,7 +419,7 @@ def folder_errors(folder: str, n_rows: int, n_bytes: int, other: str = _OTHER) -
         number = error.errno or errno.EIO
         message = (
             f"{os.strerror(number)}: the bins of {n_rows:,} rows need {bytes_text(n_bytes)} in "
-            f"the folder {folder!r}. Free disk space, {other}"
+            f"the folder {folder!r}. Free disk space, {advice}"
         )
         raise OSError(number, message) from error
 

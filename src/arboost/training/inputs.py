@@ -538,28 +538,31 @@ def resolve_input(
     if not is_source(X):
         source.check_unused()
         return arguments
-    from arboost.data.batch_rows import RowColumns
+    from arboost.data.batch_rows import BinningSpec, RowColumns
     from arboost.data.binned_source import bin_source
 
     bins = BinParams.of(params)
     _check_source_fit(bins, needs_values)
-    table, binned = bin_source(
-        X,
-        RowColumns(y, sample_weight, source.groups, source.offset),
+    spec = BinningSpec(
+        columns=RowColumns(y, sample_weight, source.groups, source.offset),
         options=options,
-        max_bins=bins.sought_bins,
         tree_method=bins.tree_method,
         tree_bytes=(
             APPROX_BYTES[params["sketch_scope"]] if bins.tree_method == "approx" else (0, 0)
         ),
         bundling=bins.bundling,
         n_threads=threads(params["n_jobs"]),
-        memory_limit=source.memory_limit,
-        cache=source.cache,
         kind=kind,
         edge_rows=_edge_rows(params, source, kind),
         needs_memory=_needs_memory(params),
         row_state=_row_state(params),
+    )
+    table, binned = bin_source(
+        X,
+        spec,
+        max_bins=bins.sought_bins,
+        memory_limit=source.memory_limit,
+        cache=source.cache,
         verbose=params["verbose"],
     )
     return Dataset._of_stream(table, binned, options), None, None
