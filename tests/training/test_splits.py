@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
 
 import arboost
-from arboost.training.splits import folds, split, time_folds
+from arboost.training.splits import folds, split
 
 
 def assert_splits(pair, n_rows):
@@ -85,23 +85,6 @@ def test_time_split():
     train, held_out = split(np.zeros(20), how="time", fraction=0.25, seed=5)
     assert train.tolist() == list(range(15))
     assert held_out.tolist() == list(range(15, 20))
-
-
-def test_single_rows_of_classes_are_trained_on():
-    y = np.repeat(["a", "b", "c", "d"], [1, 40, 1, 60])
-    train, held_out = split(y, fraction=0.2, seed=1, stratify=True, allow_single=True)
-    assert_splits((train, held_out), len(y))
-    assert {"a", "c"} <= set(y[train])
-    held_out_of = [np.count_nonzero(y[held_out] == label) for label in "abcd"]
-    assert held_out_of in ([0, 8, 0, 13], [0, 9, 0, 12])
-
-
-@pytest.mark.parametrize(("n_rows", "n_folds"), [(7, 2), (100, 5), (103, 4)])
-def test_time_folds(n_rows, n_folds):
-    expected = TimeSeriesSplit(n_folds).split(np.zeros(n_rows))
-    for (train, held_out), (rows, later) in zip(time_folds(n_rows, n_folds), expected, strict=True):
-        assert train.tolist() == rows.tolist()
-        assert held_out.tolist() == later.tolist()
 
 
 @pytest.mark.parametrize(

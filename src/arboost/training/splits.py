@@ -33,7 +33,6 @@ def split(
     fraction: float,
     seed: int,
     stratify: bool = False,
-    allow_single: bool = False,
     groups: object = None,
 ) -> Split:
     """The training rows and the held-out rows.
@@ -50,8 +49,6 @@ def split(
     seed : int
     stratify : bool
         Keep the shares of the classes, and every class on both sides; only with "random".
-    allow_single : bool
-        Whether `stratify` accepts classes of one row, which are then trained on.
     groups : array of shape (n_rows,)
         Group of each row; only, and always, with "group".
 
@@ -82,7 +79,7 @@ def split(
     elif how == "group":
         held_out = _choose_groups(_group_index(groups, n_rows), wanted, seed)
     elif stratify:
-        held_out = _choose_in_classes(y, wanted, seed, allow_single=allow_single)
+        held_out = _choose_in_classes(y, wanted, seed)
     else:
         hashes = _hashes(n_rows, seed, _SPLIT)
         held_out = hashes <= np.partition(hashes, wanted - 1)[wanted - 1]
@@ -153,20 +150,6 @@ def folds(
     return splits
 
 
-def time_folds(n_rows: int, n_folds: int) -> list[Split]:
-    """Folds of equal size of the last rows, each of which is held out of the rows before it.
-
-    Examples
-    --------
-    >>> [(len(train), held_out.tolist()) for train, held_out in time_folds(7, 2)]
-    [(3, [3, 4]), (5, [5, 6])]
-    """
-    size = n_rows // (n_folds + 1)
-    rows = np.arange(n_rows, dtype=np.uint32)
-    starts = range(n_rows - n_folds * size, n_rows, size)
-    return [(rows[:start], rows[start : start + size]) for start in starts]
-
-
 def _hashes(count: int, seed: int, number: int) -> NDArray[np.uint64]:
     """Random numbers, all of them different."""
     bits: NDArray[np.uint64] = core.counter_hash("validation", seed, number, count)
@@ -182,14 +165,12 @@ def _rows(mask: Mask) -> Index:
     return np.flatnonzero(mask).astype(np.uint32)
 
 
-def _class_index(
-    y: NDArray[Any], *, allow_single: bool = False
-) -> tuple[NDArray[np.unsignedinteger], NDArray[np.intp]]:
-    """The class of each row as 0 .. K-1, and the number of rows of each class."""
+def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.intp]]:
+    """The class of each row as 0 .. K-1, and the number of rows of each class, at least 2."""
     labels, codes = encode_labels(y)
     index = codes.astype(np.min_scalar_type(len(labels)))  # a sort of short integers is linear
     counts = np.bincount(index)
-    if counts.min() < _FEWEST and not allow_single:
+    if counts.min() < _FEWEST:
         single = labels[counts < _FEWEST]
         raise ValueError(
             f"y has classes of one row, which cannot be both trained and validated on: "
@@ -199,14 +180,14 @@ def _class_index(
     return index, counts
 
 
-def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int, *, allow_single: bool) -> Mask:
-    index, counts = _class_index(y, allow_single=allow_single)
+def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> Mask:
+    index, counts = _class_index(y)
     hashes = _hashes(len(y), seed, _SPLIT)
     by_class = np.split(hashes[np.argsort(index, kind="stable")], np.cumsum(counts)[:-1])
     quotas = _quotas(counts, wanted)
     pairs = zip(by_class, quotas, strict=True)
     highest = [np.partition(part, quota - 1)[quota - 1] for part, quota in pairs]
-    held_out: Mask = (hashes <= np.array(highest)[index]) & (quotas > 0)[index]
+    held_out: Mask = hashes <= np.array(highest)[index]
     return held_out
 
 
