@@ -336,7 +336,7 @@ def test_an_error_in_a_thread_reaches_the_user(monkeypatch):
 
         return reweigh
 
-    monkeypatch.setattr("arboost.estimators.forest_growth.balanced_by_sample", broken)
+    monkeypatch.setattr("arboost.estimators.forest_target.balanced_by_sample", broken)
     for n_jobs in (1, 3):
         model = RandomForestClassifier(8, class_weight="balanced_subsample", n_jobs=n_jobs)
         with pytest.raises(RuntimeError, match="broken"):

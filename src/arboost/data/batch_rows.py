@@ -259,6 +259,9 @@ class GatheredRows:
         return None if column is None else column.values
 
 
+# ---- records of the passes ----
+
+
 class Batches(Protocol):
     """Batches of one pass after the other, each of which begins with the first row."""
 

@@ -188,7 +188,7 @@ def bin_batches(
     Parameters
     ----------
     source : Source
-    spec : StreamSpec
+    spec : BinningSpec
     limit : int
         Bytes that the fit may use. The codes are the same for all limits.
     progress : callable

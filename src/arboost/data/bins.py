@@ -28,7 +28,7 @@ AnyCodes = core.Codes | core.SharedCodes
 
 
 TREE_METHODS = ("hist", "exact", "approx")
-STREAMED_METHODS = ("hist", "approx")  # of sources that are read in batches
+BATCH_METHODS = ("hist", "approx")  # of sources that are read in batches
 MOST_BINS = 65_535  # of a feature whose codes take two bytes
 # By `sketch_scope`, bytes that approximate trees need: of a cell in memory, proposed codes by row
 # and by column, or an order of the rows and rows in it; of a column, edges, and hessians and

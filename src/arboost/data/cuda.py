@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.errors import DeviceError, InputTypeError
 
+# ---- devices ----
+
 _NAME = re.compile(r"cuda(?::(\d{1,4}))?")
 _COMPILERS = ("libnvrtc.so.*", "nvrtc64_*.dll")
 
@@ -86,6 +88,8 @@ def _cache_folder() -> Path:
     chosen = os.environ.get("ARBOOST_CACHE")
     return Path(chosen) if chosen else user_cache_path("arboost", appauthor=False)
 
+
+# ---- arrays in the memory of a device ----
 
 # Types of memory that a device reads, by their numbers in DLPack: its own, and managed memory.
 _DLPACK_TYPES = (2, 13)
@@ -398,6 +402,9 @@ def _checked(array: CudaArray, name: str) -> CudaArray:
 
 def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
+
+
+# ---- tables in the memory of a device ----
 
 
 def table_array(X: Any, device: str | None) -> CudaArray:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from arboost.backend import threads
 from arboost.data.bins import (
     APPROX_BYTES,
-    STREAMED_METHODS,
+    BATCH_METHODS,
     TREE_METHODS,
     Binned,
     bin_for_purity,
@@ -299,7 +299,7 @@ calendar_parts, n_jobs
         most: Any = AUTO_BINS.check(max_bins)
         PARAMS["bundling"].check(bundling)
         PARAMS["n_jobs"].check(n_jobs)
-        _check_tree_method(tree_method, STREAMED_METHODS, "for files ")
+        _check_tree_method(tree_method, BATCH_METHODS, "for files ")
         options = _column_options(
             categorical_features=categorical_features,
             missing=missing,
@@ -324,10 +324,10 @@ calendar_parts, n_jobs
             cache=cache,
             verbose=verbose,
         )
-        return cls._of_stream(table, binned, options)
+        return cls._of_source(table, binned, options)
 
     @classmethod
-    def _of_stream(cls, table: SketchedTable, binned: Binned, options: ColumnOptions) -> Dataset:
+    def _of_source(cls, table: SketchedTable, binned: Binned, options: ColumnOptions) -> Dataset:
         """Dataset of a source that has been read."""
         data = cls.__new__(cls)
         data.column_options = options

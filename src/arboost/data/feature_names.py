@@ -23,6 +23,9 @@ from arboost.params.suggestions import did_you_mean
 _LARGEST_OFFSET = 1e100  # sums with scores and their squares stay finite
 
 
+# ---- features by name or index ----
+
+
 def feature_indices(
     features: Iterable[object],
     names: Sequence[str] | None,
@@ -182,6 +185,9 @@ def interaction_groups(constraints: str | list[Any] | None, schema: Schema) -> l
 def feature_label(feature: int, schema: Schema) -> str | int:
     """Name of a feature, or its index where the table had no names."""
     return feature if schema.names is None else schema.names[feature]
+
+
+# ---- target, offset and weights by name ----
 
 
 def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, str | None]:

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from arboost.errors import InputError, SchemaError, needs_packages
+from arboost.errors import InputError, SchemaError, listing, needs_packages
 from arboost.params.suggestions import did_you_mean
+
+# ---- paths ----
 
 # Suffix -> kind of file; those of text may also be compressed.
 FORMATS = {
@@ -222,6 +224,8 @@ def _refuse_twice(files: Sequence[DataPath]) -> None:
         seen.add(path)
 
 
+# ---- errors and encodings ----
+
 # Byte order marks; UTF-32 before UTF-16, whose mark is the begin of its own.
 _MARKS = {
     b"\xff\xfe\0\0": "UTF-32",
@@ -281,7 +285,7 @@ def check_encoding(head: bytes, path: str) -> None:
         )
 
 
-_MOST_NAMES = 10
+# ---- schemas of several files ----
 
 
 def common_schema(
@@ -347,7 +351,7 @@ def selected(columns: Sequence[str] | None, names: Sequence[str], owner: str) ->
         if column not in names:
             raise SchemaError(
                 f"There is no column {column!r} in {owner}, whose columns are "
-                f"{_listing(names)}.{did_you_mean(column, names)}"
+                f"{listing(map(repr, names))}.{did_you_mean(column, names)}"
             )
     return list(dict.fromkeys(columns))
 
@@ -418,10 +422,7 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _listing(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(repr(name) for name in names[:_MOST_NAMES]) + more
-
+# ---- one file ----
 
 # Pages of a column are read through a buffer of this size: without one, PyArrow holds a whole row
 # group. 28 columns of 10,000,000 rows take the same time with 64 kB and with 4 MB.

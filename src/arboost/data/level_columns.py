@@ -29,6 +29,8 @@ from arboost.errors import SchemaError, listing, warn_once
 if TYPE_CHECKING:
     pass
 
+# ---- dates in strings ----
+
 FAMILIES = ("iso", "dayfirst", "monthfirst")
 AMBIGUOUS = "ambiguous"  # day first or month first: no value tells
 
@@ -169,6 +171,8 @@ def _ticks_of_parts(parts: tuple[str | None, ...], date_format: str) -> int:
         ticks -= (offset if zone[0] == "+" else -offset) * 60 * 10**6
     return ticks
 
+
+# ---- notes on columns that may surprise ----
 
 # Shares of distinct values from which strings look like keys, and sentences like free text.
 _KEY_SHARE = 0.9
@@ -328,6 +332,8 @@ def _is_number(text: str) -> bool:
         return False
     return True
 
+
+# ---- levels of categories ----
 
 _FIRST_INEXACT = 2.0**53  # from here on float64 lacks integers
 

@@ -36,6 +36,9 @@ _SMALLEST_BLOCK = 1 << 20
 _LARGEST_BATCH = 32 << 20
 
 
+# ---- memory limits ----
+
+
 def limit_bytes(memory_limit: object) -> int:
     """A memory limit in bytes; "auto" is a share of the memory that may be used.
 
@@ -140,6 +143,9 @@ def _address_space_rest() -> list[int]:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         used = int(pages) * os.sysconf("SC_PAGE_SIZE")
     return [soft - used]
+
+
+# ---- plan of a fit ----
 
 
 class RowState(NamedTuple):
@@ -336,6 +342,8 @@ class MemoryPlan:
         used = state + 2 * self.block + self.histograms(state, n_rows, stored=True)
         return max(0, self.limit - used)
 
+
+# ---- codes in memory or in a file ----
 
 OTHER_SCRATCH = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
 OTHER_CACHE = "choose another folder for cache, or leave out cache"

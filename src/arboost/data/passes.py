@@ -75,7 +75,7 @@ def sketch_batches(
     Parameters
     ----------
     batches : callable
-    spec : StreamSpec
+    spec : BinningSpec
     n_rows : int or None
         Number of rows of the source, where it is known.
     targets : callable, optional

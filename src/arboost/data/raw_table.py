@@ -385,6 +385,8 @@ def _arrow_type(form: str) -> str:
     return "nested" if form.startswith("+") else f"Arrow type {form}"
 
 
+# ---- pandas ----
+
 _SMALL = 100_000  # values up to which a copy is faster than reading column by column
 
 
@@ -520,6 +522,8 @@ def _stream(array: Any) -> object:
 def _is_number(dtype: object) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
+
+# ---- matrices of scipy ----
 
 _LARGEST_EXACT = 2**53
 _INDEX_TYPES = (np.int32, np.int64)  # of scipy

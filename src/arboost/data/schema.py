@@ -216,6 +216,9 @@ def by_feature(parts: Mapping[int, T], n_features: int, default: T) -> tuple[T, 
     return tuple(parts.get(feature, default) for feature in range(n_features))
 
 
+# ---- names of columns ----
+
+
 def unique_names(labels: Sequence[object]) -> tuple[str, ...] | None:
     """Names as strings; None for the numbers of the columns, as frames have by default.
 
@@ -297,6 +300,8 @@ def _numbers(n_columns: int) -> tuple[str, ...]:
     """Names of columns that have numbers only."""
     return tuple(map(str, range(n_columns)))
 
+
+# ---- calendar parts of dates ----
 
 _DAY = 24 * 3600
 _LATEST = 1e14  # seconds; far beyond, days overflow int64

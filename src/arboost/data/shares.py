@@ -70,7 +70,7 @@ def gather_rows(
     ----------
     source : Source
     batches : callable
-    spec : StreamSpec
+    spec : BinningSpec
     targets : callable or None
         Batches with the columns of target, weights and groups alone.
     """
@@ -143,7 +143,7 @@ def shared_edges(
     weight : float64 array of shape (n_rows,), or None
         Of the rows of all workers.
     is_level : sequence of bool
-    spec : StreamSpec
+    spec : BinningSpec
     n_rows : int
         Number of rows that edges come from, of all workers.
     """
@@ -202,7 +202,7 @@ def shared_plan(
     edges : sequence of float64 arrays
     encodings : mapping of int to float64 array
         Target-encoded categories of the rows that edges come from, of all workers.
-    spec : StreamSpec
+    spec : BinningSpec
     n_rows : int
         Number of all rows.
     categorical : sequence of bool
@@ -269,6 +269,8 @@ def shared_codes(own: core.Codes, workers: Workers) -> core.SharedCodes:
     first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
     return core.SharedCodes(own, first, n_rows, workers.core, workers.n_votes)
 
+
+# ---- target-encoded categories of rows that are known by their codes ----
 
 _ROWS = 1 << 16  # that are decoded at once
 

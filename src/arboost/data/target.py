@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from arboost.backend import core
 from arboost.data.cuda import CudaArray, device_array, is_device_array
 from arboost.data.levels import Floats
-from arboost.data.raw_table import is_missing, is_sparse
+from arboost.data.raw_table import N_DIMENSIONS, is_missing, is_sparse
 from arboost.errors import InputTypeError, ParameterError, listing, warn_caller
 
 # Labels in a range of up to this width are counted instead of sorted.
@@ -51,7 +51,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
             DataConversionWarning,
         )
         array = array.ravel()
-    if array.ndim != 1 and not (several and array.ndim == 2 and array.shape[1]):  # noqa: PLR2004
+    if array.ndim != 1 and not (several and array.ndim == N_DIMENSIONS and array.shape[1]):
         raise ValueError(
             f"y should be a 1d array, got an array of shape {array.shape} instead. Pass one value "
             "for each row."
@@ -397,7 +397,7 @@ class Task:
 _FLOAT32 = np.finfo(np.float32)
 
 
-_TABLE_DIMENSIONS = 2
+# ---- checks and warnings ----
 
 
 def check_pairing(X: Any, y: Any, **values: Any) -> None:
@@ -406,7 +406,7 @@ def check_pairing(X: Any, y: Any, **values: Any) -> None:
     Warn where y is a column of X too, or has the index of X in another order: it may have been
     shuffled on purpose. Raise ValueError where other values, by their names, are in another order.
     """
-    if not hasattr(X, "iloc") or X.ndim != _TABLE_DIMENSIONS:
+    if not hasattr(X, "iloc") or X.ndim != N_DIMENSIONS:
         return
     if hasattr(y, "iloc") and y.ndim == 1:
         if y.name is not None and list(X.columns).count(y.name) == 1 and y.equals(X[y.name]):

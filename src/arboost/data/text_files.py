@@ -19,6 +19,8 @@ from arboost.data.files import (
 )
 from arboost.errors import InputError, warn_caller
 
+# ---- dialects of CSV files ----
+
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # by kind of file
 _USUAL = ",;\t|"
 _HEAD_BYTES = 1 << 16
@@ -126,6 +128,8 @@ def _are_numbers(column: Any) -> bool:
         return False
     return bool(pc.any(pc.match_substring_regex(column, "[.,]")).as_py())
 
+
+# ---- CSV and TSV files ----
 
 # Two threads parse a file as fast in blocks of 1 MB as in larger ones, in less memory.
 _CSV_BLOCK_BYTES = 1 << 20
@@ -266,6 +270,8 @@ def _joined(batches: list[Any]) -> Any:
 
     return pyarrow.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
+
+# ---- JSON lines ----
 
 _JSON_BLOCK_BYTES = 1 << 22
 _PARSED_BYTES = 1 << 20  # by a thread

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import threads
 from arboost.data.batch_rows import EdgeRows
-from arboost.data.bins import APPROX_BYTES, STREAMED_METHODS
+from arboost.data.bins import APPROX_BYTES, BATCH_METHODS
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import (
     offset_names,
@@ -565,7 +565,7 @@ def resolve_input(
         cache=source.cache,
         verbose=params["verbose"],
     )
-    return Dataset._of_stream(table, binned, options), None, None
+    return Dataset._of_source(table, binned, options), None, None
 
 
 def _edge_rows(params: Mapping[str, Any], source: SourceOptions, kind: str) -> EdgeRows | None:
@@ -642,7 +642,7 @@ def _row_state(params: Mapping[str, Any]) -> RowState:
 def _check_source_fit(bins: BinParams, needs_values: str) -> None:
     """Raise ValueError for fits that need the whole table."""
     advice = "Read the table first, for example by pandas.read_parquet, and fit on it"
-    if bins.tree_method not in STREAMED_METHODS:
+    if bins.tree_method not in BATCH_METHODS:
         raise ParameterError(
             f"tree_method={bins.tree_method!r} is not allowed where X is read in batches: it sorts "
             'all values. Use tree_method="hist" or tree_method="approx". Or: '
