@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from arboost import plots
     from arboost.data.dataset import Dataset
     from arboost.data.description import describe
+    from arboost.data.table_files import TableFiles
     from arboost.errors import (
         DataWarning,
         DeviceError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from arboost.estimators.bagging import BaggingClassifier, BaggingRegressor
     from arboost.estimators.cross_validation import cv
     from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from arboost.estimators.folds import infer_task
     from arboost.estimators.forests import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from arboost.models.monotone import CounterExample, MonotoneProof
     from arboost.models.partial_dependence import Grid, PartialDependence
     from arboost.models.predictor import Predictor, load
+    from arboost.report.evaluation import Evaluation
     from arboost.report.report import Report
     from arboost.selection.compare import compare
     from arboost.selection.comparison import Comparison
@@ -67,6 +70,7 @@ __all__ = [
     "DecisionTreeRegressor",
     "DeviceError",
     "EnsemblePredictor",
+    "Evaluation",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
@@ -85,6 +89,7 @@ __all__ = [
     "SchemaError",
     "StackingClassifier",
     "StackingRegressor",
+    "TableFiles",
     "Tuning",
     "VotingClassifier",
     "VotingRegressor",
@@ -93,6 +98,7 @@ __all__ = [
     "compare",
     "cv",
     "describe",
+    "infer_task",
     "load",
     "permutation_importances",
     "plots",
@@ -113,6 +119,9 @@ _MODULES = {
     "DecisionTreeClassifier": "arboost.estimators.decision_tree",
     "DecisionTreeRegressor": "arboost.estimators.decision_tree",
     "DeviceError": "arboost.errors",
+    "Evaluation": "arboost.report.evaluation",
+    "TableFiles": "arboost.data.table_files",
+    "infer_task": "arboost.estimators.folds",
     "EnsemblePredictor": "arboost.models.ensemble",
     "ExtraTreesClassifier": "arboost.estimators.forests",
     "ExtraTreesRegressor": "arboost.estimators.forests",

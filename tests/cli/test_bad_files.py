@@ -87,7 +87,8 @@ def test_rare_class_in_folds(here):
         file.write("300,1,Rome,2024-01-30,1,rare,1\n")
     code, line = run_quietly("train", "rows.csv", "-t", "label", "--folds", "3", "-q")
     assert code == 3
-    assert "a class has 1 row, fewer than --folds 3" in line
+    assert "classes of one row" in line
+    assert "rare" in line
 
 
 def test_class_of_the_latest_rows_only(here):
@@ -125,7 +126,7 @@ def test_evaluate_unknown_labels(here):
         ("explain labels.arb rows.csv -o rows.csv -q", 5, "not overwritten"),
         ("convert labels.arb labels.arb -q", 5, "not overwritten"),
         ("train rows.csv -t label -q -o /proc/model.arb", 5, "/proc/model.arb"),
-        ("predict labels.arb rows.csv -o /dev/null --output-format csv -q", 5, "no file but a"),
+        ("predict labels.arb rows.csv -o /dev/null --output-format csv -q", 5, "a device or pipe"),
     ],
 )
 def test_output(line, code, part, here):
@@ -158,13 +159,10 @@ def test_full_disk(here, monkeypatch):
         def write(self, data):
             raise OSError(28, "No space left on device")
 
-    real = write._open_scratch
+    def open_full(path, mode):
+        return Full(open(path, mode))
 
-    def opened(target):
-        scratch, file = real(target)
-        return scratch, Full(file)
-
-    monkeypatch.setattr(write, "_open_scratch", opened)
+    monkeypatch.setattr(write, "open", open_full, raising=False)
     before = content(here)
     for line in (
         "train rows.csv -t label -q -o new.arb --n-estimators 2",

@@ -109,7 +109,11 @@ def test_bad_delimiters(value, semicolons):
         ("train ragged.csv -t y", 3, "line 3: it has 1 value, but the header has 2 columns"),
         ("train unquoted.csv -t y --decimal ,", 3, "line 2: it has 3 values"),
         ("predict prices.arb integers.csv -o out.csv", 3, "line 120002, column 2 ('size')"),
-        ("predict prices.arb integers.csv -o out.csv", 3, "With --decimal , it is a number."),
+        (
+            "predict prices.arb integers.csv -o out.csv",
+            3,
+            "Add --decimal , to read them as numbers",
+        ),
         ("train integers.csv -t size", 3, "'size' of the file 'integers.csv' holds numbers with"),
         ("train rows.parquet -t y --delimiter ;", 2, "is for CSV and TSV files"),
         ("train rows.parquet -t y --decimal ,", 2, "is for CSV and TSV files"),

@@ -12,8 +12,8 @@ import time
 import pytest
 from click.shell_completion import ShellComplete
 
+from arboost.cli.commands import COMMANDS, cli
 from arboost.cli.errors import EXIT_CODES
-from arboost.cli.frame import COMMANDS, cli
 from support.command_line import run
 
 HEAVY = ("numpy", "rich", "pyarrow", "sklearn", "arboost._core", "pandas", "scipy")
@@ -142,7 +142,7 @@ class TestProcess:
         def interrupted(*args, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("arboost.cli.fit.fit_rows", interrupted)
+        monkeypatch.setattr("arboost.cli.training._Fits.fit", interrupted)
         result = run("train", "rows.csv", "-t", "label", "-q")
         assert (result.code, result.err.count("\n")) == (130, 1)
 

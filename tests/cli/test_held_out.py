@@ -12,8 +12,9 @@ from pyarrow import csv, feather, parquet
 
 import arboost
 from arboost.cli import row_record
+from arboost.cli.model_files import SPLIT
 from arboost.cli.models import MODELS
-from arboost.cli.row_record import SPLIT, RowRecord, RowSample, row_hashes
+from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from support.command_line import run, run_quietly
 
 N_ROWS = 600

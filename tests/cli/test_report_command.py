@@ -73,7 +73,7 @@ def test_wrong_command_lines(here):
         (2, "n_jobs=-5", ["labels.arb", "rows.csv", "--jobs", "-5"]),
         (3, "no file or folder 'no.csv'", ["labels.arb", "no.csv"]),
         (3, "'zz'", ["labels.arb", "rows.csv", "--target", "zz", "-q"]),
-        (4, "no arboost model", ["labels.arb", "rows.csv", "--compare", "rows.csv"]),
+        (4, "not an arboost model", ["labels.arb", "rows.csv", "--compare", "rows.csv"]),
         (4, "no.arb", ["no.arb", "rows.csv"]),
         (5, "does not exist", ["labels.arb", "rows.csv", "-o", "no/page.html"]),
     ):

@@ -28,6 +28,7 @@ class TestCompare:
         assert result.code == 0, result.err
         for text in ("classification, 300 rows, 2 folds", "random_forest", "auc", "fit s"):
             assert text in result.out
+        assert result.out.count("± se") == 2
         assert "task: classification" in result.err
         assert "compared 3 models" in result.err
         assert max(map(len, result.out.splitlines())) <= 80
@@ -151,7 +152,7 @@ def test_bad_command_lines(here, args, code, text):
         (["compare", "-t", "pric"], 3, "price"),
         (["compare", "-t", "label", "--metric", "rmse"], 2, "for a classifier"),
         (["compare", "-t", "label", "--folds", "1"], 2, "folds=1"),
-        (["compare", "-t", "label", "--weight", "city"], 3, "weights are numbers"),
+        (["compare", "-t", "label", "--weight", "city"], 3, "Weights must be numbers"),
         (["compare", "-t", "label", "--weight", "label"], 2, "also the target"),
         (["compare", "-t", "label", "--ignore", "label"], 2, "also the target"),
         (["compare", "-t", "label", "--groups", "w", "--time-column", "when"], 2, "one of them"),

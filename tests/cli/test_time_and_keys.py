@@ -88,9 +88,9 @@ def test_without_held_out_rows(here):
 
 
 def test_few_rows_are_scored_where_memory_is_short(here, monkeypatch):
-    from arboost.cli import fit
+    from arboost.cli import training
 
-    monkeypatch.setattr(fit, "_SHARE_OF_LIMIT", 200e6 / 8_000)
+    monkeypatch.setattr(training, "_SHARE_OF_LIMIT", 200e6 / 8_000)
     result = run(
         *("train", "t.parquet", *TIME, "--n-estimators", "5", "--memory-limit", "200MB", "--json")
     )
@@ -117,17 +117,16 @@ def test_refusals(here, options, code, text):
 
 
 def test_tune_scores_later_rows(here, monkeypatch):
-    from arboost.selection import tune as module
+    from arboost.selection import trials
 
     seen = []
-    trials_of = module.make_trials
-    monkeypatch.setattr(
-        module,
-        "make_trials",
-        lambda estimator, rows, splits, *more: (
-            seen.append((rows, splits)) or trials_of(estimator, rows, splits, *more)
-        ),
-    )
+    make_trials = trials.make_trials
+
+    def recorded_trials(estimator, rows, splits, *more):
+        seen.append((rows, splits))
+        return make_trials(estimator, rows, splits, *more)
+
+    monkeypatch.setattr(trials, "make_trials", recorded_trials)
     line = ["tune", "mixed.parquet", *TIME, "-m", "decision_tree", "--trials", "2", "-o", "b.arb"]
     result = run(*line, "--params-out", "best.toml", "-q")
     assert result.code == 0, result.err

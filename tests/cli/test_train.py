@@ -366,7 +366,7 @@ def _write(table, path):
 
 class TestMemory:
     def test_large_table_is_read_in_batches(self, here, monkeypatch):
-        monkeypatch.setattr("arboost.cli.fit._SMALL", 0)
+        monkeypatch.setattr("arboost.cli.training._SMALL", 0)
         monkeypatch.setattr("arboost.data.memory.available_bytes", lambda: 30_000)
         monkeypatch.setattr("arboost.data.memory._SHARE", 1e5)
         result = run("train", "rows.csv", "-t", "label", "--n-estimators", "5", "-o", "m.arb")

@@ -148,7 +148,7 @@ def test_reference_has_clusters_without_their_packages(text):
 
 def test_reference_has_every_command_and_option(reference):
     click = pytest.importorskip("click")
-    from arboost.cli.frame import cli
+    from arboost.cli.commands import cli
 
     page = reference.markdown["command_line"]
     context = click.Context(cli)

@@ -19,7 +19,7 @@ def commands() -> dict[str, Any]:
     try:
         import click
 
-        from arboost.cli.frame import cli
+        from arboost.cli.commands import cli
     except ImportError:
         return {}
     context = click.Context(cli, info_name="arboost")

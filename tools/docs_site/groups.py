@@ -87,9 +87,9 @@ PAGES = (
     Page(
         "data",
         "Tables",
-        "Tables that are binned once, and descriptions of tables. Use: "
+        "Tables that are binned once, files of rows, and descriptions of tables. Use: "
         "[Any table](../tasks/tables.md).",
-        ("Dataset", "describe"),
+        ("Dataset", "TableFiles", "describe"),
         results=("ColumnDescription",),
         has_results=True,
     ),
@@ -105,7 +105,7 @@ PAGES = (
         "Comparison and tuning",
         "Ensembles on the same folds, and searches for parameters. Use: "
         "[Choose a model](../tasks/choosing_a_model.md), [Tune](../tasks/tuning.md).",
-        ("compare", "Comparison", "tune", "Tuning"),
+        ("compare", "Comparison", "tune", "Tuning", "infer_task"),
         has_results=True,
     ),
     Page(
@@ -124,8 +124,10 @@ PAGES = (
     Page(
         "report",
         "Reports",
-        "One HTML page about a model and rows. Use: [Reports](../tasks/reports.md).",
-        ("Report",),
+        "One HTML page about a model and rows, and scores alone. Use: "
+        "[Reports](../tasks/reports.md).",
+        ("Report", "Evaluation"),
+        results=("ScoreResult", "ClassResult"),
         has_results=True,
     ),
     Page(

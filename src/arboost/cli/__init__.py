@@ -1,6 +1,7 @@
 """The command ``arboost``: train, predict, evaluate, explain and more, from a terminal.
 
-``frame`` has the table of commands, each a file of ``commands``. Help imports click and no more.
+``commands`` has the table of commands; each command and its run are one file. Help imports click
+and no more.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ __all__ = ["main"]
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command line, that of the process by default; return the exit code."""
+    """Run a command line, that of the process by default, and return the exit code."""
     try:
         with needs_packages("cli", "The command line"):
             import click  # noqa: F401
 
-        from arboost.cli.frame import run
+        from arboost.cli.commands import run
     except KeyboardInterrupt:
         sys.stderr.write("arboost: interrupted. Nothing was written.\n")
         return 130

@@ -1,4 +1,8 @@
-"""Progress and messages on the standard error stream; results and charts on the standard output."""
+"""Progress and messages on the standard error stream; results and charts on the standard output.
+
+On a terminal, Rich draws a line that moves while a phase lasts; elsewhere a phase is one plain line
+at its end, and one every ten seconds. ``--quiet`` leaves errors and results only.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,22 @@ if TYPE_CHECKING:
 
     from arboost.progress import BarStep
 
+
 _PLAIN_SECONDS = 10.0  # between two lines of a phase where no terminal is
 _REFRESH = 8  # drawings a second
 _MINUTE = 60.0
 _KILO = 1000.0
 _FEW = 10.0
 _WIDEST = 1000  # columns of a table
+# Charts of characters.
+_CURVE_HEIGHT = 6  # lines of characters
+_DOTS = 4  # rows of dots in a line of braille
+_WIDEST_CURVE = 100
+# Dot of a braille character at (column, row), as a bit.
+_BRAILLE = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_LABEL = 9
+_NARROW = 72  # columns of a terminal that has no room for wide charts
+_LARGE = 1e9  # from which whole numbers have an exponent
 
 
 class Console:
@@ -270,6 +284,20 @@ def _output(*, color: bool) -> RichConsole:
     return RichConsole(highlight=False, markup=False, emoji=False, no_color=not color)
 
 
+def new_table(title: str, left: Sequence[str], right: Sequence[str] = ()) -> Any:
+    """Table of Rich with columns that are aligned left, and then those that are aligned right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    table.caption_justify = "left"
+    for name in left:
+        table.add_column(name, no_wrap=True)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
 def plain_text(text: str) -> str:
     """Return a text on one line, with escapes for all that a terminal could obey."""
     return safe_text(" ".join(text.split()))
@@ -358,15 +386,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-_HEIGHT = 6  # lines of characters
-_DOTS = 4  # rows of dots in a line of braille
-_NARROW = 40  # columns below which there is no room for a curve
-_WIDEST_CURVE = 100
-# Dot of a braille character at (column, row), as a bit.
-_BRAILLE = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
-_LABEL = 9
-_NARROW = 72  # columns of a terminal that has no room for wide charts
-_LARGE = 1e9  # from which whole numbers have an exponent
+# ---- charts of characters ----
 
 
 def learning_curve(curves: Mapping[str, Mapping[str, Sequence[float]]], width: int) -> Any:
@@ -382,9 +402,9 @@ def learning_curve(curves: Mapping[str, Mapping[str, Sequence[float]]], width: i
     from rich.text import Text
 
     n_columns = min(width, _WIDEST_CURVE) - _LABEL - 2
-    lines = _plot(values, n_columns, _HEIGHT)
+    lines = _plot(values, n_columns, _CURVE_HEIGHT)
     top, bottom = max(values), min(values)
-    labels = [""] * _HEIGHT
+    labels = [""] * _CURVE_HEIGHT
     labels[0], labels[-1] = f"{top:.4g}", f"{bottom:.4g}"
     text = Text()
     text.append(f"{metric} of the {name} rows, by round\n", style="bold")

@@ -1,9 +1,9 @@
-"""Exit codes, and errors of the library as one line with the remedy."""
+"""Exit codes, and errors of the library as one line with advice for the command line."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,56 +79,52 @@ class Terminated(BaseException):
 
 
 @contextmanager
-def reading_data() -> Iterator[None]:
-    """Errors of the block are of the data: exit code 3."""
-    with _as(DataFailure):
+def failures_as(kind: type[Failure], parameters: Collection[str] = ()) -> Iterator[None]:
+    """Raise errors of the library in the block as failures of a kind.
+
+    An error of a parameter or a device, or about one of `parameters`, which the user has set, is a
+    wrong option. TypeErrors and RuntimeErrors without a category are bugs, not refusals.
+    """
+    try:
         yield
-
-
-@contextmanager
-def reading_model() -> Iterator[None]:
-    """Errors of the block are of the model: exit code 4."""
-    with _as(ModelFailure):
-        yield
-
-
-@contextmanager
-def using_parameters() -> Iterator[None]:
-    """Errors of the block are of parameters: exit code 2."""
-    with _as(UsageFailure):
-        yield
+    except (BrokenPipeError, MissingPackageError):
+        raise
+    except (
+        ValueError,
+        TypeError,
+        RuntimeError,
+        OSError,
+        ImportError,
+        EOFError,
+        OverflowError,
+    ) as error:
+        category = _category(error)
+        if isinstance(error, TypeError | RuntimeError) and not category:
+            raise
+        is_set = getattr(error, "parameter", None) in parameters
+        if is_set or category in ("parameter", "device"):
+            kind = UsageFailure
+        raise kind(_message(error)) from error
 
 
 @contextmanager
 def writing_output(path: str) -> Iterator[None]:
-    """Errors of the operating system in the block are of the output: exit code 5."""
+    """Raise errors of the operating system in the block as failures of the output."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
         message = _message(error)
-        if "cannot be read" in message:  # an input that has gone meanwhile
+        if _category(error) == "data":  # an input that has gone meanwhile
             raise DataFailure(message) from error
-        if path not in message:
+        if error.strerror and error.filename is None:
             message = f"cannot write {path!r}: {message}"
         raise OutputFailure(message) from error
 
 
-@contextmanager
-def _as(failure: type[Failure]) -> Iterator[None]:
-    try:
-        yield
-    except (BrokenPipeError, MissingPackageError):
-        raise
-    except (ValueError, TypeError, OSError, ImportError, EOFError, OverflowError) as error:
-        if isinstance(error, TypeError) and not str(error).endswith("."):
-            raise  # of Python, not of the library, whose messages are sentences: a bug
-        raise failure(_message(error)) from error
-
-
 def exit_code(error: BaseException) -> ExitCode:
-    """Return the exit code of an error."""
+    """Exit code of an error."""
     if isinstance(error, Failure):
         return error.code
     if isinstance(error, click.UsageError | MissingPackageError):
@@ -143,7 +139,7 @@ def exit_code(error: BaseException) -> ExitCode:
 
 
 def one_line(error: BaseException, code: ExitCode) -> str:
-    """Return the message of an error, on one line, without characters that move the cursor."""
+    """Message of an error on one line, without characters that move the cursor."""
     if code == ExitCode.INTERRUPTED:
         text = "interrupted. Nothing was written."
     elif code == ExitCode.TERMINATED:
@@ -168,38 +164,39 @@ def one_line(error: BaseException, code: ExitCode) -> str:
 
 
 def _usage(error: click.ClickException) -> str:
-    ctx: Any = getattr(error, "ctx", None)
-    asked = f' "{ctx.command_path} --help" lists the options.' if ctx is not None else ""
+    """Message of click as a sentence, with the command that lists the options."""
     text = error.format_message()
     text = text if text.endswith((".", "?")) else f"{text}."
-    return text if "--help" in text else f"{text}{asked}"
+    ctx: Any = getattr(error, "ctx", None)
+    if ctx is None:
+        return text
+    return f'{text} "{ctx.command_path} --help" lists the options.'
 
 
-# Advice of the library for Python -> advice for the command line.
+# Parameter of a function of the library -> advice for the command line in place of that for Python.
 _ADVICE = {
-    "Write decimal points, or pass a pyarrow.dataset.Dataset with a decimal mark of your own": (
-        "Add --decimal , to read them as numbers, or --decimal . to keep them as strings"
-    ),
-    ", or pass a pyarrow.dataset.Dataset with types of your own": "",
-    ", or pass a pyarrow.dataset.Dataset": ", or use --format",
-    "Pass a pyarrow.dataset.Dataset, which reads from file systems of other machines": (
-        "Download it first"
-    ),
-    ", a function of (y, score, weight), or an arboost.Metric": "",
-    ", or name the columns that all have in `columns`": "",
-    ", or name the columns to read in `columns`": "",
-    ", or leave it out by `columns`": "",
-    " (in Polars by X.unnest)": "",
-    "; or drop them": "; or use --ignore",
+    "columns": "Write the files with the same columns.",
+    "decimal": "Add --decimal , to read them as numbers, or --decimal . to keep them as strings.",
+    "delimiter": "The first line must hold the names of all columns, and --delimiter names the "
+    "character between them.",
+    "format": "Rename the file, or use --format.",
+    "path": "Download it first.",
+    "types": "Write the column in one form, or convert the file to Parquet.",
 }
 
 
+def _category(error: BaseException) -> str:
+    """Category that an error of the library carries; empty for errors of Python."""
+    return getattr(error, "category", None) or ""
+
+
 def _message(error: BaseException) -> str:
-    """Return the text of an error; those of the operating system without their number."""
+    """Text of an error; that of an error of the operating system without its number."""
     if isinstance(error, OSError) and error.strerror:
         name = f": {error.filename!r}" if error.filename is not None else ""
         return f"{error.strerror}{name}"
     text = str(error) or type(error).__name__
-    for given, meant in _ADVICE.items():
-        text = text.replace(given, meant)
-    return text
+    advice = _ADVICE.get(getattr(error, "parameter", None) or "")
+    if advice is None:
+        return text
+    return f"{getattr(error, 'problem', text)} {advice}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from arboost.params.kinds import Param
 
+
 TASKS = ("classification", "regression")
+ENSEMBLES = ("bagging", "stacking", "voting")  # of whole models
 
 
 @dataclass(frozen=True)
@@ -19,71 +20,52 @@ class ModelKind:
 
     Attributes
     ----------
-    name : str
-        Name on the command line.
     prefix : str
         Name of the estimators, without "Classifier" or "Regressor".
-    module : str
-        Module of ``arboost.params`` with the declarations.
-    tables : tuple of str
-        Names of the declarations of classifier and regressor there.
     text : str
         One line of help.
     """
 
-    name: str
     prefix: str
-    module: str
-    tables: tuple[str, str]
     text: str
 
     def class_name(self, task: str) -> str:
-        """Return the public name of the estimator of a task."""
+        """Public name of the estimator of a task."""
         return self.prefix + ("Classifier" if task == TASKS[0] else "Regressor")
 
 
-def _kind(name: str, module: str, table: str, text: str) -> ModelKind:
-    prefix = "".join(word.title() for word in name.split("_")).replace("Adaboost", "AdaBoost")
-    tables = (f"{table}_CLASSIFIER", f"{table}_REGRESSOR")
-    return ModelKind(name, prefix, module, tables, text)
-
-
 MODELS = {
-    kind.name: kind
-    for kind in (
-        _kind("gradient_boosting", "boosting", "BOOSTED", "boosted trees, rounds found by itself"),
-        _kind("adaboost", "adaboost", "ADABOOST", "reweighted rows, weighted vote of trees"),
-        _kind("random_forest", "forest", "RANDOM_FOREST", "mean of trees on bootstrap samples"),
-        _kind("extra_trees", "forest", "EXTRA_TREES", "mean of trees with random thresholds"),
-        _kind("decision_tree", "forest", "TREE", "one tree"),
-        _kind("bagging", "ensembles", "BAGGING", "members on bootstrap samples"),
-        _kind("stacking", "ensembles", "STACKING", "a linear model over the members' predictions"),
-        _kind("voting", "ensembles", "VOTING", "mean or vote of the members"),
-    )
+    "gradient_boosting": ModelKind("GradientBoosting", "boosted trees, rounds found by itself"),
+    "adaboost": ModelKind("AdaBoost", "reweighted rows, weighted vote of trees"),
+    "random_forest": ModelKind("RandomForest", "mean of trees on bootstrap samples"),
+    "extra_trees": ModelKind("ExtraTrees", "mean of trees with random thresholds"),
+    "decision_tree": ModelKind("DecisionTree", "one tree"),
+    "bagging": ModelKind("Bagging", "members on bootstrap samples"),
+    "stacking": ModelKind("Stacking", "a linear model over the members' predictions"),
+    "voting": ModelKind("Voting", "mean or vote of the members"),
 }
 # Members of stacks and votes unless `estimators` names others.
 _MEMBERS = ("gradient_boosting", "random_forest", "extra_trees")
 
 
 def declarations(model: str, task: str) -> dict[str, Param]:
-    """Return the declarations of the parameters of a model, by name."""
-    kind = MODELS[model]
-    module = import_module(f"arboost.params.{kind.module}")
-    table: dict[str, Param] = getattr(module, kind.tables[TASKS.index(task)])
-    return table
+    """Declarations of the parameters of a model, by name."""
+    from arboost.params.records import declarations_of
+
+    return declarations_of(MODELS[model].class_name(task))
 
 
-def all_declarations() -> dict[str, Param]:
-    """Return the declarations of all models by name; the first model's where several have it."""
-    found: dict[str, Param] = {}
+def declared_anywhere() -> dict[str, Param]:
+    """Declarations of all models by name; the first model's where several have it."""
+    declared: dict[str, Param] = {}
     for model in MODELS:
         for task in TASKS:
-            found = declarations(model, task) | found
-    return found
+            declared = declarations(model, task) | declared
+    return declared
 
 
 def new_estimator(model: str, task: str, params: Mapping[str, Any]) -> Any:
-    """Return an estimator; members of ensembles may be names of models.
+    """Make an estimator; members of ensembles may be names of models.
 
     Members get the `n_jobs`, and those of stacks and votes the `random_state`, of the ensemble.
 
@@ -111,10 +93,9 @@ def new_estimator(model: str, task: str, params: Mapping[str, Any]) -> Any:
     for name in ("estimator", "final_estimator"):
         if isinstance(values.get(name), str):
             values[name] = _member(values[name], task, shared)
-    estimator = getattr(arboost, MODELS[model].class_name(task))
-    return estimator(**values)
+    return getattr(arboost, MODELS[model].class_name(task))(**values)
 
 
 def _member(name: str, task: str, shared: Mapping[str, Any]) -> Any:
     known = declarations(name, task)
-    return new_estimator(name, task, {key: one for key, one in shared.items() if key in known})
+    return new_estimator(name, task, {key: shared[key] for key in shared if key in known})

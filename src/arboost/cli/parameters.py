@@ -1,97 +1,92 @@
-"""Parameters of estimators on the command line, read and listed by their declarations."""
+"""Parameters of estimators on the command line, read and listed by their declarations.
+
+``--learning-rate 0.05``, ``--learning_rate 0.05``, ``--set learning_rate=0.05`` and a line of a
+TOML file are one parameter. Its kind, range, text and messages are those of ``arboost.params``.
+"""
 
 from __future__ import annotations
 
-import inspect
-import json
-import re
+import sys
 import tomllib
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from arboost.cli.errors import UsageFailure
-from arboost.cli.models import MODELS, TASKS, all_declarations, declarations
-from arboost.cli.options import SectionedCommand
+from arboost.cli.models import MODELS, TASKS, declarations, declared_anywhere
+from arboost.cli.options import F, SectionedCommand, complete_parameters
 
-_META = "arboost.parameters"
+if TYPE_CHECKING:
+    from arboost.params.kinds import Param
+
+
+# Keys of the context of a command.
+_PARAMETERS = "arboost.parameters"
 _SETTINGS = "arboost.settings"
 _SETTINGS_FILE = "arboost.settings_file"
 _ARGS = "arboost.arguments"
-_TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
-_FALSE = {"false": False, "no": False, "off": False, "0": False}
-_WORDS = {"none": None, "null": None, "true": True, "false": False, "nan": float("nan")}
-# Kinds whose values may be a list, written with commas.
-_LISTS = (
-    "BaseScore",
-    "CalendarParts",
-    "CategoricalFeatures",
-    "Members",
-    "Metrics",
-    "MonotoneConstraints",
-    "Quantiles",
-)
 # Parameters that mean nothing for one run of the command line, and the way to the same end.
 _UNUSED = {
     "verbose": "use --quiet for no progress",
     "warm_start": "a command trains once",
     "flatten_transform": "a saved model has no transform",
 }
+_WIDTH = 100  # of the list of parameters
+
+
+# ---- parameters as options ----
 
 
 class ParameterCommand(SectionedCommand):
     """A command whose unknown options are parameters of the estimator.
 
-    They are collected in the context; `given_parameters` returns them. Declarations are imported
-    when an option is none of the command's own, so help stays fast.
+    They are collected in the context for `parameters_of`. Declarations are imported when an option
+    is none of the command, so help stays fast.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the parameters out of the arguments, then parse the rest."""
         ctx.meta[_ARGS] = list(args)
-        own, given = self._divided(ctx, args)
-        ctx.meta[_META] = given
-        return super().parse_args(ctx, own)
-
-    def _divided(self, ctx: click.Context, args: list[str]) -> tuple[list[str], dict[str, Any]]:
         options = {
             opt: param
             for param in self.get_params(ctx)
             for opt in (*param.opts, *param.secondary_opts)
             if opt.startswith("-")
         }
-        own: list[str] = []
-        given: dict[str, Any] = {}
+        of_command: list[str] = []
+        parameters: dict[str, str] = {}
         rest = iter(args)
         for token in rest:
             name, equals, value = token.partition("=")
             if token == "--":
-                own += [token, *rest]
+                of_command += [token, *rest]
             elif name in options or not token.startswith("--"):
-                own.append(token)
+                of_command.append(token)
                 param = options.get(name)
                 takes_value = isinstance(param, click.Option) and not (param.is_flag or param.count)
                 if takes_value and not equals:
-                    own += [one for one in [next(rest, None)] if one is not None]
+                    of_command += [text for text in [next(rest, None)] if text is not None]
             else:
                 key, text = self._parameter(ctx, name, value if equals else None, rest)
-                given[key] = text
-        return own, given
+                parameters[key] = text
+        ctx.meta[_PARAMETERS] = parameters
+        return super().parse_args(ctx, of_command)
 
-    def _parameter(self, ctx: click.Context, option: str, value: str | None, rest: Any) -> Any:
-        """Return name and text of a parameter that is written as an option."""
-        known = all_declarations()
-        name = option[2:].replace("-", "_")
-        if name.startswith("no_") and name[3:] in known and _is_flag(known[name[3:]]):
+    def _parameter(
+        self, ctx: click.Context, option: str, value: str | None, rest: Any
+    ) -> tuple[str, str]:
+        """Name and text of a parameter that is written as an option."""
+        known = declared_anywhere()
+        name = _parameter_name(option[2:])
+        if name.startswith("no_") and name[3:] in known and known[name[3:]].is_flag:
             return name[3:], "false"
         if name not in known:
-            owned = [one for param in self.get_params(ctx) for one in param.opts]
-            raise click.UsageError(_unknown_option(option, name, owned, known), ctx)
+            options = [opt for param in self.get_params(ctx) for opt in param.opts]
+            raise click.UsageError(_unknown_option(option, name, options, known), ctx)
         if value is not None:
             return name, value
-        if _is_flag(known[name]):
+        if known[name].is_flag:
             return name, "true"
         following = next(rest, None)
         if following is None:
@@ -99,40 +94,66 @@ class ParameterCommand(SectionedCommand):
         return name, following
 
 
-def _is_flag(param: Any) -> bool:
-    return type(param).__name__ in ("Flag", "OobScore")
+def parameter_options(text: str) -> Callable[[F], F]:
+    """Add --set, with its text, --config and --help-params."""
+
+    def add(function: F) -> F:
+        for option in (_help_params_option, _settings_option):
+            function = option(function)
+        return click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help=text,
+            shell_complete=complete_parameters,
+        )(function)
+
+    return add
 
 
-def _unknown_option(
-    option: str, name: str, options: Iterable[str], known: Mapping[str, Any]
-) -> str:
-    answer = _answer(name, list(known))
-    allowed = [*(one for one in options if one.startswith("--")), *map(_option, known)]
-    close = get_close_matches(option, allowed, n=1, cutoff=0.75)
-    if close and "is called" not in answer:
-        answer = f"Did you mean {close[0]}?"
-    return f"There is no option {option}. {answer}"
-
-
-def _answer(name: str, known: list[str]) -> str:
-    """Return the library's answer to an unknown parameter, with names of options."""
-    from arboost.params.suggestions import argument_suggestion
-
-    text = argument_suggestion(name, "arboost", known, ())
-    if ". There are " in text:
-        return "--help-params lists the parameters of the model."
-    text = re.sub(r"^arboost has no argument '[^']*'\. ", "", text)
-    text = re.sub(r"^arboost has no argument ", "There is no parameter ", text)
-    text = re.sub(r"use arboost\((\w+)=\.\.\.\)", lambda hit: f"use {_option(hit[1])}", text)
-    return re.sub(r"Did you mean (\w+)\?", lambda hit: f"Did you mean {_option(hit[1])}?", text)
+def _parameter_name(option: str) -> str:
+    return option.strip().replace("-", "_")
 
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def _unknown_option(
+    option: str, name: str, options: Iterable[str], known: Mapping[str, Param]
+) -> str:
+    from arboost.params.suggestions import closest_name, suggest_parameter
+
+    suggestion = suggest_parameter(name, known)
+    if suggestion is None or suggestion.is_close:
+        allowed = [*(opt for opt in options if opt.startswith("--")), *map(_option, known)]
+        close = closest_name(option, allowed)
+        if close is not None:
+            return f"There is no option {option}. Did you mean {close}?"
+    return f"There is no option {option}. {_advice(name, known)}"
+
+
+def _advice(name: str, known: Collection[str]) -> str:
+    """Advice for the unknown name of a parameter, with names of options."""
+    from arboost.params.suggestions import suggest_parameter
+
+    suggestion = suggest_parameter(name, known)
+    if suggestion is None:
+        return "--help-params lists the parameters of the model."
+    if suggestion.is_close:
+        return f"Did you mean {_option(suggestion.name)}?"
+    if suggestion.name:
+        called = f"{name} is called {suggestion.name} here: use {_option(suggestion.name)}."
+        return f"{called} {suggestion.note}".rstrip()
+    return f"There is no parameter {name}. {suggestion.note}"
+
+
+# ---- settings: options and parameters of a TOML file ----
+
+
 def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options and the parameters of a TOML file.
+    """Read the options and the parameters of a TOML file.
 
     Keys are long names of options, or names of parameters, which may also be in a table
     ``[parameters]``.
@@ -144,39 +165,39 @@ def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], di
         raise UsageFailure(f"cannot read the settings {path!r}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageFailure(f"the settings {path!r} are no TOML: {error}.") from error
-    own = {
-        opt.lstrip("-").replace("-", "_"): param
+    options_by_key = {
+        _parameter_name(opt.lstrip("-")): param
         for param in command.params
         for opt in [*param.opts, param.name or ""]
         if param.name not in ("config", "debug", "help_params")
     }
-    tables = content.pop("parameters", {})
-    if not isinstance(tables, dict):
+    table = content.pop("parameters", {})
+    if not isinstance(table, dict):
         raise UsageFailure(f"parameters in {path!r} must be a table: [parameters].")
     options: dict[str, Any] = {}
-    parameters = {str(key).replace("-", "_"): value for key, value in tables.items()}
+    parameters = {_parameter_name(key): value for key, value in table.items()}
     for key, value in content.items():
-        name = key.replace("-", "_")
-        if name in own and own[name].name is not None:
-            options[str(own[name].name)] = _option_value(own[name], value)
+        param = options_by_key.get(_parameter_name(key))
+        if param is None or param.name is None:
+            parameters[_parameter_name(key)] = value
         else:
-            parameters[name] = value
-    known = all_declarations()
+            options[param.name] = _option_value(param, value)
+    known = declared_anywhere()
     for name in parameters:
         if name not in known:
-            close = get_close_matches(name, own, n=1)
-            answer = f"Did you mean {close[0]}?" if close else _answer(name, list(known))
-            raise UsageFailure(f"the settings {path!r} have the unknown key {name!r}. {answer}")
+            from arboost.params.suggestions import closest_name
+
+            close = closest_name(name, options_by_key)
+            advice = _advice(name, known) if close is None else f"Did you mean {close}?"
+            raise UsageFailure(f"the settings {path!r} have the unknown key {name!r}. {advice}")
     return options, parameters
 
 
 def _option_value(param: click.Parameter, value: Any) -> Any:
-    """Return the value of an option as click takes it from a default."""
+    """Value of an option as click takes it from a default."""
     if param.multiple or param.nargs == -1:
-        return [str(one) for one in (value if isinstance(value, list) else [value])]
-    if isinstance(value, list):
-        return ",".join(str(one) for one in value)
-    return value
+        return [str(item) for item in (value if isinstance(value, list) else [value])]
+    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
@@ -188,11 +209,11 @@ def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None
 
 
 def settings_files(ctx: click.Context) -> list[str]:
-    """Return the path of --config, if there is one."""
+    """Path of --config, if there is one."""
     return [ctx.meta[_SETTINGS_FILE]] if _SETTINGS_FILE in ctx.meta else []
 
 
-settings_option = click.option(
+_settings_option = click.option(
     "--config",
     type=click.Path(),
     is_eager=True,
@@ -203,98 +224,72 @@ settings_option = click.option(
 )
 
 
-def _show_params(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
-    if value and not ctx.resilient_parsing:
-        show_parameters(_model_in(ctx.meta[_ARGS], ctx))
-        ctx.exit()
+# ---- values ----
 
 
-help_params_option = click.option(
-    "--help-params",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_params,
-    help="Show all parameters of the model and exit.",
-)
-
-
-def _model_in(args: list[str], ctx: click.Context) -> str:
-    """Return the model of arguments that are not parsed yet."""
-    model = (ctx.default_map or {}).get("model", next(iter(MODELS)))
-    for token, following in zip(args, [*args[1:], ""], strict=True):
-        name, equals, value = token.partition("=")
-        if name in ("--model", "-m"):
-            model = value if equals else following
-    if model not in MODELS:
-        raise click.BadParameter(f"{model!r} is not one of {', '.join(MODELS)}.", ctx)
-    return str(model)
-
-
-def given_parameters(ctx: click.Context, assignments: Iterable[str]) -> dict[str, Any]:
-    """Return the parameters of a command line: texts, or values of a TOML file.
+def parameters_of(ctx: click.Context, assignments: Iterable[str]) -> dict[str, Any]:
+    """Parameters of a command line: texts, or values of a TOML file.
 
     Later sources win: settings, then --set and options, which must not contradict each other.
     """
     settings: dict[str, Any] = ctx.meta.get(_SETTINGS, {})
-    named: dict[str, Any] = dict(ctx.meta.get(_META, {}))
-    known = all_declarations()
-    for one in assignments:
-        key, equals, text = one.partition("=")
-        name = key.strip().replace("-", "_")
+    named: dict[str, Any] = dict(ctx.meta.get(_PARAMETERS, {}))
+    known = declared_anywhere()
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        name = _parameter_name(key)
         if not equals or not name:
-            raise UsageFailure(f"--set {one!r} is not allowed: write --set name=value.")
+            raise UsageFailure(f"--set {assignment!r} is not allowed: write --set name=value.")
         if name not in known:
-            raise UsageFailure(f"--set {one!r} is not allowed. {_answer(name, list(known))}")
+            raise UsageFailure(f"--set {assignment!r} is not allowed. {_advice(name, known)}")
         if name in named and named[name] != text:
-            raise UsageFailure(f"{name} is given twice: {named[name]!r} and {text!r}. Keep one.")
+            raise UsageFailure(f"{name} is set twice: {named[name]!r} and {text!r}. Keep one.")
         named[name] = text.strip()
-    return dict(settings) | named
+    return settings | named
 
 
-def check_parameters(model: str, given: Mapping[str, Any], tasks: Iterable[str]) -> dict[str, Any]:
-    """Return the values of parameters, read and checked by the declarations of a model.
+def check_parameters(
+    model: str, parameters: Mapping[str, Any], tasks: Iterable[str]
+) -> dict[str, Any]:
+    """Values of parameters, read and checked by the declarations of a model.
 
     A value must be allowed for one of the tasks, which may not be known yet.
 
     Raises
     ------
     UsageFailure
-        With the library's own message.
+        With the message of the declaration.
     """
-    tasks = tuple(tasks)
+    tables = {task: declarations(model, task) for task in tasks}
     values = {}
-    for name, text in given.items():
+    for name, text in parameters.items():
         if name in _UNUSED:
             raise UsageFailure(f"{name} cannot be set on the command line: {_UNUSED[name]}.")
-        found = [table[name] for table in _tables(model, tasks) if name in table]
-        if not found:
-            raise UsageFailure(_not_of_model(name, model, tasks))
-        values[name] = _checked(found, text)
+        declared = [table[name] for table in tables.values() if name in table]
+        if not declared:
+            raise UsageFailure(_not_of_model(name, model, tables))
+        values[name] = _checked(declared, text)
     return values
 
 
-def _tables(model: str, tasks: Iterable[str]) -> list[dict[str, Any]]:
-    return [declarations(model, task) for task in tasks]
+def _not_of_model(name: str, model: str, tables: Mapping[str, Mapping[str, Any]]) -> str:
+    from arboost.params.suggestions import closest_name
 
-
-def _not_of_model(name: str, model: str, tasks: tuple[str, ...]) -> str:
-    others = [one for one in MODELS if any(name in table for table in _tables(one, tasks))]
+    others = [kind for kind in MODELS if any(name in declarations(kind, task) for task in tables)]
     if not others:
-        task = " and ".join(tasks)
+        task = " and ".join(tables)
         return f"{name} is no parameter of {task}: leave it out, or check --task."
-    known = [one for table in _tables(model, tasks) for one in table]
-    close = get_close_matches(name, known, n=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
+    close = closest_name(name, [known for table in tables.values() for known in table])
+    meant = f" Did you mean {close}?" if close else ""
     return f"{name} is no parameter of {model}, but of {', '.join(others)}.{meant}"
 
 
-def _checked(params: list[Any], text: Any) -> Any:
-    """Return a value that one of the declarations takes; raise with the message of the first."""
+def _checked(declared: list[Param], text: Any) -> Any:
+    """Value that one of the declarations takes; raise with the message of the first."""
     refusal: Exception | None = None
-    for param in params:
-        value = _value(param, text) if isinstance(text, str) else text
-        if _takes_models(param):
+    for param in declared:
+        value = param.parse(text) if isinstance(text, str) else text
+        if param.takes_estimators:
             return _checked_models(param.name, value)
         try:
             param.check(value)
@@ -305,105 +300,74 @@ def _checked(params: list[Any], text: Any) -> Any:
     raise UsageFailure(str(refusal)) from refusal
 
 
-def _takes_models(param: Any) -> bool:
-    """Whether values are estimators, which the command line knows by the names of models."""
-    return type(param).__name__ in ("Learner", "Members", "FinalEstimator")
-
-
 def _checked_models(name: str, value: Any) -> Any:
-    """Return the names of models for the members of an ensemble."""
+    """Names of models for the members of an ensemble."""
     if value is None and name != "estimators":
         return value
-    given = value if isinstance(value, list) and name == "estimators" else [value]
-    for one in given:
-        if not isinstance(one, str) or one not in MODELS:
+    names = value if isinstance(value, list) and name == "estimators" else [value]
+    for model in names:
+        if not isinstance(model, str) or model not in MODELS:
             raise UsageFailure(
-                f"{name}={value!r} is not allowed: {one!r} is no model. Use one of "
+                f"{name}={value!r} is not allowed: {model!r} is no model. Use one of "
                 f"{', '.join(MODELS)}."
             )
-    if not given or len(set(given)) < len(given):
+    if not names or len(set(names)) < len(names):
         raise UsageFailure(f"{name}={value!r} is not allowed: name each model once.")
     return value
 
 
-def _value(param: Any, text: str) -> Any:
-    """Return the value of a text by the kind of its parameter."""
-    kind, word = type(param).__name__, text.strip()
-    if kind in ("Choice", "LossChoice", "Device"):
-        return word
-    if _is_flag(param):
-        return (_TRUTHS | _FALSE).get(word.lower(), word)
-    if word.lower() in _WORDS:
-        return _WORDS[word.lower()]
-    value = _literal(word) if isinstance(_number(word), str) else _number(word)
-    if isinstance(value, str) and kind in _LISTS and word != "from_dtype":
-        several = [_number(one.strip()) for one in word.split(",")]
-        is_list = kind in ("CalendarParts", "CategoricalFeatures") and word != "auto"
-        return several if len(several) > 1 or is_list else value
-    return value
+# ---- list of parameters ----
 
 
-def _number(text: str) -> Any:
-    """Return the int or float of a text, or the text."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _show_params(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
+        text = _parameter_list(_model_in(ctx.meta[_ARGS], ctx))
+        (click.echo_via_pager if sys.stdout.isatty() else click.echo)(text)
+        ctx.exit()
 
 
-def _literal(text: str) -> Any:
-    """Return the value of a JSON or TOML literal, or the text itself."""
-    if text[:1] in "[{\"'":
-        try:
-            return json.loads(text)
-        except ValueError:
-            pass
-        try:
-            return tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            pass
-    return text
+_help_params_option = click.option(
+    "--help-params",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_params,
+    help="Show all parameters of the model and exit.",
+)
 
 
-_WIDTH = 100
+def _model_in(args: list[str], ctx: click.Context) -> str:
+    """Model of arguments that are not parsed yet."""
+    model = (ctx.default_map or {}).get("model", next(iter(MODELS)))
+    for token, following in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = token.partition("=")
+        if name in ("--model", "-m"):
+            model = value if equals else following
+    if model not in MODELS:
+        raise click.BadParameter(f"{model!r} is not one of {', '.join(MODELS)}.", ctx)
+    return str(model)
 
 
-def show_parameters(model: str) -> None:
-    """Print the parameters of a model, from their declarations."""
+def _parameter_list(model: str) -> str:
+    """Parameters of a model: name, type, default, allowed values and text."""
     import shutil
     import textwrap
 
-    width = min(shutil.get_terminal_size().columns, _WIDTH)
+    width = min(shutil.get_terminal_size().columns, _WIDTH) - 6
     tables = {task: declarations(model, task) for task in TASKS}
-    names = list(dict.fromkeys(name for table in tables.values() for name in table))
     lines = [f"Parameters of --model {model} ({MODELS[model].text}):", ""]
-    for name in names:
-        found = [(task, table[name]) for task, table in tables.items() if name in table]
-        lines += _of_parameter(name, found, width, textwrap)
-    click.echo_via_pager("\n".join(lines)) if _is_terminal() else click.echo("\n".join(lines))
-
-
-def _is_terminal() -> bool:
-    import sys
-
-    return sys.stdout.isatty()
-
-
-def _of_parameter(name: str, found: list[tuple[str, Any]], width: int, textwrap: Any) -> list[str]:
-    param = found[0][1]
-    default = "" if param.default is inspect.Parameter.empty else f", default {param.default!r}"
-    only = f" ({found[0][0]} only)" if len(found) == 1 else ""
-    option = "--" + name.replace("_", "-")
-    lines = [f"  {option} ({param.type_name}{default}){only}"]
-    texts = [param.text, f"Allowed: {param.allowed}."]
-    if len(found) > 1 and found[1][1] != param:
-        other = found[1][1]
-        if other.default != param.default:
-            texts.append(f"For {found[1][0]} the default is {other.default!r}.")
-        if other.text != param.text:
-            texts.append(f"For {found[1][0]}: {other.text}")
-    for text in texts:
-        lines += textwrap.wrap(text, width - 6, initial_indent="      ", subsequent_indent="      ")
-    return [*lines, ""]
+    for name in dict.fromkeys(name for table in tables.values() for name in table):
+        declared = {task: table[name] for task, table in tables.items() if name in table}
+        (task, param), *others = declared.items()
+        default = f", default {param.default!r}" if param.has_default else ""
+        only = "" if others else f" ({task} only)"
+        lines.append(f"  {_option(name)} ({param.type_name}{default}){only}")
+        texts = [param.text, f"Allowed: {param.allowed}."]
+        for task, second in others:
+            if second.default != param.default:
+                texts.append(f"For {task} the default is {second.default!r}.")
+            if second.text != param.text:
+                texts.append(f"For {task}: {second.text}")
+        lines += [f"      {line}" for text in texts for line in textwrap.wrap(text, width)]
+        lines.append("")
+    return "\n".join(lines)

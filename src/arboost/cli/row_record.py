@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure
-from arboost.cli.tables import Loaded
+from arboost.cli.model_files import SPLIT
 
 Hashes = NDArray[np.uint64]
 
-SPLIT = "split"  # key of the record in the provenance of a model
 _MOST_HELD_OUT, _MOST_TRAINED = 1 << 14, 1 << 12  # rows that a file keeps
 _MOST_SAMPLED = 1 << 18  # rows of a sample that is not in a file
 _LARGEST = (1 << 64) - 1
@@ -342,23 +341,23 @@ class ChosenRows:
 
     Attributes
     ----------
-    loaded : Loaded
-        All rows of the table, or those that were held out.
+    table : pyarrow.Table
+        All rows of a table, or those that were held out.
     trained_share : float
         Share of the rows that the model was trained on.
     note : str
         Sentence about held-out or trained rows; empty where there is nothing to say.
     """
 
-    loaded: Loaded
+    table: Any
     trained_share: float = 0.0
     note: str = ""
 
 
 def choose_rows(
-    console: Console, model: Any, loaded: Loaded, target: str, *, held_out: bool
+    console: Console, model: Any, table: Any, label: str, target: str, *, held_out: bool
 ) -> ChosenRows:
-    """Return the rows to score: all, with a warning where they were trained on, or the held-out.
+    """Rows to score: all, with a warning where they were trained on, or the held-out ones.
 
     Raises
     ------
@@ -368,65 +367,66 @@ def choose_rows(
         No row of the table was held out.
     """
     record = RowRecord.of_model(model)
-    if record is None or (record.target != target and not held_out):
-        if held_out:
-            raise UsageFailure(
-                "--held-out needs a model of arboost train, which keeps the rows that it held out, "
-                "but this one has no such record. Leave it out."
-            )
-        return ChosenRows(loaded)
+    if held_out:
+        _check_held_out(record, target)
+    if record is None or record.target != target:
+        return ChosenRows(table)
+    names = [*dict.fromkeys(name for name in model.schema.columns if name != target), target]
+    with console.phase(f"finding the rows of the training in {label}"):
+        hashes = row_hashes(table, names)
+    if held_out:
+        return _held_out_rows(console, record, table, label, hashes)
+    share = record.trained_share(hashes)
+    if share <= _CHANCE + 2 * record.repeated:
+        return ChosenRows(table)
+    advice = "--held-out scores the held-out rows alone"
+    if not len(record.held_out.keys):
+        advice = "score rows that are new to it"
+    note = f"the model was trained on {share:.0%} of the rows of {label}: scores are too good"
+    console.warn(f"{note}; {advice}")
+    return ChosenRows(table, share, f"{note[0].upper()}{note[1:]}.")
+
+
+def _check_held_out(record: RowRecord | None, target: str) -> None:
+    """Raise UsageFailure for --held-out with a model that held out no rows for this target."""
+    if record is None:
+        raise UsageFailure(
+            "--held-out needs a model of arboost train, which keeps the rows that it held out, "
+            "but this one has no such record. Leave it out."
+        )
     if record.target != target:
         raise UsageFailure(
             f"--held-out finds rows by the target {record.target!r}, but --target is {target!r}. "
             "Leave one of them out."
         )
-    if held_out and not record.held_out.n_rows:
+    if not record.held_out.n_rows:
         raise UsageFailure(
             "--held-out has nothing to score: the model was trained on all rows, because of "
             "--holdout 0, --refit, --folds, --memory-limit or arboost tune. Leave it out, and "
             "score a table of new rows."
         )
-    if held_out and not len(record.held_out.keys):
+    if not len(record.held_out.keys):
         raise UsageFailure(
             "--held-out has nothing to score: every held-out row has the values of a row that was "
             "trained on. Leave it out, and score a table of new rows."
         )
-    table = loaded.table
-    names = [*dict.fromkeys(name for name in model.schema.columns if name != target), target]
-    with console.phase(f"finding the rows of the training in {loaded.label}"):
-        hashes = row_hashes(table, names)
-    if held_out:
-        return _held_out(console, record, loaded, hashes)
-    share = record.trained_share(hashes)
-    if share <= _CHANCE + 2 * record.repeated:
-        return ChosenRows(loaded)
-    advice = "--held-out scores the held-out rows alone"
-    if not len(record.held_out.keys):
-        advice = "score rows that are new to it"
-    note = (
-        f"the model was trained on {share:.0%} of the rows of {loaded.label}: scores are too good"
-    )
-    console.warn(f"{note}; {advice}")
-    return ChosenRows(loaded, share, f"{note[0].upper()}{note[1:]}.")
 
 
-def _held_out(console: Console, record: RowRecord, loaded: Loaded, hashes: Hashes) -> ChosenRows:
+def _held_out_rows(
+    console: Console, record: RowRecord, table: Any, label: str, hashes: Hashes
+) -> ChosenRows:
     import pyarrow
 
     mask = record.held_out.has(hashes)
-    n_found = int(mask.sum())
-    if not n_found:
+    n_chosen, n_held_out = int(mask.sum()), record.held_out.n_rows
+    if not n_chosen:
         raise DataFailure(
-            f"{loaded.label} has none of the {record.held_out.n_rows:,} rows that were held out "
-            "when the model was trained. --held-out is for the table of the training: give that "
-            "one, or leave the option out."
+            f"{label} has none of the {n_held_out:,} rows that were held out when the model was "
+            "trained. --held-out is for the table of the training: use that one, or leave the "
+            "option out."
         )
-    chosen = Loaded(
-        loaded.table.filter(pyarrow.array(mask)), loaded.label, loaded.seconds, loaded.paths
-    )
-    whole = record.held_out.n_rows
-    known = f", of {whole:,} that were held out" if whole > n_found else ""
-    note = f"{n_found:,} held-out rows of {loaded.table.num_rows:,}{known}"
+    known = f", of {n_held_out:,} that were held out" if n_held_out > n_chosen else ""
+    note = f"{n_chosen:,} held-out rows of {table.num_rows:,}{known}"
     if known:
-        console.say(f"{loaded.label}: {note}")
-    return ChosenRows(chosen, 0.0, f"The rows are {note}.")
+        console.say(f"{label}: {note}")
+    return ChosenRows(table.filter(pyarrow.array(mask)), 0.0, f"The rows are {note}.")

@@ -1,139 +1,261 @@
-"""Rows of a command: roles of columns, task, split, and columns that look like keys."""
+"""Rows of a command: roles of columns, task, splits, columns that look like keys, rows to score."""
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.cli.console import Console
-from arboost.cli.errors import DataFailure, UsageFailure
-from arboost.cli.tables import Loaded, read_table, require_columns, resolve_names
-from arboost.data.levels import MAX_SET_LEVELS
-from arboost.data.source import FileFormat
+from arboost.cli.errors import DataFailure, UsageFailure, failures_as
+from arboost.cli.options import TableFormat
+from arboost.cli.row_record import choose_rows
+from arboost.cli.tables import InputTable, require_columns, resolve_names
+from arboost.params.suggestions import did_you_mean
+
+Index = NDArray[np.integer[Any]]
+
+HOLDOUT = 0.2  # share of the rows to score by default
+_FEWEST = 2  # rows of either side
+_FEW_STRINGS = 20  # distinct strings that are classes whatever the number of rows
+_MANY_CLASSES = 1000
+_SHOWN = 3  # names or values in a message
+_FEWEST_KEYS = 100  # distinct numbers; fewer are no sign of a key
+_FIRST_ROWS = 1_000  # that are searched for keys before all others
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowOptions:
-    """Options on the rows, under the names of the command line.
+class RowSpec:
+    """Table of a command and the roles of its columns, under the names of the options.
 
     Attributes
     ----------
     data : tuple of str
-    target : str
-    form : FileFormat
-    task : str or None
-    weight, groups, time_column : str or None
-        Columns that are no features.
-    offset : tuple of str
-        Columns of the offset, which are not features.
-    ignore : tuple of str
-    drop_missing_target : bool
+    form : TableFormat
+    target, task, weight, groups, time_column : str or None
+    offset, ignore : tuple of str
+    drop_missing_target, held_out : bool
     """
 
     data: tuple[str, ...]
-    target: str
-    form: FileFormat
-    task: str | None
-    weight: str | None
-    groups: str | None
-    ignore: tuple[str, ...]
-    drop_missing_target: bool
+    form: TableFormat = field(default_factory=TableFormat)
+    target: str = ""
+    task: str | None = None
+    weight: str | None = None
+    groups: str | None = None
     time_column: str | None = None
     offset: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    drop_missing_target: bool = False
+    held_out: bool = False
 
-    def named(self) -> dict[str, str]:
-        """Return the columns with a role, by option."""
-        given = {
+    @property
+    def roles(self) -> list[tuple[str, str]]:
+        """Options with the columns that they name, the target first; --ignore is none of them."""
+        columns = {
             "--target": self.target,
             "--weight": self.weight,
             "--groups": self.groups,
             "--time-column": self.time_column,
         }
-        return {option: name for option, name in given.items() if name is not None}
+        named = [(option, name) for option, name in columns.items() if name is not None]
+        return named + [("--offset", name) for name in self.offset]
+
+    def check(self) -> None:
+        """Raise UsageFailure for roles that do not fit together, before the table is read."""
+        if self.time_column is not None and self.groups is not None:
+            raise UsageFailure("--time-column and --groups are two splits: use one of them.")
+        for option, name in self.roles[1:]:
+            if name == self.target:
+                raise UsageFailure(f"{option} {name} is also the target. Use another column.")
+
+    def features(self, names: Sequence[str], label: str) -> list[str]:
+        """Columns that are features, of those of a table with this label."""
+        for option, name in self.roles:
+            require_columns([name], names, option)
+        ignored = resolve_names(self.ignore, names, "--ignore")
+        if self.target in ignored:
+            raise UsageFailure(f"--ignore {self.target} is also the target. Leave it out.")
+        dropped = {name for _, name in self.roles} | set(ignored)
+        features = [name for name in names if name not in dropped]
+        if not features:
+            raise DataFailure(f"{label} has no column but the target. Add features.")
+        return features
+
+    def weights(self, table: Any) -> NDArray[np.float64] | None:
+        """Weights of the rows of a table; None without --weight."""
+        if self.weight is None:
+            return None
+        from pyarrow import types
+
+        column, kind = table.column(self.weight), table.column(self.weight).type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            raise DataFailure(f"--weight {self.weight} is of type {kind}. Weights must be numbers.")
+        values = np.asarray(column.cast("float64"), np.float64)
+        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if len(wrong):
+            raise DataFailure(
+                f"--weight {self.weight} is missing, negative or infinite in {len(wrong):,} rows, "
+                f"the first of them row {wrong[0] + 1:,}. Correct them; the weight 0 leaves a row "
+                "out."
+            )
+        if not values.any():
+            raise DataFailure(f"--weight {self.weight} is 0 in all rows. Some must be above 0.")
+        return values
+
+
+# ---- rows to train on ----
 
 
 @dataclass(frozen=True)
-class SelectedRows:
-    """Rows of a command.
+class TrainingRows:
+    """Rows with a target, in the order of time where there is a column of times.
 
     Attributes
     ----------
-    X : pyarrow.Table
-        Features and target.
-    target : str
-    weight, groups : array or None
+    spec : RowSpec
+    table : pyarrow.Table
+    features : list of str
     task : Task
-    loaded : Loaded
+    source : InputTable
     """
 
-    X: Any
-    target: str
-    weight: Any
-    groups: Any
+    spec: RowSpec
+    table: Any
+    features: list[str]
     task: Task
-    loaded: Loaded
+    source: InputTable
+
+    @property
+    def X(self) -> Any:  # as in the library
+        """Columns that an estimator reads by name: features, offset and target."""
+        return self.table.select([*self.features, *self.spec.offset, self.spec.target])
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Weights of the rows; None without --weight."""
+        return self.spec.weights(self.table)
+
+    @property
+    def groups(self) -> Any:
+        """Groups of the rows; None without --groups."""
+        return None if self.spec.groups is None else self.table.column(self.spec.groups).to_numpy()
+
+    def take(self, rows: Index) -> TrainingRows:
+        """Some rows, in ascending order; consecutive ones without a copy."""
+        import pyarrow
+
+        if rows[-1] - rows[0] + 1 == len(rows):
+            return replace(self, table=self.table.slice(rows[0], len(rows)))
+        mask = np.zeros(self.table.num_rows, np.bool_)
+        mask[rows] = True
+        return replace(self, table=self.table.filter(pyarrow.array(mask)))
 
 
-def read_selected(console: Console, options: RowOptions) -> SelectedRows:
-    """Return the rows of a command, checked; the task is said aloud."""
-    named = options.named()
-    if options.time_column is not None and options.groups is not None:
-        raise UsageFailure("--time-column and --groups are two splits: use one of them.")
-    for option, name in [*named.items(), *(("--offset", one) for one in options.offset)]:
-        if option != "--target" and name == options.target:
-            raise UsageFailure(f"{option} {name} is also the target. Use another column.")
-    loaded = read_table(console, options.data, form=options.form)
-    names = loaded.table.column_names
-    for option, name in named.items():
-        require_columns([name], names, option)
-    require_columns(options.offset, names, "--offset")
-    left_out = set(resolve_names(options.ignore, names, "--ignore"))
-    if options.target in left_out:
-        raise UsageFailure(f"--ignore {options.target} is also the target. Leave it out.")
-    left_out |= {name for option, name in named.items() if option != "--target"}
-    table = loaded.table
-    if options.drop_missing_target:
-        table = with_target(console, table, options.target)
-    if options.time_column is not None:
-        table = in_time_order(console, table, options.time_column)
-    kept = [name for name in names if name not in left_out]
-    if not set(kept) - {options.target, *options.offset}:
-        raise DataFailure(f"{loaded.label} has no column but the target. Add features.")
-    task = find_task(table.column(options.target), options.target, options.task)
-    console.say(f"task: {task.name} ({task.reason})")
-    say_keys(
-        console, table, [name for name in kept if name not in (options.target, *options.offset)]
-    )
-    return SelectedRows(
-        X=table.select(kept),
-        target=options.target,
-        weight=None if options.weight is None else _numbers(table, options.weight),
-        groups=None if options.groups is None else table.column(options.groups).to_numpy(),
-        task=task,
-        loaded=loaded,
-    )
+def read_training_rows(
+    console: Console, spec: RowSpec, source: InputTable, asked: tuple[str | None, str] | None = None
+) -> TrainingRows:
+    """Read and check the rows of a command, and print their task.
+
+    `asked` is the task that the options ask for, and the option; that of --task by default.
+    """
+    table = source.read()
+    with console.phase("looking at the columns"):
+        features = spec.features(table.column_names, source.label)
+        if spec.drop_missing_target:
+            table = _with_target(console, table, spec.target)
+        if spec.time_column is not None:
+            order = time_order(console, table.column(spec.time_column), spec.time_column)
+            table = table if order is None else table.take(order)
+        spec.weights(table)
+        task = find_task(table.column(spec.target), spec.target, *(asked or (spec.task, "--task")))
+        console.say(f"task: {task.name} ({task.reason})")
+        say_keys(console, table, features)
+    return TrainingRows(spec, table, features, task, source)
 
 
-def _numbers(table: Any, name: str) -> Any:
-    from pyarrow import types
+def _with_target(console: Console, table: Any, name: str) -> Any:
+    """Rows of a table that have a target; prints the number of others."""
+    import pyarrow.compute as pc
 
-    column = table.column(name)
-    if not (types.is_integer(column.type) or types.is_floating(column.type)):
-        raise DataFailure(
-            f"--weight {name} holds values of type {column.type}, but weights are numbers. Choose "
-            "another column."
+    known = table.filter(pc.invert(_missing(table.column(name))))
+    n_dropped = table.num_rows - known.num_rows
+    if n_dropped:
+        console.say(f"{n_dropped:,} {'row' if n_dropped == 1 else 'rows'} without {name} left out")
+    return known if known.num_rows else table  # the check of the target has the message
+
+
+def time_order(console: Console, times: Any, column: str) -> NDArray[np.intp] | None:
+    """Rows in the order of their times, equal times as they are; None where they are in order."""
+    import pyarrow.compute as pc
+
+    if times.type == "string":
+        console.warn(
+            f"--time-column {column} holds strings, such as {times[0].as_py()!r}: rows are in "
+            "alphabetical order."
         )
-    return column.to_numpy()
+    n_missing = pc.sum(pc.is_null(times, nan_is_null=True)).as_py() or 0
+    if n_missing:
+        raise DataFailure(
+            f"--time-column {column} has {n_missing:,} missing values: these rows have no place in "
+            "time. Remove them, or choose another column."
+        )
+    if not pc.any(pc.not_equal(times, times[0])).as_py():
+        raise DataFailure(
+            f"--time-column {column} has one value only: there is no order in time. Choose another "
+            "column."
+        )
+    numbers = np.asarray(pc.rank(times, tiebreaker="first"))
+    order = np.argsort(numbers, kind="stable")
+    return None if np.array_equal(order, np.arange(len(order))) else order
 
 
-_FEW = 20  # distinct strings that are classes whatever the number of rows
-_MANY_CLASSES = 1000
-_SHOWN = 3
+def say_keys(console: Console, table: Any, features: Sequence[str]) -> None:
+    """Name the features that hold another whole number in each row; a fit uses them.
+
+    Strings that never occur twice are left out by the fit itself, which says so.
+    """
+    kinds = {name: kind for name in features if (kind := _key_kind(table.column(name)))}
+    if not kinds:
+        return
+    shown = " and ".join(
+        f"{', '.join(names)} {text if len(names) > 1 else text_of_one}"
+        for kind, text_of_one, text in (
+            ("number", "is a row number", "are row numbers"),
+            ("key", "has another whole number in each row", "have other whole numbers in each row"),
+        )
+        if (names := [name for name, kind_of_name in kinds.items() if kind_of_name == kind])
+    )
+    option = shlex.quote(",".join(kinds))
+    console.warn(
+        f"{shown}: key-like columns say nothing about new rows; --ignore {option} leaves "
+        f"{'them' if len(kinds) > 1 else 'it'} out"
+    )
+
+
+def _key_kind(column: Any) -> str:
+    """Either "number" for a row number, "key" for other distinct whole numbers, or nothing."""
+    from pyarrow import compute, types
+
+    is_number = types.is_integer(column.type) or types.is_floating(column.type)
+    if not is_number or len(column) - column.null_count <= _FEWEST_KEYS:
+        return ""
+    for part in (column.slice(0, _FIRST_ROWS), column):
+        values = compute.drop_null(part).to_numpy()
+        values = values[np.isfinite(values)]
+        is_distinct = len(values) and len(np.unique(values)) == len(values)
+        if not is_distinct or not (values == np.floor(values)).all():
+            return ""
+    steps = np.diff(values.astype(np.float64))
+    return "number" if len(values) == len(column) and (np.abs(steps) == 1).all() else "key"
+
+
+# ---- task ----
 
 
 @dataclass(frozen=True)
@@ -155,8 +277,8 @@ class Task:
         return self.name == "classification"
 
 
-def find_task(column: Any, name: str, given: str | None, asked_by: str = "--task") -> Task:
-    """Return the task of a target.
+def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task") -> Task:
+    """Task of a target column.
 
     Strings, truth values and few distinct integers are classes; other numbers are amounts.
 
@@ -165,7 +287,7 @@ def find_task(column: Any, name: str, given: str | None, asked_by: str = "--task
     column : pyarrow.ChunkedArray
     name : str
         Name of the column, for messages.
-    given : {"classification", "regression"} or None
+    asked : {"classification", "regression"} or None
         Task that the user asks for.
     asked_by : str
         Option that asks for it, for messages.
@@ -184,76 +306,47 @@ def find_task(column: Any, name: str, given: str | None, asked_by: str = "--task
             f"the target {name!r} is of type {column.type}. Convert it to numbers or strings."
         )
     values = pc.unique(column)
-    n_distinct = len(values)
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if n_distinct == 1:
+    if len(values) == 1:
         raise DataFailure(
             f"the target {name!r} has one value only, {values[0].as_py()!r}: there is nothing to "
             "learn. Check the column and the rows."
         )
     is_text = types.is_string(kind) or types.is_large_string(kind)
-    if is_text and given != "classification":
-        _refuse_numbers(values, name)
-    if given is not None:
-        return _asked(given, kind, name, n_distinct, asked_by)
-    distinct = f"{n_distinct:,} distinct"
-    if is_text:
-        _refuse_many(n_distinct, len(column), name)
-        return Task("classification", f"{name} holds {distinct} strings")
-    if types.is_boolean(kind):
-        return Task("classification", f"{name} holds truth values")
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return _of_numbers(column, name, distinct)
-    raise DataFailure(
-        f"the target {name!r} is of type {kind}, which is neither numbers nor classes. Convert it "
-        "to numbers or strings."
-    )
-
-
-def _of_numbers(column: Any, name: str, distinct: str) -> Task:
-    """Return the task of numbers, by the rule of `arboost.compare`."""
-    import numpy as np
-
-    from arboost.estimators.folds import estimator_kind
-
-    values = np.asarray(column.cast("float64", safe=False) if column.type != "int64" else column)
-    if not np.array_equal(values, np.floor(values)):
-        return Task("regression", f"{name} holds decimal numbers")
-    if estimator_kind(values) == "classifier":
-        return Task(
-            "classification", f"{name} holds {distinct} whole numbers; --task regression changes it"
-        )
-    return Task(
-        "regression", f"{name} holds {distinct} whole numbers; --task classification changes it"
-    )
-
-
-def _asked(given: str, kind: Any, name: str, n_distinct: int, asked_by: str) -> Task:
-    from pyarrow import types
-
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if given == "regression" and not (is_number or types.is_boolean(kind)):
+    if is_text and asked != "classification":
+        _refuse_numbers(values, name)
+    if asked == "regression" and not (is_number or types.is_boolean(kind)):
         raise DataFailure(
             f"{asked_by} is for regression, which needs numbers, but the target {name!r} holds "
             f"values of type {kind}. Use --task classification, or convert the column."
         )
-    return Task(given, f"{asked_by} asks for it; {name} holds {n_distinct:,} distinct values")
+    if asked is not None:
+        return Task(asked, f"{asked_by} asks for it; {name} holds {len(values):,} distinct values")
+    if is_text:
+        _refuse_many(len(values), len(column), name)
+        return Task("classification", f"{name} holds {len(values):,} distinct strings")
+    if types.is_boolean(kind):
+        return Task("classification", f"{name} holds truth values")
+    if not is_number:
+        raise DataFailure(
+            f"the target {name!r} is of type {kind}, which is neither numbers nor classes. Convert "
+            "it to numbers or strings."
+        )
+    from arboost import infer_task
 
-
-def with_target(console: Console, table: Any, name: str) -> Any:
-    """Return the rows of a table that have a target; the number of others is said aloud."""
-    import pyarrow.compute as pc
-
-    kept = table.filter(pc.invert(_missing(table.column(name))))
-    n_dropped = table.num_rows - kept.num_rows
-    if n_dropped:
-        rows = "row" if n_dropped == 1 else "rows"
-        console.say(f"{n_dropped:,} {rows} without {name} left out")
-    return kept if kept.num_rows else table  # the check of the target has the message
+    numbers = np.asarray(column.cast("float64", safe=False) if column.type != "int64" else column)
+    if not np.array_equal(numbers, np.floor(numbers)):
+        return Task("regression", f"{name} holds decimal numbers")
+    task = infer_task(numbers)
+    change = "regression" if task == "classification" else "classification"
+    return Task(
+        task, f"{name} holds {len(values):,} distinct whole numbers; --task {change} changes it"
+    )
 
 
 def _missing(column: Any) -> Any:
-    """Return which values are missing, empty strings included."""
+    """Mask of missing values, empty strings included."""
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -264,7 +357,7 @@ def _missing(column: Any) -> Any:
 
 
 def _check_missing(column: Any, name: str) -> None:
-    """Raise DataFailure for missing values, with the first row."""
+    """Raise DataFailure for missing and infinite values, with the first row."""
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -291,7 +384,7 @@ def _refuse_numbers(values: Any, name: str) -> None:
     """Raise DataFailure for numbers with a few texts among them, which are strings by mistake."""
     texts = values.to_pylist()
     others = [text for text in texts if not _is_number(text)]
-    if others and len(others) <= len(texts) // 2 and len(texts) > _FEW:
+    if others and len(others) <= len(texts) // 2 and len(texts) > _FEW_STRINGS:
         shown = ", ".join(repr(text) for text in others[:_SHOWN])
         raise DataFailure(
             f"the target {name!r} holds numbers, but also the text {shown}. Remove these rows or "
@@ -300,7 +393,7 @@ def _refuse_numbers(values: Any, name: str) -> None:
 
 
 def _refuse_many(n_distinct: int, n_rows: int, name: str) -> None:
-    if n_distinct > _MANY_CLASSES or (n_distinct > _FEW and n_distinct > n_rows // 2):
+    if n_distinct > _MANY_CLASSES or (n_distinct > _FEW_STRINGS and n_distinct > n_rows // 2):
         raise DataFailure(
             f"the target {name!r} holds {n_distinct:,} distinct strings in {n_rows:,} rows, too "
             "many for classes. Check --target; use --task classification to train anyway."
@@ -315,10 +408,7 @@ def _is_number(text: Any) -> bool:
     return True
 
 
-Index = NDArray[np.intp]
-
-HOLDOUT = 0.2  # share of the rows to score by default
-_FEWEST = 2  # rows of either side
+# ---- splits: those of the library, with sentences that say how ----
 
 
 @dataclass(frozen=True)
@@ -330,210 +420,218 @@ class Split:
     text: str
 
 
-def in_time_order(console: Console, table: Any, column: str) -> Any:
-    """Return the table sorted by a column of times; equal times keep their order."""
-    order = time_order(console, table.column(column), column)
-    return table if order is None else table.take(order)
+def hold_out_rows(rows: TrainingRows, share: float, seed: int) -> Split:
+    """Hold out about a share of the rows: the latest, whole groups, or a share of each class."""
+    from arboost.training.splits import split
 
-
-def time_order(console: Console, times: Any, column: str) -> NDArray[np.intp] | None:
-    """Return the rows in the order of their times; None where they are in order already."""
-    import pyarrow.compute as pc
-
-    if times.type == "string":
-        console.warn(
-            f"--time-column {column} holds strings, such as {times[0].as_py()!r}: rows are in "
-            "alphabetical order."
+    n_rows, spec = rows.table.num_rows, rows.spec
+    percent = f"{100 * share:g} %"
+    if spec.time_column is not None:
+        return hold_out_latest(n_rows, share)
+    _check_share(n_rows, share)
+    codes = _split_codes(rows)
+    if spec.groups is not None:
+        n_groups = int(codes.max()) + 1
+        if n_groups < _FEWEST:
+            raise DataFailure("--groups has one group only. Choose a column with several groups.")
+        train, test = split(codes, how="group", fraction=share, seed=seed, groups=codes)
+        text = (
+            f"{len(np.unique(codes[test])):,} of {n_groups:,} groups, {len(test):,} rows (about "
+            f"{percent}), are held out to score the model"
         )
-    n_missing = pc.sum(pc.is_null(times, nan_is_null=True)).as_py() or 0
-    if n_missing:
+        return Split(train, test, text)
+    # The row of a class of one row is trained on.
+    repeated = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    if len(repeated) < _FEWEST:
         raise DataFailure(
-            f"--time-column {column} has {n_missing:,} missing values: these rows have no place in "
-            "time. Remove them, or choose another column."
+            "nearly every class has one row only, which cannot be both trained on and scored. "
+            "Check --target and --task, or use --holdout 0."
         )
-    if not pc.any(pc.not_equal(times, times[0])).as_py():
-        raise DataFailure(
-            f"--time-column {column} has one value only: there is no order in time. Choose another "
-            "column."
-        )
-    numbers = np.asarray(pc.rank(times, tiebreaker="first"))
-    order = np.argsort(numbers, kind="stable")
-    return None if np.array_equal(order, np.arange(len(order))) else order
+    is_stratified = rows.task.is_classification
+    _, chosen = split(codes[repeated], fraction=share, seed=seed, stratify=is_stratified)
+    held_out = repeated[chosen]
+    text = f"{len(held_out):,} random rows ({percent}) are held out to score the model"
+    return Split(np.setdiff1d(np.arange(n_rows), held_out), held_out, text)
 
 
-def check_weights(column: Any, name: str) -> None:
-    """Raise DataFailure for weights that are no numbers of at least 0, with the first row."""
-    from pyarrow import types
+def hold_out_latest(n_rows: int, share: float) -> Split:
+    """Hold out the last rows, about a share of them."""
+    from arboost.training.splits import split
 
-    kind = column.type
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise DataFailure(f"--weight {name} is of type {kind}. Weights must be numbers.")
-    values = np.asarray(column.cast("float64"), np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        raise DataFailure(
-            f"--weight {name} is missing, negative or infinite in {len(wrong):,} rows, the first "
-            f"of them row {wrong[0] + 1:,}. Correct them; the weight 0 leaves a row out."
-        )
-    if not values.any():
-        raise DataFailure(f"--weight {name} is 0 in all rows. At least one must be above 0.")
+    _check_share(n_rows, share)
+    train, test = split(np.zeros(n_rows), how="time", fraction=share, seed=0)
+    text = f"the latest {len(test):,} rows ({100 * share:g} %) are held out to score the model"
+    return Split(train, test, text)
 
 
-def divide(
-    n_rows: int,
-    share: float,
-    seed: int,
-    *,
-    classes: Any = None,
-    groups: Any = None,
-    by_time: bool = False,
-) -> Split:
-    """Return a split with about a share of the rows to score.
-
-    Parameters
-    ----------
-    n_rows : int
-    share : float
-    seed : int
-    classes : int array of shape (n_rows,), optional
-        Classes, each of which keeps its share.
-    groups : int array of shape (n_rows,), optional
-        Groups, which stay together.
-    by_time : bool
-        Whether the last rows are scored, in the order of the table.
-    """
-    n_test = round(share * n_rows)
+def _check_share(n_rows: int, share: float) -> None:
+    n_test = math.ceil(share * n_rows)
     if n_test < _FEWEST or n_rows - n_test < _FEWEST:
         raise UsageFailure(
             f"--holdout {share:g} of {n_rows:,} rows leaves {n_test:,} to score and "
             f"{n_rows - n_test:,} to train on, but both need {_FEWEST}. Use more rows, --folds, or "
             "--holdout 0."
         )
-    rows = np.arange(n_rows)
-    percent = f"{100 * share:g} %"
-    if by_time:
-        text = f"the latest {n_test:,} rows ({percent}) are held out to score the model"
-        return Split(rows[: n_rows - n_test], rows[n_rows - n_test :], text)
-    if groups is not None:
-        return _by_groups(groups, n_test, percent, seed)
-    random = np.random.default_rng(seed).random(n_rows)
-    held_out = np.zeros(n_rows, np.bool_)
-    if classes is None:
-        held_out[np.argsort(random)[:n_test]] = True
-    else:
-        order = np.lexsort((random, classes))
-        counts = np.bincount(classes)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        place = np.arange(n_rows) - starts[classes[order]]
-        taken = np.floor(share * counts + 0.5).astype(np.intp)
-        held_out[order[place < np.minimum(taken, counts - 1)[classes[order]]]] = True
-    if held_out.sum() < _FEWEST:
-        raise DataFailure(
-            "nearly every class has one row only, which cannot be both trained on and scored. "
-            "Check --target and --task, or use --holdout 0."
-        )
-    text = f"{held_out.sum():,} random rows ({percent}) are held out to score the model"
-    return Split(np.flatnonzero(~held_out), np.flatnonzero(held_out), text)
 
 
-def _by_groups(groups: Any, n_test: int, percent: str, seed: int) -> Split:
-    counts = np.bincount(groups)
-    if len(counts) < _FEWEST:
-        raise DataFailure("--groups has one group only. Choose a column with several groups.")
-    order = np.random.default_rng(seed).permutation(len(counts))
-    n_groups = int(np.searchsorted(np.cumsum(counts[order]), n_test)) + 1
-    chosen = order[: min(n_groups, len(counts) - 1)]
-    held_out = np.isin(groups, chosen)
-    text = (
-        f"{len(chosen):,} of {len(counts):,} groups, {held_out.sum():,} rows (about {percent}), "
-        "are held out to score the model"
-    )
-    return Split(np.flatnonzero(~held_out), np.flatnonzero(held_out), text)
+def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
+    """Splits of a cross-validation; every row is scored once, but not by time."""
+    from sklearn.model_selection import TimeSeriesSplit
 
+    from arboost.training.splits import folds
 
-def folds_of(
-    n_rows: int,
-    n_folds: int,
-    seed: int,
-    *,
-    classes: Any = None,
-    groups: Any = None,
-    by_time: bool = False,
-) -> list[Split]:
-    """Return the splits of a cross-validation; every row is scored once, but not by time."""
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
-
+    n_rows, spec = rows.table.num_rows, rows.spec
     if not _FEWEST <= n_folds <= n_rows // _FEWEST:
         raise UsageFailure(
             f"--folds {n_folds} is not allowed with {n_rows:,} rows: use from 2 to "
             f"{max(n_rows // _FEWEST, _FEWEST)}."
         )
-    rows = np.zeros((n_rows, 1))
-    if by_time:
-        pairs = TimeSeriesSplit(n_folds).split(rows)
+    is_stratified = False
+    if spec.time_column is not None:
         text = f"{n_folds} folds, each after the rows it is trained on, score the model"
-    elif groups is not None:
-        if int(groups.max()) + 1 < n_folds:
-            raise DataFailure(
-                f"--groups has {int(groups.max()) + 1} groups, too few for --folds {n_folds}."
-            )
-        pairs = GroupKFold(n_folds).split(rows, groups=groups)
+    elif spec.groups is not None:
         text = f"{n_folds} folds of whole groups score the model"
-    elif classes is not None:
-        fewest = int(np.bincount(classes).min())
-        if fewest < n_folds:
-            raise DataFailure(
-                f"a class has {fewest} {'row' if fewest == 1 else 'rows'}, fewer than --folds "
-                f"{n_folds}. Use fewer folds or --holdout, or remove the class."
-            )
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        pairs = splitter.split(rows, classes)
+    elif is_stratified := rows.task.is_classification:
         text = f"{n_folds} folds score the model, each class with its share in all of them"
     else:
-        pairs = KFold(n_folds, shuffle=True, random_state=seed).split(rows)
         text = f"{n_folds} random folds score the model"
+    codes = _split_codes(rows)
+    labels = rows.table.column(spec.target).to_numpy() if is_stratified else codes
+    with failures_as(DataFailure):
+        pairs = folds(
+            labels,
+            n_folds if spec.time_column is None else TimeSeriesSplit(n_folds),
+            seed=seed,
+            stratify=is_stratified,
+            groups=None if spec.groups is None else codes,
+            name="--folds",
+        )
     return [Split(train, test, text) for train, test in pairs]
 
 
-_FIRST = 1_000  # rows that are looked at before all others
+def _split_codes(rows: TrainingRows) -> NDArray[np.intp]:
+    """Groups or classes of the rows as numbers from 0; zeros where neither divides the rows."""
+    import pyarrow.compute as pc
+
+    column = rows.spec.groups or (rows.spec.target if rows.task.is_classification else None)
+    if column is None or rows.spec.time_column is not None:
+        return np.zeros(rows.table.num_rows, np.intp)
+    values = rows.table.column(column).combine_chunks()
+    encoded = pc.dictionary_encode(values, null_encoding="encode")  # missing values are a group
+    return np.asarray(encoded.indices, np.intp)
 
 
-def say_keys(console: Console, table: Any, features: Sequence[str]) -> None:
-    """Name the features that hold another whole number in each row; a fit uses them.
+# ---- rows for a model ----
 
-    Strings that never occur twice are left out by the fit itself, which says so.
-    """
-    kinds = {name: kind for name in features if (kind := _kind(table.column(name)))}
-    if not kinds:
-        return
-    shown = " and ".join(
-        f"{', '.join(names)} {text if len(names) > 1 else text_of_one}"
-        for kind, text_of_one, text in (
-            ("number", "is a row number", "are row numbers"),
-            ("key", "has another whole number in each row", "have other whole numbers in each row"),
+
+def find_offset(model: Any, columns: Sequence[str]) -> list[str]:
+    """Columns of the offset: those of --offset, or those of the training; often none."""
+    fitted = model.schema.offset
+    if columns and fitted is None:
+        raise UsageFailure(
+            f"--offset {','.join(columns)} was passed, but the model was trained without an "
+            "offset. Leave it out."
         )
-        if (names := [name for name, found in kinds.items() if found == kind])
+    if fitted == () and not columns:
+        raise UsageFailure(
+            "the model was trained with an offset, whose columns its file does not tell. Add "
+            "--offset COLUMN."
+        )
+    return list(columns or fitted or ())
+
+
+def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
+    """Columns of a model; all of the table for a model of columns without names.
+
+    Raises
+    ------
+    DataFailure
+        The table, of this label, lacks some of them.
+    """
+    if model.schema.names is None:
+        return names
+    needed = list(model.schema.columns)
+    missing = [name for name in needed if name not in names]
+    if missing:
+        shown = ", ".join(repr(name) for name in missing[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+        others = [name for name in names if name not in needed]
+        near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
+        raise DataFailure(
+            f"{label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, which "
+            f"the model needs.{near} Use a table with the columns of the training."
+        )
+    return needed
+
+
+def read_model_rows(console: Console, model: Any, spec: RowSpec) -> tuple[Any, InputTable]:
+    """Read the features of a model, its offset, and the target and weights of a spec.
+
+    Text is read with the types of the training, labels as strings where the model has strings.
+    """
+    if spec.weight is not None and spec.weight == spec.target:
+        raise UsageFailure(f"--weight {spec.weight} is also the target. Use another column.")
+    if spec.target in (model.schema.names or ()):
+        fitted = model.schema.target
+        known = "" if fitted is None else f" Its target is {fitted!r}."
+        raise UsageFailure(f"--target {spec.target} is a feature of the model.{known}")
+    source = InputTable(console, spec.data, spec.form)
+    if spec.target and spec.target not in source.names:
+        raise DataFailure(
+            f"{source.label} has no column {spec.target!r}, the target of the model. Add it, or "
+            "name another one by --target."
+        )
+    for option, name in spec.roles[1:]:
+        require_columns([name], source.names, option)
+    columns = needed_columns(model, source.names, source.label)
+    columns = [*columns, *spec.offset, *filter(None, [spec.target, spec.weight])]
+    has_labels = model.classes is not None and all(isinstance(k, str) for k in model.classes)
+    types = {spec.target: "string"} if spec.target and has_labels else None
+    source = source.select(list(dict.fromkeys(columns)), like=model, types=types)
+    return source.read(), source
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows to score with a model.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Features, offset and target.
+    target : str
+    weights : float64 array or None
+    offset : list of str
+    source : InputTable
+    trained_share : float
+        Share of the rows that the model was trained on.
+    note : str
+        Sentence about held-out or trained rows; empty where there is nothing to say.
+    """
+
+    table: Any
+    target: str
+    weights: NDArray[np.float64] | None
+    offset: list[str]
+    source: InputTable
+    trained_share: float
+    note: str
+
+
+def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
+    """Read the rows to score: all of them, or those that the training held out."""
+    target = spec.target or model.schema.target
+    if target is None:
+        raise UsageFailure(
+            "the model file does not tell the name of its target. Add --target COLUMN."
+        )
+    offset = find_offset(model, spec.offset)
+    spec = replace(spec, target=str(target), offset=tuple(offset))
+    table, source = read_model_rows(console, model, spec)
+    chosen = choose_rows(console, model, table, source.label, spec.target, held_out=spec.held_out)
+    table, weights = chosen.table, spec.weights(chosen.table)
+    if spec.weight is not None and spec.weight not in model.feature_names:
+        table = table.drop_columns([spec.weight])
+    return ScoredRows(
+        table, spec.target, weights, offset, source, chosen.trained_share, chosen.note
     )
-    option = shlex.quote(",".join(kinds))
-    console.warn(
-        f"{shown}: key-like columns say nothing about new rows; --ignore {option} leaves "
-        f"{'them' if len(kinds) > 1 else 'it'} out"
-    )
-
-
-def _kind(column: Any) -> str:
-    """Return "number" for a row number, "key" for other distinct whole numbers, else nothing."""
-    from pyarrow import compute, types
-
-    kind = column.type
-    is_number = types.is_integer(kind) or types.is_floating(kind)
-    if not is_number or len(column) - column.null_count <= MAX_SET_LEVELS:
-        return ""
-    for part in (column.slice(0, _FIRST), column):
-        values = compute.drop_null(part).to_numpy()
-        values = values[np.isfinite(values)]
-        is_distinct = len(values) and len(np.unique(values)) == len(values)
-        if not is_distinct or not (values == np.floor(values)).all():
-            return ""
-    steps = np.diff(values.astype(np.float64))
-    return "number" if len(values) == len(column) and (np.abs(steps) == 1).all() else "key"

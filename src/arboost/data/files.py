@@ -242,6 +242,12 @@ def require_pyarrow(asked: str) -> None:
         import pyarrow  # noqa: F401
 
 
+class UnreadableFileError(InputError):
+    """A file that PyArrow refuses, with its path and the cause in the words of PyArrow."""
+
+    path = cause = ""
+
+
 @contextmanager
 def file_errors(path: str, advice: str, *, parameter: str | None = None) -> Iterator[None]:
     """Raise errors of PyArrow as InputError with the name of the file and advice.
@@ -250,20 +256,27 @@ def file_errors(path: str, advice: str, *, parameter: str | None = None) -> Iter
     """
     import pyarrow
 
-    problem = f"The file {path!r} cannot be read"
     try:
         yield
     except MemoryError:
         raise
     except UnicodeDecodeError as error:
-        raise InputError(f"{problem}: invalid UTF8 data.", "Save it as UTF-8.") from error
+        cause, advice = "invalid UTF8 data", "Save it as UTF-8."
+        raise _unreadable(path, cause, advice, None) from error
     except (pyarrow.ArrowException, OSError, EOFError) as error:
         cause = str(error).partition("\n")[0].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:
-            raised = type(error)(f"{problem}: {cause}.")
+            raised = type(error)(f"The file {path!r} cannot be read: {cause}.")
             vars(raised)["category"] = "data"
             raise raised from error
-        raise InputError(f"{problem}: {cause}.", advice, parameter=parameter) from error
+        raise _unreadable(path, cause, advice, parameter) from error
+
+
+def _unreadable(path: str, cause: str, advice: str, parameter: str | None) -> UnreadableFileError:
+    problem = f"The file {path!r} cannot be read: {cause}."
+    error = UnreadableFileError(problem, advice, parameter=parameter)
+    error.path, error.cause = path, cause
+    return error
 
 
 def open_bytes(path: str) -> Any:

@@ -62,7 +62,13 @@ def is_source(X: object) -> bool:
 
 def has_columns(X: object) -> bool:
     """Whether X is a source with named columns, of which `open_source` reads a selection."""
-    return is_paths(X) or is_dataset(X) or is_stream(X)
+    return is_paths(X) or is_table_files(X) or is_dataset(X) or is_stream(X)
+
+
+def is_table_files(X: object) -> bool:
+    """Whether X is an `arboost.TableFiles`."""
+    module = sys.modules.get("arboost.data.table_files")
+    return module is not None and isinstance(X, module.TableFiles)
 
 
 def open_source(
@@ -79,6 +85,7 @@ def open_source(
     X : str, path-like or list of them
         Parquet, Arrow, Feather, CSV, TSV or JSON lines files, patterns such as "data/*.parquet",
         or folders, whose hive partition keys are columns.
+    X : arboost.TableFiles
     X : pyarrow.dataset.Dataset
     X : pyarrow.RecordBatchReader, polars.LazyFrame or DuckDB relation
         It is read once, into a temporary file.
@@ -104,6 +111,10 @@ def open_source(
     """
     if is_paths(X):
         return open_files(X, columns)
+    if is_table_files(X):
+        files = X if columns is None else X.select(columns)
+        source: Source = files.source
+        return source
     if is_dataset(X):
         return DatasetSource(X, columns)
     if is_stream(X):

@@ -113,8 +113,7 @@ def check_decimals(table: Any, dialect: CsvDialect, path: str) -> None:
         raise InputError(
             f"The column {name!r} of the file {path!r} holds numbers with a decimal comma, such as "
             f"{values[0].as_py()!r}.",
-            "Write decimal points, or pass a pyarrow.dataset.Dataset with a decimal mark of your "
-            "own.",
+            'Write decimal points, or pass arboost.TableFiles(path, decimal=",").',
             parameter="decimal",
         )
 

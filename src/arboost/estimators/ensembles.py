@@ -30,7 +30,7 @@ from arboost.estimators.member_predictions import class_indices, member_name
 from arboost.estimators.member_tables import member_table, training_table
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble, EnsembleMember, EnsemblePredictor, LinearModel
-from arboost.models.methods import report
+from arboost.models.methods import evaluate, report
 from arboost.models.model import Model
 from arboost.models.predictor import ModelSource
 from arboost.models.predictor import load as load_model
@@ -50,6 +50,7 @@ class EnsembleMethods(BaseEstimator):
     _KIND: ClassVar[str]  # "regressor" or "classifier"
     _metadata: dict[str, Any]  # set by each fit
 
+    evaluate = evaluate
     report = report
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -27,7 +27,7 @@ from arboost.errors import InputTypeError
 from arboost.losses.base import Floats
 from arboost.losses.links import Probabilities, decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
-from arboost.models.methods import report
+from arboost.models.methods import evaluate, report
 from arboost.models.prediction import decision_path, read_table
 from arboost.models.predictor import ModelSource, Predictor
 from arboost.models.predictor import load as load_model
@@ -202,6 +202,7 @@ class EngineEstimator(BaseEstimator):
     to_onnx = predictor_method(Predictor.to_onnx)
     to_json = predictor_method(Predictor.to_json)
     predict_files = predictor_method(Predictor.predict_files)
+    evaluate = evaluate
     report = report
 
     @property

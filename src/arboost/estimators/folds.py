@@ -445,6 +445,26 @@ def estimator_kind(y: NDArray[Any], task: object = None) -> str:
     return "classifier" if n_values <= _MOST_CLASSES and few else "regressor"
 
 
+def infer_task(y: object) -> str:
+    """Task that `compare` takes from a target: "classification" or "regression".
+
+    Labels of strings and truth values are classes. Whole numbers are classes where there are two of
+    them, or up to 20 with five rows each on average; all other numbers are amounts.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import arboost
+    >>> arboost.infer_task([0, 1, 1, 0]), arboost.infer_task([1.5, 2.0, 0.5])
+    ('classification', 'regression')
+    """
+    kind = estimator_kind(np.asarray(y))
+    return next(task for task, name in TASK_KINDS.items() if name == kind)
+
+
 def _task_message(task: object) -> str:
     return (
         f"task={task!r} ({type(task).__name__}) is not allowed: task must be "

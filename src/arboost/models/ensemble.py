@@ -575,11 +575,12 @@ class EnsemblePredictor(EstimatorMethods):
         method: str = "predict",
         batch_rows: int = 131_072,
         n_jobs: int | None = None,
+        format: str | None = None,  # noqa: A002  # as in `TableFiles`
         escape_formulas: bool = False,
     ) -> int:
         """Write the predictions of rows that need not fit in memory; return their number.
 
-        As `arboost.Predictor.predict_files`, with the methods "predict" and "predict_proba".
+        As `arboost.Predictor.predict_files`, without raw scores.
         """
         from arboost.models.prediction_files import predict_to_file
 
@@ -591,6 +592,7 @@ class EnsemblePredictor(EstimatorMethods):
             method=method,
             batch_rows=batch_rows,
             n_jobs=n_jobs,
+            format=format,
             escape_formulas=escape_formulas,
         )
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from arboost.models.partial_dependence import Grid, PartialDependence
     from arboost.plots.summary import Summary
     from arboost.plots.trees import TreePicture
+    from arboost.report.evaluation import Evaluation
     from arboost.report.report import Report
 
 
@@ -116,12 +117,69 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
     return page
 
 
+def evaluate(
+    self: Any,
+    X: object,
+    y: object,
+    *,
+    sample_weight: object = None,
+    offset: object = None,
+    metrics: str | Sequence[str] = (),
+    target_index: int | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Score the model on rows with known y: values, 95 % intervals, a baseline, and each class.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+        Held-out rows: scores of training rows are too good.
+    y : array of shape (n_rows,), or the name of a column of X
+        True values or labels. Rows with a missing y are left out.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; rows of weight 0 are left out.
+    offset : array, str or list of str, optional
+        Offset of the rows, for a model that was fitted with one, as `predict` takes it; None for
+        the columns that the fit named.
+    metrics : str or sequence of str, optional
+        Names of metrics in addition to those of the report.
+    target_index : int, optional
+        Target to score, of a model of several.
+    n_jobs : int or None
+        Number of threads, in place of that of an estimator; scores do not depend on it.
+
+    Returns
+    -------
+    arboost.Evaluation
+
+    Examples
+    --------
+    >>> import arboost
+    >>> X, y = [[0], [1], [2], [3]], [0.0, 1.0, 2.0, 3.0]
+    >>> model = arboost.DecisionTreeRegressor().fit(X, y)
+    >>> model.evaluate(X, y, metrics="mape")
+    Scores on 4 rows; the baseline always predicts the mean
+      RMSE  0  1.118
+      MAE   0  1
+      R²    1  0
+      mape  0 (0 to 0)  0.6111
+    """
+    from arboost.report.evaluation import evaluate_model
+    from arboost.report.inputs import ReportOptions
+
+    options = ReportOptions(
+        sample_weight=sample_weight, offset=offset, target_index=target_index, n_jobs=n_jobs
+    )
+    return evaluate_model(self, X, y, options, metrics)
+
+
 class EstimatorMethods:
     """Attributes and methods of fitted estimators of scikit-learn, for loaded models.
 
     They need ``kind``, ``classes``, ``schema`` and ``predict``.
     """
 
+    evaluate = evaluate
     report = report
 
     if not TYPE_CHECKING:  # for type checkers, unknown names are errors
@@ -599,7 +657,7 @@ class ModelMethods(EstimatorMethods, Model):
         write_file(path, text.encode("ascii"))
         return None
 
-    def predict_files(
+    def predict_files(  # noqa: PLR0913 - most have defaults
         self,
         source: object,
         path: str | os.PathLike[str],
@@ -609,6 +667,7 @@ class ModelMethods(EstimatorMethods, Model):
         offset: str | Sequence[str] | float | None = None,
         batch_rows: int = 131_072,
         n_jobs: int | None = None,
+        format: str | None = None,  # noqa: A002  # as in `TableFiles`
         escape_formulas: bool = False,
     ) -> int:
         """Write the predictions of rows that need not fit in memory; needs the package pyarrow.
@@ -626,10 +685,11 @@ class ModelMethods(EstimatorMethods, Model):
             lines (.jsonl), the latter two also with .gz or .zst.
         columns_to_keep : list of str, optional
             Columns to copy, before the predictions; categories become plain values.
-        method : {"predict", "predict_proba", "predict_raw"}, default="predict"
+        method : {"predict", "predict_proba", "predict_raw", "shap_values"}, default="predict"
             "predict" writes a column "prediction"; "predict_proba" writes "proba_<class>" for each
             class; "predict_raw" writes "raw". Several outputs have a number in the name:
-            "prediction_0", "raw_0", "proba_0_<class>" and so on.
+            "prediction_0", "raw_0", "proba_0_<class>" and so on. "shap_values" writes a column for
+            each feature, and "expected_value"; of several outputs, followed by the class.
         offset : str, list of str, float or None, default=None
             Columns with the offset of the rows, or one number for all, for a model that was fitted
             with an offset; None for the columns that the fit named.
@@ -637,6 +697,8 @@ class ModelMethods(EstimatorMethods, Model):
             Largest number of rows in memory at a time; two batches are.
         n_jobs : int or None
             Number of threads; predictions do not depend on it.
+        format : {"csv", "tsv", "parquet", "arrow", "jsonl"}, optional
+            Format of the file where its name does not tell it.
         escape_formulas : bool, default=False
             Put an apostrophe before texts and column names of a CSV or TSV file that begin with
             =, +, -, @, a tab or a carriage return, which a spreadsheet would run as formulas.
@@ -673,5 +735,6 @@ class ModelMethods(EstimatorMethods, Model):
             offset=offset,
             batch_rows=batch_rows,
             n_jobs=n_jobs,
+            format=format,
             escape_formulas=escape_formulas,
         )

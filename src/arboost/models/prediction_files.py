@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from arboost.data.feature_names import offset_names
 from arboost.data.files import as_schema, file_kind, require_pyarrow, selected
 from arboost.data.source import Source, has_columns, open_source
-from arboost.errors import InputTypeError, SchemaError
+from arboost.errors import InputTypeError, ParameterError, SchemaError
 from arboost.losses.links import read_offset
 from arboost.write import remove_orphans, replaced_file, write_errors
 
-_METHODS = ("predict", "predict_proba", "predict_raw")
+_METHODS = ("predict", "predict_proba", "predict_raw", "shap_values")
 
 
 def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
@@ -39,17 +39,17 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     offset: str | Sequence[str] | float | None = None,
     batch_rows: int,
     n_jobs: int | None,
-    kind: str | None = None,
+    format: str | None = None,  # noqa: A002  # as in `TableFiles`
     escape_formulas: bool = False,
 ) -> int:
     """Write the predictions of all rows of a source; return the number of rows.
 
-    The file is of a `kind`, or of that of its name. The model has the methods of `Predictor`, a
+    The model has the methods of `Predictor`, a
     schema and classes; `Predictor.predict_files` has the parameters.
     """
     require_pyarrow("predict_files")
-    kind_of_file = file_kind(os.fsdecode(path))[0] if kind is None else kind
-    if escape_formulas and kind_of_file not in ("csv", "tsv"):
+    kind = file_kind(os.fsdecode(path))[0] if format is None else format
+    if escape_formulas and kind not in ("csv", "tsv"):
         raise ValueError(
             f"escape_formulas=True is for CSV and TSV files, but {os.fsdecode(path)!r} is none. "
             "Leave it out."
@@ -58,8 +58,16 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
     copied = _checked_names(columns_to_keep)
-    options = _offset_option(model, offset)
-    start = _offset_columns(model, offset)
+    options: dict[str, Any] = {}
+    start: list[str] = []
+    if method != "shap_values":
+        options, start = _offset_option(model, offset), _offset_columns(model, offset)
+    elif offset is not None:
+        raise ParameterError(
+            "offset is not allowed with method='shap_values': SHAP values are those of the trees.",
+            "Leave it out.",
+            parameter="offset",
+        )
     rows = open_source(source, _columns_to_read(model, source, [*copied, *start]), once=True)
     _refuse_input(path, rows)
 
@@ -69,6 +77,8 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
             values = getattr(model, method)(X, **options, n_jobs=n_jobs)
         except SchemaError as error:
             raise SchemaError(f"The rows of {file!r} do not fit the model. {error}") from error
+        if method == "shap_values":
+            return _record_batch(columns, _shap_columns(model, values, n_jobs))
         return _record_batch(columns, _prediction_columns(model, values, method))
 
     batches = (predicted(batch.table, batch.file) for batch in rows.batches(batch_rows))
@@ -76,7 +86,7 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     if first is None:
         first = predicted(_no_rows(rows, model), rows.label)
     return write_batches(
-        chain([first], batches), first.schema, path, kind=kind, escape_formulas=escape_formulas
+        chain([first], batches), first.schema, path, kind=format, escape_formulas=escape_formulas
     )
 
 
@@ -195,6 +205,24 @@ def _prediction_columns(model: Any, values: Any, method: str) -> dict[str, Any]:
     else:
         named = {f"proba_{label}": values[:, i] for i, label in enumerate(model.classes)}
     return {name: _number_column(values) for name, values in named.items()}
+
+
+def _shap_columns(model: Any, values: Any, n_jobs: int | None) -> dict[str, Any]:
+    """SHAP values as columns by feature and output, and the expected value of each output."""
+    expected = np.atleast_1d(model.expected_value(n_jobs=n_jobs))
+    labels: Any = model.classes
+    if labels is None or len(labels) != len(expected):
+        labels = range(len(expected))
+    suffixes = [f" {label}" for label in labels] if len(expected) > 1 else [""]
+    by_output = values.reshape(len(values), -1, len(expected))
+    columns = {
+        f"{name}{suffix}": by_output[:, i, k]
+        for k, suffix in enumerate(suffixes)
+        for i, name in enumerate(model.feature_names)
+    }
+    for suffix, value in zip(suffixes, expected, strict=True):
+        columns[f"expected_value{suffix}"] = np.full(len(values), value)
+    return {name: _number_column(column) for name, column in columns.items()}
 
 
 def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:

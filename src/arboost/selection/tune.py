@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 import arboost
-from arboost.errors import InputTypeError, ParameterTypeError, needs_packages
+from arboost.errors import InputTypeError, ParameterError, ParameterTypeError, needs_packages
 from arboost.estimators.folds import SelectionRows, read_rows, set_threads
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
@@ -206,9 +206,11 @@ def _checked_seconds(seconds: object, trials: object) -> float | None:
         return None
     is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
     if not is_number or not (math.isfinite(float(seconds)) and float(seconds) > 0):  # type: ignore[arg-type]
-        raise ValueError(
+        raise ParameterError(
             f"seconds={seconds!r} ({type(seconds).__name__}) is not allowed: it must be a finite "
-            'number above 0, "auto" or None. Use seconds=60.'
+            'number above 0, "auto" or None.',
+            "Use seconds=60.",
+            parameter="seconds",
         )
     return float(seconds)  # type: ignore[arg-type]
 
@@ -217,9 +219,11 @@ def _checked_trials(trials: object) -> int | None:
     if trials is None:
         return None
     if not isinstance(trials, int | np.integer) or isinstance(trials, bool) or trials < 1:
-        raise ValueError(
+        raise ParameterError(
             f"trials={trials!r} ({type(trials).__name__}) is not allowed: it must be an integer of "
-            "at least 1, or None. Use trials=50."
+            "at least 1, or None.",
+            "Use trials=50.",
+            parameter="trials",
         )
     return int(trials)
 

@@ -1,4 +1,4 @@
-"""The fault of a CSV file that cannot be read: a message with file, line and column."""
+"""Fault of a CSV file that PyArrow refuses: an error with file, line and column."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 
 from arboost.data.files import check_encoding
 from arboost.data.text_files import CsvDialect, delimiter_text
+from arboost.errors import InputError
 
 _HEAD_BYTES = 1 << 16
 _LONGEST = 40  # characters of a value in a message
-_RENAME = "Rename it so that its name tells its kind, or use --format."
+_RENAME = "Rename it so that its name tells its kind."
 # First bytes of files that are no text, whatever their names -> kind and advice.
 _MAGIC = {
     b"PAR1": ("a Parquet file", _RENAME),
@@ -22,33 +23,33 @@ _MAGIC = {
     b"\x1f\x8b": ("a gzip file", "Rename it so that its name ends in .gz."),
     b"\x28\xb5\x2f\xfd": ("a zstd file", "Rename it so that its name ends in .zst."),
     b"PK\x03\x04": ("a zip or Excel file", "Unpack it, or save it as CSV."),
-    b"\x91AR": ("a model file", "Give the path of a table."),
+    b"\x91AR": ("a model file", "Use the path of a table."),
 }
 _PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
 
 
 def check_text(file: Any, path: str) -> None:
-    """Raise ValueError for a file whose first bytes are those of no text."""
+    """Raise InputError for a file that begins as no text does."""
     head = file.read(_HEAD_BYTES)
     for magic, (kind, advice) in _MAGIC.items():
         if head.startswith(magic):
-            raise ValueError(f"The file {path!r} is {kind}, not text. {advice}")
+            raise InputError(f"The file {path!r} is {kind}, not text.", advice)
     if _PAGE.match(head):
-        raise ValueError(f"The file {path!r} is an HTML page, not a table. Download it again.")
+        raise InputError(f"The file {path!r} is an HTML page, not a table.", "Download it again.")
     check_encoding(head, path)
-    place = head.find(b"\0")
-    if place >= 0:
-        line = head.count(b"\n", 0, place) + 1
-        raise ValueError(
-            f"The file {path!r} has a NUL byte in line {line}: it is binary or damaged. Save it as "
-            "UTF-8 text."
+    position = head.find(b"\0")
+    if position >= 0:
+        line = head.count(b"\n", 0, position) + 1
+        raise InputError(
+            f"The file {path!r} has a NUL byte in line {line}: it is binary or damaged.",
+            "Save it as UTF-8 text.",
         )
 
 
 def csv_fault(
     again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
-) -> str | None:
-    """Return the message for a file that PyArrow refused; None where every line has its fields.
+) -> InputError | None:
+    """Error for a file that PyArrow refused; None where every line has its fields.
 
     Parameters
     ----------
@@ -64,42 +65,41 @@ def csv_fault(
     if "invalid UTF8" in cause:
         return not_utf8(again, path, dialect)
     try:
-        found = _found(again, path, dialect, cause, types)
+        fault = _locate(again, path, dialect, cause, types)
     except csv.Error as error:
         if "field limit" in str(error):  # PyArrow refuses lines longer than a block
-            return (
-                f"The file {path!r} has a line too long to be read in batches. Convert the "
-                "file to Parquet, or leave --memory-limit out."
+            return InputError(
+                f"The file {path!r} has a line too long to be read in batches.",
+                "Convert the file to Parquet, or read it without a memory limit.",
             )
-        return f"The file {path!r} is malformed: {error}. Write it again."
+        return InputError(f"The file {path!r} is malformed: {error}.", "Write it again.")
     except (OSError, EOFError, ValueError) as error:
-        return f"The file {path!r} cannot be read: {_first(str(error))}. It may be incomplete."
-    if found is None and not any(word in cause for word in ("columns", "newline", "straddling")):
-        return f"The file {path!r} cannot be read: {_first(cause)}."
-    return found
+        problem = f"The file {path!r} cannot be read: {_first(str(error))}."
+        return InputError(problem, "It may be incomplete.")
+    if fault is None and not any(word in cause for word in ("columns", "newline", "straddling")):
+        return InputError(f"The file {path!r} cannot be read: {_first(cause)}.")
+    return fault
 
 
-def _found(
+def _locate(
     again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
-) -> str | None:
-    """Return the message for a value of another type, or a row of too few or too many values."""
+) -> InputError | None:
+    """Error for a value of another type, or a row of too few or too many values."""
     value = re.search(
         r"CSV conversion error to (\w+): invalid value '(.*?)('|\. Types of|$)", cause
     )
     rows = _rows(again, dialect.delimiter)
     _, header = next(rows, (1, []))
     if value is not None:
-        return _conversion_fault(rows, header, path, value, types) + _decimal_advice(
-            value[2], dialect
-        )
+        return _conversion_fault(rows, header, path, value, types, dialect)
     for line, row in rows:
         if row and len(row) != len(header):
             return _ragged(path, line, row, header, dialect)
     return None
 
 
-def not_utf8(again: Callable[[], Any], path: str, dialect: CsvDialect) -> str:
-    """Return the message for a file that is not UTF-8."""
+def not_utf8(again: Callable[[], Any], path: str, dialect: CsvDialect) -> InputError:
+    """Error for a file that is not UTF-8."""
     rows = _rows(again, dialect.delimiter)
     _, header = next(rows, (1, []))
     for line, row in chain([(1, header)], rows):
@@ -110,77 +110,81 @@ def not_utf8(again: Callable[[], Any], path: str, dialect: CsvDialect) -> str:
             except UnicodeDecodeError as bad:
                 is_named = line > 1 and column < len(header)
                 name = f" ({_decoded(header[column])!r})" if is_named else ""
-                return (
+                return InputError(
                     f"The file {path!r} is not UTF-8 in line {line}, column {column + 1}"
-                    f"{name}: byte 0x{raw[bad.start]:02x}. Save it as UTF-8, for example with "
-                    "iconv."
+                    f"{name}: byte 0x{raw[bad.start]:02x}.",
+                    "Save it as UTF-8, for example with iconv.",
                 )
-    return f"The file {path!r} is not UTF-8. Save it as UTF-8."
+    return InputError(f"The file {path!r} is not UTF-8.", "Save it as UTF-8.")
 
 
 def _conversion_fault(
     rows: Iterator[tuple[int, list[str]]],
     header: list[str],
     path: str,
-    found: re.Match[str],
+    refusal: re.Match[str],
     types: dict[str, Any],
-) -> str:
-    kind, value = found[1], found[2]
+    dialect: CsvDialect,
+) -> InputError:
+    kind, value = refusal[1], refusal[2]
+    kind = "number" if kind in ("double", "int64", "float") else kind
     sought = value.encode().decode("latin-1")
-    is_cut = found[3] != "'"  # a value of several lines: messages end with the first of them
+    is_cut = refusal[3] != "'"  # a value of several lines: messages end with the first of them
+    parameter, advice = None, "Correct it, or leave it empty."
+    other_mark = "." if dialect.decimal_point == "," else ","
+    if re.fullmatch(rf"[+-]?\d+[{other_mark}]\d+", value) is not None:
+        parameter = "decimal" if dialect.decimal is None else None
+        advice = f"With decimal={other_mark!r} it is a number."
     for line, row in rows:
         for column, text in enumerate(row[: len(header)]):
             name = _decoded(header[column])
             is_it = text.startswith(sought) if is_cut else text == sought
             if is_it and (name in types or not types):
-                return (
-                    f"The file {path!r} has the value {_short(_decoded(text))} in line {line}, "
-                    f"column {column + 1} ({name!r}), which is no {_kind_text(kind)}. Correct it, "
-                    "or leave it empty."
+                place = f"in line {line}, column {column + 1} ({name!r})"
+                return InputError(
+                    f"The file {path!r} has the value {_short(_decoded(text))} {place}, which is "
+                    f"not a {kind}.",
+                    advice,
+                    parameter=parameter,
                 )
-    return f"The file {path!r} has the value {_short(value)}, which is no {_kind_text(kind)}."
+    return InputError(
+        f"The file {path!r} has the value {_short(value)}, which is not a {kind}.",
+        advice,
+        parameter=parameter,
+    )
 
 
-def _decimal_advice(value: str, dialect: CsvDialect) -> str:
-    """Return advice for a number with the other decimal mark; "" for other values."""
-    other = "." if dialect.decimal_point == "," else ","
-    if re.fullmatch(rf"[+-]?\d+[{other}]\d+", value) is None:
-        return ""
-    if dialect.decimal is None:
-        return f" With --decimal {other} it is a number."
-    return f" --decimal {dialect.decimal} reads no number with {other!r}."
-
-
-def _kind_text(kind: str) -> str:
-    return "number" if kind in ("double", "int64", "float") else kind
-
-
-def _ragged(path: str, line: int, row: list[str], header: list[str], dialect: CsvDialect) -> str:
+def _ragged(
+    path: str, line: int, row: list[str], header: list[str], dialect: CsvDialect
+) -> InputError:
     n_fields, n_columns = len(row), len(header)
-    place = min(n_fields, n_columns) + 1
+    column = min(n_fields, n_columns) + 1
     if n_fields < n_columns:
-        what = f"column {place} ({_decoded(header[place - 1])!r}) is missing"
+        what = f"column {column} ({_decoded(header[column - 1])!r}) is missing"
     else:
-        what = f"column {place} has no name ({_short(_decoded(row[place - 1]))})"
-    advice = "Add or remove a delimiter, or quote the value that contains one."
+        what = f"column {column} has no name ({_short(_decoded(row[column - 1]))})"
+    parameter, advice = None, "Add or remove a delimiter, or quote the value that contains one."
     if n_columns == 1:
-        advice = (
-            "The first line must hold the names of all columns, here with "
-            f"{delimiter_text(dialect.delimiter)} between them; --delimiter names another "
-            "character."
+        parameter, advice = (
+            "delimiter",
+            (
+                "The first line must hold the names of all columns, here with "
+                f"{delimiter_text(dialect.delimiter)} between them: pass delimiter for another one."
+            ),
         )
     if header[0].lower() == "sep=":
-        advice = "Delete its first line, which is for spreadsheets only."
-    return (
+        parameter, advice = None, "Delete its first line, which is for spreadsheets only."
+    return InputError(
         f"The file {path!r} is malformed in line {line}: it has {n_fields} "
         f"{'value' if n_fields == 1 else 'values'}, but the header has {n_columns} "
-        f"{'column' if n_columns == 1 else 'columns'}; "
-        f"{what}. {advice}"
+        f"{'column' if n_columns == 1 else 'columns'}; {what}.",
+        advice,
+        parameter=parameter,
     )
 
 
 def _rows(again: Callable[[], Any], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and fields of each row; bytes are read as characters 0 to 255."""
+    """Line number and fields of each row; bytes are read as characters 0 to 255."""
     with again() as file:
         text = io.TextIOWrapper(io.BufferedReader(_Raw(file)), encoding="latin-1", newline="")
         reader = csv.reader(text, delimiter=delimiter)
@@ -206,7 +210,7 @@ class _Raw(io.RawIOBase):
 
 
 def _decoded(text: str) -> str:
-    """Return the characters of a text that was read byte by byte."""
+    """Characters of a text that was read byte by byte."""
     return text.encode("latin-1").decode("utf-8", "replace")
 
 

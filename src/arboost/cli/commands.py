@@ -16,8 +16,8 @@ import click
 
 from arboost.cli.errors import EXIT_CODES, ExitCode, Terminated, exit_code, one_line
 
-# Name -> one line of help. The command is the function `command` of commands/<name>.py, which is
-# imported when it runs: the list of commands costs nothing.
+# Name -> one line of help. A command is the function of this name in the module of this name, which
+# is imported when the command runs: the list of commands costs nothing.
 COMMANDS = {
     "train": "Train a model on a table and save it.",
     "predict": "Write the predictions of a model for a table.",
@@ -30,25 +30,29 @@ COMMANDS = {
     "convert": "Write a model as .arb, JSON, C header or ONNX.",
     "completion": "Print the completion script of a shell.",
 }
-
-
+_MODULES = {"convert": "inspect", "completion": "commands"}  # of other names than the command's
 _NAME = "arboost"
 _COMPLETION = "_ARBOOST_COMPLETE"  # set by the completion script of a shell
+_SHELLS = {
+    "bash": 'eval "$(arboost completion bash)"  in ~/.bashrc',
+    "zsh": 'eval "$(arboost completion zsh)"  in ~/.zshrc',
+    "fish": "arboost completion fish > ~/.config/fish/completions/arboost.fish",
+}
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names, in the order of the table."""
+        """Names, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command, with the options that all commands have; None for another name."""
+        """Command with the options that all commands have; None for another name."""
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"arboost.cli.commands.{name}").command
-        command.name = name
+        module = import_module(f"arboost.cli.{_MODULES.get(name, name)}")
+        command: click.Command = getattr(module, name)
         if not any(param.name == "debug" for param in command.params):
             command.params.append(_debug_option())
         return command
@@ -56,10 +60,14 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first argument; raise with the nearest name."""
+        """Command of the first argument; raise with the nearest name."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            raise click.UsageError(f"There is no command {name!r}.{_nearest(name)}", ctx)
+            from arboost.params.suggestions import closest_name
+
+            close = closest_name(name, COMMANDS)
+            advice = f"Did you mean {close!r}?" if close else f"Use one of {', '.join(COMMANDS)}."
+            raise click.UsageError(f"There is no command {name!r}. {advice}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -73,19 +81,9 @@ class LazyGroup(click.Group):
             formatter.write_dl([(str(int(code)), text) for code, text in EXIT_CODES.items()])
 
 
-def _nearest(name: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, COMMANDS, n=1)
-    return f" Did you mean {close[0]!r}?" if close else f" Use one of {', '.join(COMMANDS)}."
-
-
 def _debug_option() -> click.Option:
     return click.Option(
-        ["--debug"],
-        is_flag=True,
-        expose_value=False,
-        help="Show the traceback of an error.",
+        ["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error."
     )
 
 
@@ -118,8 +116,22 @@ def cli() -> None:
     """
 
 
+@click.command(
+    help="Print the completion script of a shell.\n\n\b\n"
+    + "\n".join(f"{shell}: {advice}" for shell, advice in _SHELLS.items())
+)
+@click.argument("shell", metavar="SHELL", type=click.Choice(list(_SHELLS)))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, _NAME, _COMPLETION).source())
+
+
 def run(args: Sequence[str]) -> int:
-    """Run a command line; return its exit code. Errors are one line on the standard error."""
+    """Run a command line and return its exit code. Errors are one line on the standard error."""
     debug = "--debug" in args
     _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):

@@ -1,1 +1,0 @@
-"""One file for each command; its function `command` is imported when the command runs."""

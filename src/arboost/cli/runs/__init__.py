@@ -1,1 +1,0 @@
-"""Runs of the commands: each is imported when its command runs."""

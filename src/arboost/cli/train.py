@@ -1,0 +1,308 @@
+"""``arboost train``: a table and a target -> a model file, scored on held-out rows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arboost.cli.errors import UsageFailure
+from arboost.cli.models import TASKS, declarations
+from arboost.cli.options import (
+    console_options,
+    model_option,
+    output_option,
+    run_options,
+    training_rows,
+)
+from arboost.cli.parameters import (
+    ParameterCommand,
+    check_parameters,
+    parameter_options,
+    parameters_of,
+    settings_files,
+)
+
+if TYPE_CHECKING:
+    from arboost.cli.console import Console
+    from arboost.cli.rows import RowSpec
+    from arboost.cli.training import Trained
+
+
+_HELP = """Train a model on a table and save it.
+
+The task is found from the target. A share of the rows is held out to score the model; gradient
+boosting finds its number of rounds by itself.
+
+Any parameter of the estimator is an option under its Python name, for example --learning-rate 0.05
+or --set learning_rate=0.05; --help-params lists them.
+"""
+# Options with names of the command line -> parameters of estimators.
+_RUN_PARAMETERS = {"jobs": "n_jobs", "seed": "random_state", "device": "device"}
+
+
+def _checked_share(
+    _ctx: click.Context, _param: click.Parameter, value: float | None
+) -> float | None:
+    """Share of the rows; raise for numbers out of range, NaN among them."""
+    if value is not None and not 0 <= value < 1:
+        raise click.BadParameter(f"{value:g} is not a share. Use a number from 0 to below 1.")
+    return value
+
+
+@click.command(cls=ParameterCommand, help=_HELP)
+@training_rows(
+    time="Hold out the latest rows by this column, which is not a feature.",
+    groups="Hold out whole groups of this column, which is not a feature.",
+    offset="Start of the raw scores, such as the log of an exposure; not a feature. Several for "
+    "classes.",
+)
+@output_option("Model file, .arb or .json; the name of the data with .arb by default.")
+@model_option
+@parameter_options("Parameter of the estimator; several are allowed.")
+@click.option(
+    "--holdout",
+    type=float,
+    callback=_checked_share,
+    metavar="SHARE",
+    help="Share of the rows to score the model on, 0 for none.  [default: 0.2]",
+)
+@click.option(
+    "--folds", type=int, metavar="K", help="Score by cross-validation, then train on all rows."
+)
+@click.option("--refit", is_flag=True, help="Train again on all rows after scoring.")
+@click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    help="Read files in batches within a memory such as 2GB; rows are held out by --time-column "
+    "only.",
+)
+@click.option("--seed", type=int, metavar="N", help="Seed of the model and of the held-out rows.")
+@run_options
+@console_options()
+@click.pass_context
+def train(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any) -> None:
+    """Train a model on a table, score and save it."""
+    from arboost.cli.model_files import save_model
+    from arboost.cli.training import train_model
+
+    started = time.monotonic()
+    spec = _read_spec(ctx, rows, options)
+    trained = train_model(console, spec)
+    n_bytes = save_model(trained.estimator, spec.output, trained.record)
+    trained.seconds["total"] = time.monotonic() - started
+    _show(console, spec, trained, n_bytes)
+
+
+# ---- options ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSpec:
+    """Checked options of the command, under their names.
+
+    Attributes
+    ----------
+    rows : RowSpec
+    parameters : mapping of str to object
+        Parameters of the estimator, as texts or values of a TOML file.
+    """
+
+    rows: RowSpec
+    output: str
+    model: str
+    parameters: Mapping[str, Any]
+    holdout: float | None
+    folds: int | None
+    refit: bool
+    memory_limit: str | None
+
+    def check(self) -> None:
+        """Raise UsageFailure for options that do not fit together, and wrong parameters."""
+        from arboost.cli.model_files import check_model_output
+
+        if self.folds is not None and self.holdout is not None:
+            raise UsageFailure("--folds and --holdout are two ways to score: use one of them.")
+        if self.folds is not None and self.refit:
+            raise UsageFailure("--refit is for --holdout: --folds always ends on all rows.")
+        if self.holdout == 0 and self.refit:
+            raise UsageFailure("--refit with --holdout 0 would train twice: leave it out.")
+        check_offset_model(self.rows, self.model)
+        self.rows.check()
+        self.values(TASKS if self.rows.task is None else (self.rows.task,))
+        check_model_output(self.output, self.model)
+
+    def values(self, tasks: tuple[str, ...]) -> dict[str, Any]:
+        """Values of the parameters, allowed for one of the tasks."""
+        parameters = dict(self.parameters)
+        shared = {}
+        if self.model == "voting" and "random_state" in parameters:  # of its members
+            shared = {"random_state": int(parameters.pop("random_state"))}
+        return check_parameters(self.model, parameters, tasks) | shared
+
+    @property
+    def asked_task(self) -> tuple[str | None, str]:
+        """Task that the options ask for, and the option: --task, or a parameter of one task."""
+        if self.rows.task is not None:
+            return self.rows.task, "--task"
+        for name, text in self.parameters.items():
+            allowed = [task for task in TASKS if self._allows(name, text, task)]
+            if len(allowed) == 1:
+                return allowed[0], f"{name}={text}"
+        return None, ""
+
+    def _allows(self, name: str, text: Any, task: str) -> bool:
+        if name not in declarations(self.model, task):
+            return name == "random_state"  # of the members of a vote
+        try:
+            check_parameters(self.model, {name: text}, (task,))
+        except UsageFailure:
+            return False
+        return True
+
+    @property
+    def seed(self) -> int:
+        """Seed of the held-out rows."""
+        value = self.parameters.get("random_state", 0)
+        return int(value) if str(value).isdigit() else 0
+
+
+def _read_spec(ctx: click.Context, rows: RowSpec, options: dict[str, Any]) -> TrainSpec:
+    """Checked options of a command line; raise UsageFailure for contradictions."""
+    from arboost.cli.model_files import default_model_path
+    from arboost.cli.tables import refuse_input
+
+    parameters = parameters_of(ctx, options.pop("assignments"))
+    for option, name in _RUN_PARAMETERS.items():
+        value = options.pop(option)
+        if value is None:
+            continue
+        if name in parameters and str(parameters[name]) != str(value):
+            raise UsageFailure(
+                f"--{option} {value} and {name}={parameters[name]} contradict. Keep one."
+            )
+        parameters[name] = value
+    output = options.pop("output")
+    output = default_model_path(rows.data) if output is None else output
+    refuse_input(output, settings_files(ctx))
+    spec = TrainSpec(rows=rows, output=output, parameters=parameters, **options)
+    spec.check()
+    return spec
+
+
+def check_offset_model(rows: RowSpec, model: str) -> None:
+    """Raise UsageFailure for --offset with a model without offsets."""
+    if rows.offset and model != "gradient_boosting":
+        raise UsageFailure(
+            f"--offset is for gradient_boosting, whose trees are added to it, but the model is "
+            f"{model}. Leave it out, or use --model gradient_boosting."
+        )
+
+
+# ---- result ----
+
+
+def _show(console: Console, spec: TrainSpec, trained: Trained, n_bytes: int) -> None:
+    """Write learning curve, scores, facts and next commands, or one JSON object."""
+    from arboost.cli.console import learning_curve
+    from arboost.cli.evaluate import score_tables
+
+    console.emit(_as_json(spec, trained, n_bytes))
+    if console.as_json:
+        return
+    curve = learning_curve(trained.curves, console.width) if console.has_blocks else None
+    if curve is not None:
+        console.show(curve)
+    if trained.scores is not None:
+        title = "Scores on held-out rows"
+        console.show_widest(*score_tables(trained.scores, title))
+    console.show(_facts(spec, trained, n_bytes), _next_commands(spec, trained))
+
+
+def _facts(spec: TrainSpec, trained: Trained, n_bytes: int) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from arboost.cli.console import seconds_text, size_text
+
+    rows = f"{trained.n_train:,} of {trained.n_rows:,} trained on"
+    if trained.n_train == trained.n_rows:
+        rows = f"all {trained.n_rows:,} trained on"
+    facts = {
+        "model": f"{spec.model}, {_size(trained.estimator)}",
+        "task": f"{trained.task.name}: {trained.task.reason.partition(';')[0]}",
+        "rows": f"{rows}; {trained.split_text}",
+        "features": f"{trained.estimator.n_features_in_:,}",
+    }
+    oob_score = getattr(trained.estimator, "oob_score_", None)
+    if oob_score is not None:
+        facts["out of bag"] = f"score {oob_score:.4g}"
+    steps = trained.seconds.items()
+    facts["time"] = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in steps)
+    facts["file"] = f"{spec.output} ({size_text(n_bytes)})"
+    table = Table.grid(padding=(0, 2))
+    for name, text in facts.items():
+        table.add_row(Text(name, style="bold"), Text(text))
+    return table
+
+
+def _size(estimator: Any) -> str:
+    model: Any = getattr(estimator, "model_", None)
+    if hasattr(model, "n_trees"):
+        rounds = f"{model.n_rounds:,} rounds, " if model.trees_per_round > 1 else ""
+        reason = getattr(estimator, "stop_reason_", None)
+        ended = f", ended by {_stop_text(reason)}" if reason not in (None, "n_estimators") else ""
+        return f"{rounds}{model.n_trees:,} {'tree' if model.n_trees == 1 else 'trees'}{ended}"
+    return f"{len(getattr(estimator, 'estimators_', ())):,} members"
+
+
+def _stop_text(reason: str) -> str:
+    """End of a fit in words, with parameters as options: preset="best" is --preset best."""
+    if reason == "n_iter_no_change":
+        return "early stopping"
+    return re.sub(r'(\w+)="(\w+)"', lambda hit: f"--{hit[1].replace('_', '-')} {hit[2]}", reason)
+
+
+def _next_commands(spec: TrainSpec, trained: Trained) -> str:
+    rows = spec.rows
+    form = rows.form.command_line
+    model, data = shlex.quote(spec.output), " ".join(map(shlex.quote, rows.data)) + form
+    lines = [f"arboost predict {model} NEW.csv{form} -o predictions.csv"]
+    if rows.data != ("-",):
+        lines.append(f"arboost explain {model} {data}")
+        weight = "" if rows.weight is None else f" --weight {shlex.quote(rows.weight)}"
+        scored = f"{data} --held-out" if len(trained.record.held_out.keys) else f"NEW.csv{form}"
+        lines.append(f"arboost report {model} {scored}{weight} -o report.html")
+    return "next: " + "\n      ".join(lines)
+
+
+def _as_json(spec: TrainSpec, trained: Trained, n_bytes: int) -> dict[str, Any]:
+    from arboost.cli.evaluate import score_json
+
+    scores, estimator = trained.scores, trained.estimator
+    return {
+        "model_file": spec.output,
+        "bytes": n_bytes,
+        "model": spec.model,
+        "task": trained.task.name,
+        "reason": trained.task.reason,
+        "target": spec.rows.target,
+        "parameters": spec.values((trained.task.name,)),
+        "rows": trained.n_rows,
+        "training_rows": trained.n_train,
+        "split": trained.split_text,
+        "held_out_rows": trained.record.held_out.n_rows,
+        "features": estimator.n_features_in_,
+        "trees": getattr(getattr(estimator, "model_", None), "n_trees", None),
+        "stop_reason": getattr(estimator, "stop_reason_", None),
+        "oob_score": getattr(estimator, "oob_score_", None),
+        "scores": [] if scores is None else score_json(scores),
+        "baseline": None if scores is None else scores.baseline,
+        "learning_curves": trained.curves,
+        "seconds": trained.seconds,
+    }

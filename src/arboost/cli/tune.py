@@ -1,0 +1,290 @@
+"""``arboost tune``: search for the parameters of a model, and save it fitted with the best ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arboost.cli.models import TASKS, new_estimator
+from arboost.cli.options import (
+    console_options,
+    jobs_option,
+    model_option,
+    output_option,
+    training_rows,
+)
+from arboost.cli.parameters import (
+    ParameterCommand,
+    check_parameters,
+    parameter_options,
+    parameters_of,
+    settings_files,
+)
+
+if TYPE_CHECKING:
+    from arboost import Tuning
+    from arboost.cli.console import Console
+    from arboost.cli.rows import RowSpec, TrainingRows
+
+
+_HELP = """Search for the best parameters of a model, and save it trained on all rows.
+
+The first trial has the given parameters, so the result is at least as good on the held-out rows.
+Parameters of the estimator that are given, such as --max-depth 4 or --set max_depth=4, are not
+searched. Ctrl-C ends the search and keeps the best parameters so far.
+"""
+_HOLD_OUT_ROWS = 5_000  # from here on one split of the rows in the order of time, below it folds
+_USUAL_FOLDS = 5
+_RUN_PARAMETERS = ("n_jobs", "random_state", "device")  # which no search sets
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TuneSpec:
+    """Options of the search, under their names.
+
+    Attributes
+    ----------
+    parameters : mapping of str to object
+        Parameters of the estimator that are not searched, as texts or values of a TOML file.
+    settings : sequence of str
+        Files of settings that the options are from.
+    """
+
+    model: str
+    output: str
+    params_out: str | None
+    parameters: Mapping[str, Any]
+    seconds: float | None
+    trials: int | None
+    folds: int | None
+    metric: str | None
+    jobs: int | None
+    seed: int
+    settings: Sequence[str]
+
+
+@click.command(cls=ParameterCommand, help=_HELP)
+@training_rows(
+    time="Score on rows later than those trained on by this column, which is not a feature.",
+    groups="Hold out whole groups of this column, which is not a feature.",
+    offset="Start of the raw scores, such as the log of an exposure; not a feature. Several for "
+    "classes.",
+)
+@output_option("Model file, .arb or .json; the name of the data with .arb by default.")
+@click.option(
+    "--params-out",
+    type=click.Path(),
+    metavar="PATH",
+    help="Write the best parameters to a .toml file for arboost train --config.",
+)
+@model_option
+@click.option(
+    "--seconds",
+    type=float,
+    metavar="S",
+    help="Time of the search.  [default: 60, or no limit with --trials]",
+)
+@click.option("--trials", type=int, metavar="N", help="Number of trials.")
+@click.option(
+    "--folds", type=int, metavar="K", help="Folds; one hold-out from 5,000 rows on by default."
+)
+@click.option("--metric", metavar="NAME", help="Metric to optimise; the model's own by default.")
+@parameter_options("Parameter of the estimator that is not searched; several are allowed.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of search and model."
+)
+@jobs_option
+@console_options()
+@click.pass_context
+def tune(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any) -> None:
+    """Search for the best parameters of a model, and save it trained on all rows."""
+    from arboost.cli.model_files import (
+        check_model_output,
+        check_output,
+        default_model_path,
+        save_model,
+    )
+    from arboost.cli.row_record import RowRecord, RowSample, row_hashes
+    from arboost.cli.rows import read_training_rows
+    from arboost.cli.tables import InputTable, refuse_input
+    from arboost.cli.train import check_offset_model
+    from arboost.errors import needs_packages
+
+    parameters = parameters_of(ctx, options.pop("assignments"))
+    output = options.pop("output")
+    spec = _TuneSpec(
+        output=default_model_path(rows.data) if output is None else output,
+        parameters=parameters,
+        settings=settings_files(ctx),
+        **options,
+    )
+    check_parameters(spec.model, parameters, TASKS)
+    check_model_output(spec.output, spec.model)
+    if spec.params_out is not None:
+        check_output(spec.params_out, (".toml",))
+    with needs_packages("tune", "arboost tune"):
+        import optuna  # noqa: F401
+    check_offset_model(rows, spec.model)
+    rows.check()
+    source = InputTable(console, rows.data, rows.form)
+    training = read_training_rows(console, rows, source)
+    for path in filter(None, [spec.output, spec.params_out]):
+        refuse_input(path, [*source.files.paths, *spec.settings])
+    tuning, seconds = _search(console, training, spec)
+    hashes = row_hashes(training.table, [*training.features, rows.target])
+    record = RowRecord.of(rows.target, RowSample(hashes))
+    n_bytes = save_model(tuning.estimator, spec.output, record)
+    if spec.params_out is not None:
+        _write_settings(spec, spec.params_out, training.task.name, tuning)
+    console.emit(
+        {
+            "model_file": spec.output,
+            "model": spec.model,
+            "task": training.task.name,
+            "target": rows.target,
+            "metric": tuning.metric,
+            "greater_is_better": tuning.greater_is_better,
+            "score": tuning.score,
+            "default_score": tuning.default_score,
+            "params": tuning.params,
+            "trials": tuning.trials,
+            "stop_reason": tuning.stop_reason,
+            "seconds": seconds,
+        }
+    )
+    if not console.as_json:
+        _show(console, tuning, rows, spec, n_bytes)
+
+
+def _search(console: Console, training: TrainingRows, spec: _TuneSpec) -> tuple[Tuning, float]:
+    """Result of the search and its seconds."""
+    import arboost
+    from arboost.cli.console import seconds_text
+    from arboost.cli.errors import DataFailure, failures_as
+    from arboost.progress import steps_reported
+
+    params = check_parameters(spec.model, spec.parameters, (training.task.name,))
+    seed = {"random_state": spec.seed} if spec.model not in ("voting", "stacking") else {}
+    folds = _folds(training, spec)
+    names = {"seconds", "trials", "folds", "metric", "eval_metric", "random_state", *params}
+    with (
+        console.phase("tuning") as phase,
+        failures_as(DataFailure, names),
+        steps_reported(phase.step),
+    ):
+        tuning = arboost.tune(
+            new_estimator(spec.model, training.task.name, seed | params),
+            training.X,
+            training.spec.target,
+            seconds="auto" if spec.seconds is None else spec.seconds,
+            trials=spec.trials,
+            folds=folds,
+            metric=spec.metric,
+            sample_weight=training.weights,
+            offset=list(training.spec.offset) or None,
+            groups=training.groups,
+            random_state=spec.seed,
+            n_jobs=spec.jobs,
+        )
+        count = f"{len(tuning.trials)} {'trial' if len(tuning.trials) == 1 else 'trials'}"
+        reason = {"interrupted": "Ctrl-C"}.get(tuning.stop_reason, f"--{tuning.stop_reason}")
+        phase.result = f"{count} in {seconds_text(phase.seconds)}, ended by {reason}"
+    return tuning, phase.seconds
+
+
+def _folds(training: TrainingRows, spec: _TuneSpec) -> Any:
+    """Folds of the search: in the order of time, the rows to score come last."""
+    from arboost.cli.rows import HOLDOUT, fold_rows, hold_out_latest
+
+    if training.spec.time_column is None:
+        return "auto" if spec.folds is None else spec.folds
+    n_rows = training.table.num_rows
+    if spec.folds is None and n_rows >= _HOLD_OUT_ROWS:
+        splits = [hold_out_latest(n_rows, HOLDOUT)]
+    else:
+        n_folds = min(_USUAL_FOLDS, n_rows // 2) if spec.folds is None else spec.folds
+        splits = fold_rows(training, n_folds, spec.seed)
+    return [(split.train, split.test) for split in splits]
+
+
+# ---- result ----
+
+
+def _show(console: Console, tuning: Tuning, rows: RowSpec, spec: _TuneSpec, n_bytes: int) -> None:
+    from rich.text import Text
+
+    from arboost.cli.console import new_table, size_text
+
+    table = new_table("Best parameters", ["parameter", "value"])
+    for name, value in tuning.params.items():
+        table.add_row(Text(name), Text(f"{value:.6g}" if isinstance(value, float) else repr(value)))
+    if not tuning.params:
+        table.add_row(Text("(the given ones)"), Text(""))
+    console.show(
+        table,
+        f"{tuning.metric} {tuning.score:.6g} on held-out rows; "
+        f"{tuning.default_score:.6g} with the given parameters",
+        f"file: {spec.output} ({size_text(n_bytes)}), trained on all rows",
+        _next_command(rows, spec),
+    )
+
+
+def _next_command(rows: RowSpec, spec: _TuneSpec) -> str:
+    if spec.params_out is None:
+        return "next: --params-out best.toml writes the parameters for arboost train --config"
+    options = [role for role in rows.roles if role[0] != "--offset"]
+    if rows.task is not None:
+        options.append(("--task", rows.task))
+    options.append(("--config", spec.params_out))
+    if spec.seed:
+        options.append(("--seed", str(spec.seed)))
+    options += [("--offset", name) for name in rows.offset]
+    options += [("--ignore", name) for name in rows.ignore]
+    words = [f"{option} {shlex.quote(value)}" for option, value in options]
+    if rows.drop_missing_target:
+        words.append("--drop-missing-target")
+    data = " ".join(map(shlex.quote, rows.data))
+    return f"next: arboost train {data}{rows.form.command_line} {' '.join(words)}"
+
+
+def _write_settings(spec: _TuneSpec, path: str, task: str, tuning: Tuning) -> None:
+    """Write the parameters as settings of ``arboost train``; a failure leaves no file."""
+    import tempfile
+
+    from arboost.cli.errors import writing_output
+
+    chosen = check_parameters(spec.model, spec.parameters, (task,))
+    chosen = {name: value for name, value in chosen.items() if name not in _RUN_PARAMETERS}
+    chosen |= {name: value for name, value in tuning.params.items() if "__" not in name}
+    lines = [
+        f"# {tuning.metric} {tuning.score:.6g} on held-out rows",
+        f"model = {json.dumps(spec.model)}",
+        "",
+        "[parameters]",
+        *(f"{name} = {_toml(value)}" for name, value in chosen.items()),
+    ]
+    with writing_output(path):
+        folder = os.path.dirname(os.path.realpath(path))
+        handle, scratch = tempfile.mkstemp(dir=folder, suffix=".toml")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+            os.replace(scratch, path)
+        except BaseException:
+            os.unlink(scratch)
+            raise
+
+
+def _toml(value: Any) -> str:
+    """Value as TOML, which has no null: ``--config`` reads "none" as null."""
+    if value is None:
+        return '"none"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, int | float) else json.dumps(value)
