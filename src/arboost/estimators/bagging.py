@@ -292,18 +292,14 @@ class Bagging(EnsembleMethods):
         schema: Schema,
     ) -> None:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        estimators = [member.estimator for member in members]
-        features = [member.features for member in members]
-        origins = [member.origin for member in members]
-        if old is not None:
-            estimators = [*old.estimators_, *estimators]
-            features = [*old.estimators_features_, *features]
-            origins = [*old._origins, *origins]
+        if old is None:
+            self.estimators_, self.estimators_features_, self._origins = [], [], []
         self.estimator_ = self._template()
-        self.estimators_ = estimators
+        self.estimators_ = [*self.estimators_, *(member.estimator for member in members)]
+        features = (member.features for member in members)
+        self.estimators_features_ = [*self.estimators_features_, *features]
+        self._origins = [*self._origins, *(member.origin for member in members)]
         self._metadata = {}
-        self.estimators_features_ = features
-        self._origins = origins
         self._outputs = outputs
         self._schema = schema
         set_feature_names(self, schema.n_features, schema.names)

@@ -129,7 +129,8 @@ class ForestEstimator(EngineEstimator):
             if out_of_bag is not None:
                 _check_same_rows(origins, rows)
                 _add_out_of_bag(old.forest, origins, rows, out_of_bag, n_threads)
-        draws = _draws_of_all_rows(len(rows.y)) if use.draws is None else use.draws
+        n_rows = len(rows.y)
+        draws = use.draws or RowDraws(n_rows=n_rows, n_draws=n_rows, seed=0, repeats=False)
         new_origins = [DrawOrigin(draws, number, rows.index) for number in range(n_kept, n_trees)]
         forest = Forest.empty(target.n_outputs) if old is None else old.forest
         if n_trees > n_kept:
@@ -334,10 +335,6 @@ def _check_same_outputs(old: Model, n_outputs: int, criterion: str) -> None:
             "the same, or warm_start=False to start anew.",
             parameter="criterion",
         )
-
-
-def _draws_of_all_rows(n_rows: int) -> RowDraws:
-    return RowDraws(n_rows=n_rows, n_draws=n_rows, seed=0, repeats=False)
 
 
 def _check_same_rows(origins: Sequence[DrawOrigin], rows: EngineRows) -> None:

@@ -47,9 +47,9 @@ class AdaBoost(EngineEstimator):
     """Learners in sequence, each fitted with the row weights that the earlier learners left."""
 
     _ROUND_STATS: ClassVar[Mapping[str, str]]  # statistic of a round -> attribute of its array
-    _SAME: ClassVar[str]  # parameter that all rounds of a model must share
-    _METRIC: ClassVar[str]  # default of eval_metric
-    _OOB_SCORES: ClassVar[str]  # attribute of the out-of-bag scores
+    _SHARED_PARAM: ClassVar[str]  # parameter that all rounds of a model must share
+    _DEFAULT_METRIC: ClassVar[str]  # default of eval_metric
+    _OOB_ATTRIBUTE: ClassVar[str]  # attribute of the out-of-bag scores
 
     estimator: Any
     warm_start: bool
@@ -272,7 +272,7 @@ class AdaBoost(EngineEstimator):
         """Raise ValueError unless learners of this fit can be added to the previous ones."""
         if previous is None:
             return
-        name = self._SAME
+        name = self._SHARED_PARAM
         was = previous.model_.params[name]
         if was != params[name]:
             raise ValueError(
@@ -292,7 +292,9 @@ class AdaBoost(EngineEstimator):
         """The parameters of a fit, with the default metric where rows are measured."""
         metric = params["eval_metric"]
         measures = has_validation or params["n_iter_no_change"] is not None
-        return params | {"eval_metric": [self._METRIC] if metric is None and measures else metric}
+        return params | {
+            "eval_metric": [self._DEFAULT_METRIC] if metric is None and measures else metric
+        }
 
     def _recipe(self, params: dict[str, Any], task: Task) -> AdaBoostRecipe:
         return AdaBoostRecipe(
@@ -330,11 +332,11 @@ class AdaBoost(EngineEstimator):
         self._keep_model(self._combined(model), model.schema)
         self._keep_history(result)
         self.__dict__.update(stats)
-        for name in ("oob_score_", self._OOB_SCORES):
+        for name in ("oob_score_", self._OOB_ATTRIBUTE):
             self.__dict__.pop(name, None)
         if fitted.oob_scores is not None and fitted.oob_score is not None:
             self.oob_score_ = fitted.oob_score
-            setattr(self, self._OOB_SCORES, decision(fitted.oob_scores))
+            setattr(self, self._OOB_ATTRIBUTE, decision(fitted.oob_scores))
 
     def _combined(self, model: Any) -> Any:
         """The model that predicts, from the one of the learners."""
@@ -531,9 +533,9 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         "training_error": "training_error_",
         "vote_range": "vote_range_",
     }
-    _SAME = "algorithm"
-    _METRIC = "error"
-    _OOB_SCORES = "oob_decision_function_"
+    _SHARED_PARAM = "algorithm"
+    _DEFAULT_METRIC = "error"
+    _OOB_ATTRIBUTE = "oob_decision_function_"
 
     def __init__(
         self,
@@ -747,9 +749,9 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
     _KIND = "regressor"
     _TABLE = ADABOOST_REGRESSOR
     _ROUND_STATS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
-    _SAME = "loss"
-    _METRIC = "squared_error"
-    _OOB_SCORES = "oob_prediction_"
+    _SHARED_PARAM = "loss"
+    _DEFAULT_METRIC = "squared_error"
+    _OOB_ATTRIBUTE = "oob_prediction_"
 
     score = regressor_score
 

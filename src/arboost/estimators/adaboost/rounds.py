@@ -17,16 +17,23 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, combine_columns
-from arboost.losses.base import Floats, Loss, Target
+from arboost.losses.base import Floats, Loss
 from arboost.losses.metrics import Metric
-from arboost.training.loop import Fitted, Measured, validation_results
+from arboost.training.inputs import Rows
+from arboost.training.loop import Fitted, validation_results
 from arboost.training.monitor import Results
+from arboost.training.sets import EvaluationSet, TrainingSet
 
 _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
 
 _OUT_OF_BAG_CELLS = 1 << 22  # numbers in memory at once
 _ROUNDING = 1e-9  # of the range of y
+
+# Rows with their target, and the scores of the model whose training is continued: binned sets of
+# engine trees, or rows of estimators.
+ScoredRows = TrainingSet | EvaluationSet | Rows[Any]
+ScoredSet = EvaluationSet | Rows[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,24 +65,6 @@ class AdaBoostRecipe:
     def n_attempts(self) -> int:
         """Largest number of learners that a round fits."""
         return 1 + self.max_restarts if self.resample else 1
-
-
-class ScoredRows(Protocol):
-    """Rows with their target, and the scores of the model whose training is continued."""
-
-    @property
-    def target(self) -> Target:
-        """Target and weights."""
-        ...
-
-    @property
-    def start(self) -> Floats | None:
-        """Scores of the model whose training is continued; None for a new model."""
-        ...
-
-
-class ScoredSet(ScoredRows, Measured, Protocol):
-    """Rows of an evaluation set."""
 
 
 class Learners(Protocol):
@@ -159,7 +148,7 @@ class AdaBoostRounds(ABC):
     """
 
     stat_names: tuple[str, ...]
-    keeps_first = False  # whether the very first learner stays, whatever its error
+    keeps_weak_first = False  # whether the very first learner stays, whatever its error
 
     def __init__(
         self,
@@ -232,7 +221,7 @@ class AdaBoostRounds(ABC):
             sample = self._learn(total * n_attempts + attempt)
             votes = self.learners.votes()
             error = self._error(votes)
-            is_last_chance = self.keeps_first and total == 0 and attempt == n_attempts - 1
+            is_last_chance = self.keeps_weak_first and total == 0 and attempt == n_attempts - 1
             if error < self.recipe.scheme.chance or is_last_chance:
                 self._keep_learner(error, votes)
                 if sample is not None and self.recipe.oob_score:
@@ -458,7 +447,7 @@ class R2Rounds(AdaBoostRounds):
     """
 
     stat_names = ("error", "weight")
-    keeps_first = True
+    keeps_weak_first = True
 
     def _begin(self, data: ScoredRows) -> None:
         assert isinstance(self.recipe.scheme, R2Scheme)
