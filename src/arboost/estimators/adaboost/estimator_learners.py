@@ -112,8 +112,8 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         if evaluations:
             metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
         rounds = job.start(train, evaluations, n_threads=settings.n_threads, seed=settings.seed)
-        watch = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
-        (fitted,), monitor, _ = train_with_monitor([rounds], watch, metrics)
+        options = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
+        (fitted,), monitor, _ = train_with_monitor([rounds], options, metrics)
         covers = np.full(len(fitted.forest), total_weight(train.target))
         fitted = replace(fitted, round_stats={**fitted.round_stats, "cover": covers})
         return fit_result(fitted, monitor, train, n_before=self._n_before)
