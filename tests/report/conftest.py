@@ -28,7 +28,10 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def drawn(browser, pages):
-    """Return a function that gives the open page of a payload, all drawn: for tests that read."""
+    """Return a function that gives the open page of a payload, all drawn, shared by a file.
+
+    It is for tests that read, and for those that set the state they start from.
+    """
     opened = {}
 
     def get(name):

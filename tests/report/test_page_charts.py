@@ -82,8 +82,8 @@ def test_roc_text_gives_the_area(drawn):
     assert label == "ROC curve: area 0.9312"
 
 
-def test_chart_shows_as_table(visit):
-    opened = visit("binary")
+def test_chart_shows_as_table(drawn):
+    opened = drawn("binary")
     box = opened.page.locator("#calibration details.as-table").first
     box.locator("summary").click()
     box.locator("tbody tr").first.wait_for()
@@ -128,8 +128,8 @@ def test_long_name_is_shortened_with_its_whole_in_the_title(drawn):
     assert len(names.inner_text()) < 40
 
 
-def test_tables_sort_by_click_and_key(visit):
-    opened = visit("binary")
+def test_tables_sort_by_click_and_key(drawn):
+    opened = drawn("binary")
     table = opened.page.locator("#segments table")
     first = table.locator("tbody tr").first.locator("td").nth(1)
     assert first.inner_text() == "90"
@@ -141,8 +141,8 @@ def test_tables_sort_by_click_and_key(visit):
     assert first.inner_text() == "90"
 
 
-def test_confusion_matrix_has_the_counts(visit):
-    opened = visit("multiclass")
+def test_confusion_matrix_has_the_counts(drawn):
+    opened = drawn("multiclass")
     cells = opened.page.locator("#confusion tbody tr").nth(1).locator("td")
     assert cells.all_inner_texts() == ["9", "187", "12", "6", "214"]
     opened.page.get_by_role("radio", name="share of the true class").check()

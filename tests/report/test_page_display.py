@@ -117,13 +117,14 @@ def test_print_draws_charts_for_paper_and_the_screen_again(visit):
     assert charts.evaluate_all(CHART_WIDTHS) == on_screen
 
 
-def test_print_has_no_controls_and_no_hints_at_them(visit):
-    opened = visit("binary")
+def test_print_has_no_controls_and_no_hints_at_them(drawn):
+    opened = drawn("binary")
     opened.page.emulate_media(media="print")
     shown = "all => all.filter(one => one.checkVisibility()).length"
     assert opened.page.locator("button, input, summary, nav").evaluate_all(shown) == 0
     text = opened.page.inner_text("main")
     assert [word for word in ("Click", "Move it", "Choose a dot") if word in text] == []
+    opened.page.emulate_media(media="screen")
 
 
 def test_axes_have_room_for_large_numbers(browser, tmp_path):
@@ -204,7 +205,9 @@ def test_section_that_a_model_lacks_is_said(browser, tmp_path):
     opened.close()
 
 
-def test_reduced_motion_is_kept(visit):
-    behaviour = "getComputedStyle(document.documentElement).scrollBehavior"
-    assert visit("binary", reduced_motion="reduce").page.evaluate(behaviour) == "auto"
-    assert visit("binary", reduced_motion="no-preference").page.evaluate(behaviour) == "smooth"
+def test_reduced_motion_is_kept(drawn):
+    page = drawn("binary").page
+    for motion, behaviour in (("reduce", "auto"), ("no-preference", "smooth")):
+        page.emulate_media(reduced_motion=motion)
+        style = "getComputedStyle(document.documentElement).scrollBehavior"
+        assert page.evaluate(style) == behaviour

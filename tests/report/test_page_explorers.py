@@ -1,4 +1,7 @@
-"""The page's explorers answer clicks and keys with the numbers of the payload."""
+"""The page's explorers answer clicks and keys with the numbers of the payload.
+
+Tests that set the state they start from share one page; the others open a new one.
+"""
 
 import base64
 
@@ -36,10 +39,12 @@ def test_threshold_starts_at_the_default(visit):
     assert rate(opened, "f1") == f"{f1:.3f}"
 
 
-def test_threshold_moves_by_keys_and_by_its_field(visit):
-    opened = visit("binary")
+def test_threshold_moves_by_keys_and_by_its_field(drawn):
+    opened = drawn("binary")
     thresholds = binary()["models"][0]["binary"]["thresholds"]
     slider = opened.page.get_by_role("slider", name="Threshold")
+    opened.page.get_by_role("spinbutton", name="Threshold").fill("0.5")
+    opened.page.keyboard.press("Enter")
     slider.press("ArrowRight")
     assert counts_shown(opened) == counts_of(thresholds, 51)
     assert slider.get_attribute("aria-valuetext") == "threshold 0.51"
@@ -54,8 +59,8 @@ def test_threshold_moves_by_keys_and_by_its_field(visit):
     assert opened.messages == []
 
 
-def test_lowest_cost_is_found(visit):
-    opened = visit("binary")
+def test_lowest_cost_is_found(drawn):
+    opened = drawn("binary")
     thresholds = binary()["models"][0]["binary"]["thresholds"]
     for miss in (1, 5):
         costs = np.array(thresholds["fp"]) + miss * np.array(thresholds["fn"])
@@ -65,8 +70,8 @@ def test_lowest_cost_is_found(visit):
         assert rate(opened, "cost") == str(costs.min())
 
 
-def test_chart_of_thresholds_answers_clicks(visit):
-    opened = visit("binary")
+def test_chart_of_thresholds_answers_clicks(drawn):
+    opened = drawn("binary")
     opened.page.locator("#threshold figure").scroll_into_view_if_needed()
     chart = opened.page.locator("#threshold svg.plot")
     chart.wait_for()
@@ -82,9 +87,11 @@ def row_number(opened):
     return int(number_field(opened).input_value())
 
 
-def test_rows_are_walked_by_buttons_and_keys(visit):
-    opened = visit("binary")
+def test_rows_are_walked_by_buttons_and_keys(drawn):
+    opened = drawn("binary")
     rows = binary()["rows"]["index"]
+    number_field(opened).fill(str(rows[0]))
+    opened.page.keyboard.press("Enter")
     assert row_number(opened) == rows[0]
     opened.page.get_by_role("button", name="Next row").click()
     assert row_number(opened) == rows[1]
@@ -95,8 +102,8 @@ def test_rows_are_walked_by_buttons_and_keys(visit):
     assert row_number(opened) == rows[0]
 
 
-def test_row_shows_prediction_truth_values_and_flip(visit):
-    opened = visit("binary")
+def test_row_shows_prediction_truth_values_and_flip(drawn):
+    opened = drawn("binary")
     payload = binary()
     model, k = payload["models"][0], 9
     number_field(opened).fill(str(payload["rows"]["index"][k]))
@@ -115,16 +122,16 @@ def test_row_shows_prediction_truth_values_and_flip(visit):
     assert rects.count() == len(model["shap"]["features"])
 
 
-def test_absent_row_number_is_answered(visit):
-    opened = visit("binary")
+def test_absent_row_number_is_answered(drawn):
+    opened = drawn("binary")
     number_field(opened).fill("12")
     opened.page.keyboard.press("Enter")
     assert "Row 12 is not in the sample; the nearest is row 17." in opened.text("#rows .finder")
     assert row_number(opened) == 17
 
 
-def test_search_narrows_the_rows(visit):
-    opened = visit("binary")
+def test_search_narrows_the_rows(drawn):
+    opened = drawn("binary")
     rows = binary()["rows"]
     ages = [k for k, age in enumerate(rows["columns"]["age"]) if age is not None and age > 40]
     search = opened.page.get_by_role("searchbox", name="Search rows")
@@ -135,6 +142,7 @@ def test_search_narrows_the_rows(visit):
     assert "No row matches." in opened.text("#rows .finder .note")
     search.fill("region = south")
     assert "south" in opened.text("#rows .explorer-columns table")
+    search.fill("")
 
 
 def test_rows_are_ordered_by_their_error(visit):
@@ -145,8 +153,8 @@ def test_rows_are_ordered_by_their_error(visit):
     assert row_number(opened) == payload["rows"]["index"][int(errors.argmax())]
 
 
-def test_dot_of_the_summary_opens_its_row(visit):
-    opened = visit("binary")
+def test_dot_of_the_summary_opens_its_row(drawn):
+    opened = drawn("binary")
     opened.page.locator("#shap").scroll_into_view_if_needed()
     dot = opened.page.locator("#shap .dots circle").nth(17)
     dot.wait_for()
@@ -157,8 +165,8 @@ def test_dot_of_the_summary_opens_its_row(visit):
     assert opened.page.locator("#shap .chosen circle").count() == 6
 
 
-def test_dots_are_walked_by_keys(visit):
-    opened = visit("binary")
+def test_dots_are_walked_by_keys(drawn):
+    opened = drawn("binary")
     values = binary()["models"][0]["shap"]["values"][0]
     opened.page.locator("#shap").scroll_into_view_if_needed()
     swarm = opened.page.locator("#shap svg.swarm")
@@ -235,8 +243,8 @@ def test_model_switch_changes_all_explorers(visit):
     assert opened.messages == []
 
 
-def test_importances_change_their_measure(visit):
-    opened = visit("binary")
+def test_importances_change_their_measure(drawn):
+    opened = drawn("binary")
     opened.page.locator("#importances").get_by_role("radio", name="gain").check()
     opened.page.locator("#importances figure").scroll_into_view_if_needed()
     assert opened.text("#importances figure h3") == "Gain"
