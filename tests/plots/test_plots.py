@@ -13,6 +13,7 @@ from matplotlib import pyplot
 
 import arboost
 from arboost import plots
+from arboost.plots.palette import SERIES, SERIES_ON_DARK
 from support.drawn_trees import HOSTILE
 from support.fitted_models import KINDS, fitted, table
 from support.paths import DOCS
@@ -112,3 +113,15 @@ def test_pictures_of_the_pages(script, tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(written)
     for name in written:
         assert (tmp_path / name).read_text("utf-8").count("<path") > 10
+
+
+def test_plots_pictures_and_reports_have_one_palette(rng):
+    X = rng.normal(size=(80, 2))
+    model = arboost.RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] > 0)
+    axes = plots.plot_calibration(model, X, X[:, 0] > 0)
+    assert axes.lines[-1].get_color() == SERIES[0]
+    picture, page = model.model_.tree_svg(), model.report(X, X[:, 0] > 0).to_html()
+    assert all(f'fill="{colour}"' in picture for colour in SERIES[:2])
+    for light, dark, i in zip(SERIES, SERIES_ON_DARK, range(1, 9), strict=True):
+        assert f"--c{i}: {light};" in page
+        assert f"--c{i}: {dark};" in page

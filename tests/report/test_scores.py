@@ -5,7 +5,6 @@ import pytest
 from sklearn import metrics
 
 import arboost
-from arboost.losses.intervals import Replicates, interval, poisson_counts, sample_rows
 from arboost.report.inputs import ReportOptions, read_input
 from arboost.report.scores import score_rows
 from support.reported import fitted, halves, report, table
@@ -121,68 +120,6 @@ def test_intervals_hold_the_score(task):
     for score in report(task=task).payload["models"][0]["scores"]:
         assert score["low"] <= score["value"] <= score["high"]
         assert score["low"] < score["high"]
-
-
-def test_intervals_are_as_wide_as_theory_says():
-    """The interval of a share of many rows is that of the binomial distribution."""
-    rng = np.random.default_rng(1)
-    hits = rng.random(4000) < 0.8
-    draws = Replicates.of(4000, 10_000)
-    sums = draws.sums(np.stack([hits, np.ones(4000)], axis=1).astype(float))
-    low, high = interval(hits.mean(), sums[:, 0] / sums[:, 1], hits.mean(), draws.scale)
-    expected = 2 * 1.96 * np.sqrt(0.16 / 4000)
-    assert high - low == pytest.approx(expected, rel=0.15)
-
-
-def test_intervals_of_a_sample_are_scaled_to_all_rows():
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=40_000)
-    draws = Replicates.of(len(values), 5000)
-    own = values[draws.rows]
-    sums = draws.sums(np.stack([own, np.ones(len(own))], axis=1))
-    low, high = interval(values.mean(), sums[:, 0] / sums[:, 1], own.mean(), draws.scale)
-    assert high - low == pytest.approx(2 * 1.96 / np.sqrt(len(values)), rel=0.15)
-    assert low < values.mean() < high
-
-
-def test_replicates_of_ranks_are_weighted_areas():
-    rng = np.random.default_rng(2)
-    positive = rng.random(300) < 0.4
-    score = np.round(positive + rng.normal(size=300), 1)  # with ties
-    draws = Replicates.of(300, 1000)
-    above, beside = draws.ranks(positive, score, None)
-    pairs = (beside * (np.cumsum(above, axis=1) - above / 2)).sum(axis=1)
-    areas = pairs / (above.sum(axis=1) * beside.sum(axis=1))
-    assert areas[0] == pytest.approx(metrics.roc_auc_score(positive, score))
-    for i in (1, 7):
-        weight = draws.draws[i - 1]
-        expected = metrics.roc_auc_score(positive, score, sample_weight=weight)
-        assert areas[i] == pytest.approx(expected)
-
-
-def test_binned_ranks_are_near_the_exact_ones():
-    rng = np.random.default_rng(2)
-    positive = rng.random(20_000) < 0.1
-    score = positive + rng.normal(size=20_000)
-    above, beside = Replicates.of(20_000, 50_000).ranks(positive, score, None)
-    assert above.shape[1] <= 1000
-    pairs = (beside * (np.cumsum(above, axis=1) - above / 2)).sum(axis=1)
-    area = pairs[0] / (above[0].sum() * beside[0].sum())
-    assert area == pytest.approx(metrics.roc_auc_score(positive, score), abs=1e-3)
-
-
-def test_draws_are_poisson():
-    draws = poisson_counts(50, 4000)
-    counts = np.bincount(draws.ravel(), minlength=4) / draws.size
-    assert counts[:4] == pytest.approx(np.exp(-1) / np.array([1, 1, 2, 6]), abs=0.004)
-    assert abs(np.corrcoef(draws[0], draws[1])[0, 1]) < 0.06
-
-
-def test_samples_are_nested():
-    small, large = sample_rows(1000, 50), sample_rows(1000, 200)
-    assert len(small) == 50
-    assert set(small) <= set(large)
-    assert (np.diff(small) > 0).all()
 
 
 def test_baselines():
