@@ -6,6 +6,7 @@ import datetime
 import math
 import numbers
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -383,6 +384,65 @@ def _arrow_type(form: str) -> str:
     if form.startswith("+r"):
         return "run-end encoded: decode it, for example by pyarrow.compute.run_end_decode"
     return "nested" if form.startswith("+") else f"Arrow type {form}"
+
+
+# ---- frames of Polars and PyArrow, in their own type ----
+
+
+def is_arrow_frame(X: Any) -> bool:
+    """Whether X is a frame of Polars or PyArrow; pandas frames have an Arrow stream, too."""
+    return hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc")
+
+
+def arrow_frame(X: Any) -> Any:
+    """A frame of Polars as it is; a table of PyArrow of all other Arrow streams."""
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(X, polars.DataFrame):
+        return X
+    import pyarrow
+
+    return X if isinstance(X, pyarrow.Table) else pyarrow.table(X)
+
+
+def frame_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a frame of Polars or PyArrow."""
+    frame = arrow_frame(X)
+    return frame.take(rows) if hasattr(frame, "column_names") else frame[rows]
+
+
+def frame_columns(X: Any, positions: Sequence[int], names: Sequence[str]) -> Any:
+    """Some columns of a frame of Polars or PyArrow, with new names."""
+    frame = arrow_frame(X)
+    if hasattr(frame, "column_names"):
+        return frame.select(list(positions)).rename_columns(list(names))
+    pairs = zip(positions, names, strict=True)
+    return type(frame)([frame.to_series(i).alias(name) for i, name in pairs])
+
+
+def frame_like(X: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
+    """Columns as a frame of the package of X, a frame of Polars or PyArrow.
+
+    Columns that X has, too, get the types of X.
+    """
+    frame = arrow_frame(X)
+    if not hasattr(frame, "column_names"):
+        types = {name: dtype for name, dtype in frame.schema.items() if name in columns}
+        return type(frame)(dict(columns)).cast(types)
+    import pyarrow
+
+    made = pyarrow.table(dict(columns))
+    known = dict(zip(frame.schema.names, frame.schema.types, strict=True))
+    return made.cast(pyarrow.schema([(f.name, known.get(f.name, f.type)) for f in made.schema]))
+
+
+def append_columns(frame: Any, X: Any) -> Any:
+    """A frame of Polars or PyArrow, followed by the columns of another one of its package."""
+    other = arrow_frame(X)
+    if not hasattr(other, "column_names"):
+        return frame.hstack(other.get_columns())
+    for name, column in zip(other.column_names, other.columns, strict=True):
+        frame = frame.append_column(name, column)
+    return frame
 
 
 # ---- pandas ----

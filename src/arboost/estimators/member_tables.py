@@ -20,6 +20,9 @@ from arboost.data.feature_names import split_target
 from arboost.data.raw_table import (
     checked_matrix,
     dimensions_error,
+    frame_columns,
+    frame_rows,
+    is_arrow_frame,
     is_column,
     is_sparse,
     series_error,
@@ -123,10 +126,7 @@ def to_frame(X: Any, schema: Schema | None = None) -> Any:
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     """Some of the rows of a table, in the type of the table."""
     places = rows.astype(np.intp)
-    if _is_arrow(X):
-        return narwhals_frame(X)[places].to_native()
-    # narwhals refuses repeated column names, which tables in fit arguments may have.
-    return _safe_indexing(X, places)
+    return frame_rows(X, places) if is_arrow_frame(X) else _safe_indexing(X, places)
 
 
 def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
@@ -144,34 +144,13 @@ def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
     for feature in features.tolist():
         seen[feature] = seen.get(feature, 0) + 1
         own.append(names[feature] + (f" ({seen[feature]})" if seen[feature] > 1 else ""))
-    if hasattr(X, "iloc"):  # narwhals renames column by column: 200 times slower for 500 columns
+    if hasattr(X, "iloc"):
         return X.iloc[:, features].set_axis(own, axis="columns")
-    from narwhals.stable.v2 import nth
-
-    pairs = zip(features.tolist(), own, strict=True)
-    return (
-        narwhals_frame(X).select(*(nth(feature).alias(name) for feature, name in pairs)).to_native()
-    )
-
-
-def narwhals_frame(X: Any) -> Any:
-    """A dataframe of any library as one of narwhals.
-
-    Other tables with an Arrow stream, such as record batches, become tables of PyArrow.
-    """
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return nw.from_arrow(X, backend="pyarrow") if frame is X else frame
-
-
-def _is_arrow(X: Any) -> bool:
-    """Whether X is a table of PyArrow or Polars; pandas frames have an Arrow stream as well."""
-    return hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc")
+    return frame_columns(X, features.tolist(), own)
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:
-    if _is_arrow(X):
+    if is_arrow_frame(X):
         return unique_names(list(X.column_names if hasattr(X, "column_names") else X.columns))
     return unique_names(list(X.columns)) if hasattr(X, "iloc") else None
 
@@ -183,5 +162,5 @@ def _match_columns(X: Any, names: tuple[str, ...] | None, schema: Schema, caller
         return X
     if hasattr(X, "iloc"):
         return X.iloc[:, places]
-    assert schema.names is not None
-    return narwhals_frame(X).select(*schema.names).to_native()
+    assert names is not None
+    return frame_columns(X, places, [names[place] for place in places])

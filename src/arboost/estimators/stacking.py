@@ -27,7 +27,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.raw_table import is_sparse
+from arboost.data.raw_table import append_columns, frame_like, is_sparse
 from arboost.data.schema import unique_names
 from arboost.data.target import encode_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, ParameterError, listing, warns_once
@@ -49,7 +49,7 @@ from arboost.estimators.member_predictions import (
     predict_member,
     row_count,
 )
-from arboost.estimators.member_tables import narwhals_frame, take_rows
+from arboost.estimators.member_tables import take_rows
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
 from arboost.params.kinds import Param
@@ -735,11 +735,7 @@ def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) 
     named = dict(zip(names, np.hstack(columns).T, strict=True))
     if hasattr(X, "iloc"):  # pandas
         return _append_frame(named, X)
-    import narwhals.stable.v2 as nw
-
-    frame = narwhals_frame(X)
-    first = nw.from_dict(named, backend=frame.implementation)
-    return nw.concat([first, frame], how="horizontal").to_native()
+    return append_columns(frame_like(X, named), X)
 
 
 def _append_frame(named: Mapping[str, NDArray[Any]], X: Any) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import lazy_property
 from arboost.data.levels import Levels
-from arboost.data.raw_table import is_sparse
+from arboost.data.raw_table import frame_like, is_sparse
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import read_raw
 from arboost.plots.axes import boolean_names
@@ -324,16 +324,9 @@ def table_like(
         return csr_matrix(np.column_stack(columns) if matrix is None else matrix)
     if names is None or not (hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")):
         return matrix if names is None and matrix is not None else plain_table(names, columns)
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not hasattr(frame, "schema"):
-        return plain_table(names, columns)
     if hasattr(X, "iloc"):
         return _like_pandas(X, names, columns)
-    made = nw.from_dict(dict(zip(names, columns, strict=True)), backend=frame.implementation)
-    casts = [nw.col(name).cast(frame.schema[name]) for name in names if name in frame.schema]
-    return made.with_columns(*casts).to_native()
+    return frame_like(X, dict(zip(names, columns, strict=True)))
 
 
 def plain_table(names: Sequence[str] | None, columns: Sequence[NDArray[Any]]) -> Any:
