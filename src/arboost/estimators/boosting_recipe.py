@@ -23,29 +23,11 @@ from arboost.losses.base import Floats, Loss, Target
 from arboost.losses.links import CLASS_LINKS
 from arboost.losses.losses import CustomLoss, make, start_from
 from arboost.params.auto import AUTO
-from arboost.params.boosting import BOOSTED_REGRESSOR, LEVELS
+from arboost.params.boosting import BOOSTED_REGRESSOR
+from arboost.params.records import ParamRecord
 from arboost.trees.grower import TreeParams
 from arboost.trees.samples import RowSampling
 
-_TREE_PARAMS = (
-    "tree_method",
-    "sketch_eps",
-    "sketch_scope",
-    "max_depth",
-    "max_leaves",
-    "grow_policy",
-    "min_child_weight",
-    "min_samples_leaf",
-    "gamma",
-    "reg_alpha",
-    "max_delta_step",
-    *LEVELS,
-    "colsample_bytree",
-    "colsample_bylevel",
-    "colsample_bynode",
-    "device",
-)
-_DROPOUT_PARAMS = ("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type")
 _DEFAULT_LAMBDA = {"newton": 1.0, "gradient": 0.0}
 # Steps of more than twice the distance to the target end farther from it than they began.
 _MAX_SAFE_RATE = 2.0
@@ -188,6 +170,11 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
     groups = interaction_groups(params["interaction_constraints"], schema)
     if monotone:
         _check_monotone(params, loss)
+    tree = {
+        "reg_lambda": reg_lambda,
+        "monotone": tuple(monotone),
+        "interactions": tuple(tuple(group) for group in groups),
+    }
     base_score = params["base_score"]
     return BoostingRecipe(
         loss=loss,
@@ -195,18 +182,9 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
         one_step=params["line_search"] == "round",
         learning_rate=params["learning_rate"],
         vector_leaves=loss.n_outputs > 1 and params.get("multi_strategy") == "multi_output_tree",
-        tree=TreeParams(
-            reg_lambda=reg_lambda,
-            monotone=tuple(monotone),
-            interactions=tuple(tuple(group) for group in groups),
-            **{name: params[name] for name in _TREE_PARAMS},
-        ),
+        tree=TreeParams.of(params | tree),
         rows=_row_sampling(params, loss, reg_lambda),
-        dropout=(
-            Dropout(**{name: params[name] for name in _DROPOUT_PARAMS})
-            if params["rate_drop"] > 0.0
-            else None
-        ),
+        dropout=Dropout.of(params) if params["rate_drop"] > 0.0 else None,
         parallel_trees=params["num_parallel_tree"],
         base_score=None if base_score is None else loss.scores_of(base_score),
     )
@@ -297,7 +275,7 @@ def _refuse_value(name: str, value: object, reason: str, advice: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropout:
+class Dropout(ParamRecord):
     """Dropout of rounds, and the factors of dropped and new rounds.
 
     Attributes

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from arboost.backend import core
 from arboost.data.cuda import device_number
+from arboost.params.records import ParamRecord
 from arboost.trees.forest import Forest, Integers
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeParams:
+class TreeParams(ParamRecord):
     """Parameters of one tree; most are those of the same names in ``params/boosting.py``.
 
     ``monotone`` has -1, 0 or 1 for each feature, and ``interactions`` the groups of features that
@@ -49,10 +50,10 @@ class TreeParams:
     grow_policy: str
     min_child_weight: float
     min_samples_leaf: int
-    gamma: float
-    reg_lambda: float
-    reg_alpha: float
-    max_delta_step: float
+    gamma: float = 0.0
+    reg_lambda: float = 0.0
+    reg_alpha: float = 0.0
+    max_delta_step: float = 0.0
     max_cat_to_onehot: int
     max_cat_threshold: int
     min_cat_weight: float

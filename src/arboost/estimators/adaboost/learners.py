@@ -161,25 +161,15 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
 
 def _tree_params(params: Mapping[str, Any], n_rows: int) -> TreeParams:
     """The parameters of the trees, which have no penalties."""
-    best_first = params["max_leaves"] is not None
     by_error = params.get("criterion") == "error"
     levels = CART_LEVELS if by_error else {name: param.default for name, param in LEVELS.items()}
-    return TreeParams(
-        criterion="error" if by_error else "quadratic",
-        max_depth=params["max_depth"],
-        max_leaves=params["max_leaves"],
-        grow_policy="leafwise" if best_first else "depthwise",
+    changes = {
+        "criterion": "error" if by_error else "quadratic",
+        "grow_policy": "depthwise" if params["max_leaves"] is None else "leafwise",
         # The row weights of every round have the mean 1.
-        min_child_weight=params["min_weight_fraction_leaf"] * n_rows,
-        min_samples_leaf=params["min_samples_leaf"],
-        gamma=0.0,
-        reg_lambda=0.0,
-        reg_alpha=0.0,
-        max_delta_step=0.0,
-        tree_method=params["tree_method"],
-        device=params["device"],
-        **levels,
-    )
+        "min_child_weight": params["min_weight_fraction_leaf"] * n_rows,
+    }
+    return TreeParams.of({**params, **levels, **changes})
 
 
 # ---- trees of one training ----
