@@ -51,14 +51,14 @@ def test_values_of_classes_and_offset_sum_to_the_raw_scores():
 
 
 def test_permutation_importances_see_the_offset(named, by_array):
-    found = permutation_importances(named, NAMED, COUNTS, n_repeats=2)
+    actual = permutation_importances(named, NAMED, COUNTS, n_repeats=2)
     np.testing.assert_array_equal(
-        permutation_importances(by_array, X, COUNTS, n_repeats=2, offset=OFFSET), found
+        permutation_importances(by_array, X, COUNTS, n_repeats=2, offset=OFFSET), actual
     )
     mean = by_array.importances("permutation", X, COUNTS, n_repeats=2, offset=OFFSET)
-    np.testing.assert_array_equal(mean, found.mean(axis=0))
+    np.testing.assert_array_equal(mean, actual.mean(axis=0))
     without = permutation_importances(by_array, X, COUNTS, n_repeats=2, offset=0)
-    assert not np.allclose(found, without)
+    assert not np.allclose(actual, without)
     with pytest.raises(ValueError, match="fitted with an array of offsets"):
         permutation_importances(by_array, X, COUNTS)
     with pytest.raises(ValueError, match="does not look at offset"):
@@ -66,11 +66,11 @@ def test_permutation_importances_see_the_offset(named, by_array):
 
 
 def test_dependence_is_the_mean_of_predictions_with_offset(named, by_array):
-    found = named.partial_dependence(NAMED, "a", grid=5)
-    for point, average in zip(found.grid[0], found.average, strict=True):
+    actual = named.partial_dependence(NAMED, "a", grid=5)
+    for point, average in zip(actual.grid[0], actual.average, strict=True):
         assert average == pytest.approx(named.predict(NAMED.assign(a=point)).mean())
     same = by_array.partial_dependence(X, "a", grid=5, offset=OFFSET)
-    np.testing.assert_array_equal(same.average, found.average)
+    np.testing.assert_array_equal(same.average, actual.average)
     raw = by_array.partial_dependence(X, "a", grid=5, method="recursion", response="raw")
     assert raw.average.shape == (5,)
     with pytest.raises(ValueError, match='offset is not allowed with method="recursion"'):

@@ -50,9 +50,9 @@ def test_thinned_indices(length, most, data):
 
 def test_significant_digits():
     given_values = [1 / 3, -123456789.0, 1e-300, 0.0, 5e-324, np.float64(2.5)]
-    found = round_significant(given_values)
-    assert found[:4] == [0.333333, -123457000.0, 1e-300, 0.0]
-    assert all(type(value) is float for value in found)
+    actual = round_significant(given_values)
+    assert actual[:4] == [0.333333, -123457000.0, 1e-300, 0.0]
+    assert all(type(value) is float for value in actual)
     assert round_significant([math.inf, -math.inf, math.nan]) == [None] * 3
 
 

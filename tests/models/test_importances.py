@@ -35,10 +35,10 @@ def shuffled(frame, seed, feature, repeat):
 
 def truth_of(kind, model, frame, rng):
     """Return a y that differs from the predictions."""
-    found = model.predict(frame)
+    actual = model.predict(frame)
     if model.kind == "classifier":
-        return found[rng.permutation(len(found))]
-    noisy = found + rng.normal(size=found.shape)
+        return actual[rng.permutation(len(actual))]
+    noisy = actual + rng.normal(size=actual.shape)
     return noisy[:, 0] if kind == "quantiles" else noisy
 
 
@@ -49,7 +49,7 @@ def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
     monkeypatch.setattr("arboost.models.importances._WALKS_WORTH_A_NODE", worth)
     model, frame = fitted(kind, rng)
     y, weight = truth_of(kind, model, frame, rng), rng.random(len(frame))
-    found = permutation_importances(
+    actual = permutation_importances(
         model, frame, y, sample_weight=weight, n_repeats=2, random_state=7, n_jobs=2
     )
 
@@ -72,11 +72,11 @@ def test_same_as_predicting_shuffled_tables(kind, worth, rng, monkeypatch):
     for feature in range(frame.shape[1]):
         for repeat in range(2):
             expected = rate(shuffled(frame, 7, feature, repeat)) - start
-            assert found[repeat, feature] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert actual[repeat, feature] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     mean = model.importances(
         "permutation", frame, y, sample_weight=weight, n_repeats=2, random_state=7
     )
-    np.testing.assert_array_equal(mean, found.mean(axis=0))
+    np.testing.assert_array_equal(mean, actual.mean(axis=0))
 
 
 @pytest.mark.parametrize("worth", [-1, 20, 1e9])
@@ -89,10 +89,10 @@ def test_trees_without_the_feature_are_walked_once(worth, rng, monkeypatch):
     model = stumps.fit(frame, y + rng.normal(size=len(frame)) / 9).model_
     assert set(model.tree_table()["feature"]) >= {"rooms", "city", "age", None}
     y = model.predict(frame)
-    found = model.importances("permutation", frame, y, n_repeats=1)
+    actual = model.importances("permutation", frame, y, n_repeats=1)
     for feature in range(frame.shape[1]):
         other = model.predict(shuffled(frame, 0, feature, 0))
-        assert found[feature] == pytest.approx(np.sqrt(np.mean((other - y) ** 2)), abs=1e-12)
+        assert actual[feature] == pytest.approx(np.sqrt(np.mean((other - y) ** 2)), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_classification_metrics(metric, sign, rng):
     other = X.copy()
     other[:, 0] = X[order_of(0, 0, 0, 300), 0]
     expected = sign * (rate(model.predict_proba(other)) - rate(model.predict_proba(X)))
-    found = model.importances("permutation", X, y, metric=metric, n_repeats=1)
-    assert found[0] == pytest.approx(expected, rel=1e-9)
-    assert found[0] > max(0.01, found[1], found[2])
+    actual = model.importances("permutation", X, y, metric=metric, n_repeats=1)
+    assert actual[0] == pytest.approx(expected, rel=1e-9)
+    assert actual[0] > max(0.01, actual[1], actual[2])
 
 
 def test_custom_metrics(rng):
@@ -126,12 +126,12 @@ def test_custom_metrics(rng):
         assert score.shape == y.shape == weight.shape
         return np.abs(y - score).max()
 
-    found = model.importances("permutation", X, X[:, 1], metric=worst, n_jobs=2)
-    assert found[1] > found[0]
+    actual = model.importances("permutation", X, X[:, 1], metric=worst, n_jobs=2)
+    assert actual[1] > actual[0]
     assert callers == {threading.get_ident()}
     better = arboost.Metric("fit", lambda y, s, w: -np.abs(y - s).max(), greater_is_better=True)
     again = model.importances("permutation", X, X[:, 1], metric=better)
-    np.testing.assert_array_equal(again, found)
+    np.testing.assert_array_equal(again, actual)
 
 
 def test_same_for_any_number_of_threads_and_all_seeds_differ(rng):
@@ -156,8 +156,8 @@ def test_mean_shap(kind, rng):
     np.testing.assert_allclose(model.importances("shap", frame), values.mean(axis=0), rtol=1e-12)
     weight = rng.random(len(frame))
     expected = weight @ values / weight.sum()
-    found = model.importances("shap", frame, sample_weight=weight)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    actual = model.importances("shap", frame, sample_weight=weight)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
     with pytest.raises(ValueError, match="X has no rows"):
         model.importances("shap", frame[:0])
 
@@ -165,9 +165,9 @@ def test_mean_shap(kind, rng):
 def test_features_without_a_split(rng):
     X = np.c_[rng.normal(size=100), np.zeros(100)]
     model = arboost.GradientBoostingRegressor(n_estimators=5).fit(X, X[:, 0]).model_
-    found = model.importances("permutation", X, X[:, 0])
-    assert found[0] > 0
-    assert found[1] == 0
+    actual = model.importances("permutation", X, X[:, 0])
+    assert actual[0] > 0
+    assert actual[1] == 0
 
 
 def test_totals_over_splits(rng):
@@ -232,8 +232,8 @@ def test_several_outputs_for_one_target(rng):
     y = rng.normal(size=len(frame))
     with pytest.raises(ValueError, match="2 outputs for one target"):
         model.importances("permutation", frame, y)
-    found = model.importances("permutation", frame, y, metric=lambda y, s, w: s[:, 1].std())
-    assert found.shape == (len(model.feature_names),)
+    actual = model.importances("permutation", frame, y, metric=lambda y, s, w: s[:, 1].std())
+    assert actual.shape == (len(model.feature_names),)
 
 
 def test_unknown_labels(rng):
@@ -304,11 +304,11 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_regressors(name):
     model = REGRESSORS[name].fit(X, Y)
-    found = permutation_importances(model, X, Y, n_repeats=2)
-    assert found.shape == (2, 3)
-    noise, city, x = found.mean(axis=0)
+    actual = permutation_importances(model, X, Y, n_repeats=2)
+    assert actual.shape == (2, 3)
+    noise, city, x = actual.mean(axis=0)
     assert min(city, x) > 0.02 > abs(noise)
-    np.testing.assert_array_equal(permutation_importances(model, X, Y, n_repeats=2), found)
+    np.testing.assert_array_equal(permutation_importances(model, X, Y, n_repeats=2), actual)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -339,14 +339,14 @@ def test_equal_to_the_shuffles_inside_a_model():
         "dicts": X.to_dict("records"),
     }
     for kind, table in tables.items():
-        found = table_increases(model, table, Y, None, Shuffles(n_repeats=2))
-        np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=kind)
+        actual = table_increases(model, table, Y, None, Shuffles(n_repeats=2))
+        np.testing.assert_allclose(actual, expected, atol=1e-12, err_msg=kind)
     numbers = X[["noise", "x"]].to_numpy()
     model = GradientBoostingRegressor(n_estimators=5).fit(numbers, Y)
     expected = permutation_importances(model, numbers, Y, n_repeats=2)
     for table in (numbers, numbers.tolist(), sparse.csr_matrix(numbers)):
-        found = table_increases(model, table, Y, None, Shuffles(n_repeats=2))
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        actual = table_increases(model, table, Y, None, Shuffles(n_repeats=2))
+        np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
 def test_metrics_weights_and_other_libraries():

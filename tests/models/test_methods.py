@@ -48,8 +48,8 @@ def test_loaded_models_answer_as_estimators(name, kind, y, tmp_path):
     else:
         assert not hasattr(loaded, "classes_")
     if hasattr(estimator, "decision_function"):
-        found = loaded.decision_function(X)
-        np.testing.assert_allclose(found, estimator.decision_function(X), rtol=1e-12)
+        actual = loaded.decision_function(X)
+        np.testing.assert_allclose(actual, estimator.decision_function(X), rtol=1e-12)
     else:
         with pytest.raises(TypeError, match="decision_function is there for"):
             loaded.decision_function(X)

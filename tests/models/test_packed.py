@@ -259,5 +259,5 @@ def test_same_bytes_for_every_instruction_set(instruction_sets):
         print(scores_digest())
     """
     wishes = (None, "avx512", "avx2", "baseline")
-    found = {instruction_sets.run(wish, program) for wish in wishes}
-    assert len(found) == 1
+    actual = {instruction_sets.run(wish, program) for wish in wishes}
+    assert len(actual) == 1

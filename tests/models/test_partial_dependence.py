@@ -24,8 +24,8 @@ def responses(model, frame, response):
         return model.predict_raw(frame)
     if model.kind == "regressor":
         return model.predict(frame).reshape(len(frame), -1)
-    found = model.predict_proba(frame)
-    parts = found if isinstance(found, list) else [found]
+    actual = model.predict_proba(frame)
+    parts = actual if isinstance(actual, list) else [actual]
     return np.concatenate([p[:, 1:] if p.shape[1] == 2 else p for p in parts], axis=1)
 
 
@@ -48,31 +48,31 @@ def one_by_one(model, frame, names, grid, response):
 def test_one_feature(kind, response, rng):
     model, frame = fitted(kind, rng)
     for name in frame.columns:
-        found = model.partial_dependence(
+        actual = model.partial_dependence(
             frame, name, kind="both", response=response, grid=Grid(7, missing=True)
         )
-        expected = one_by_one(model, frame, [name], found.grid, response)
-        assert len(found.outputs) == expected.shape[-1]
+        expected = one_by_one(model, frame, [name], actual.grid, response)
+        assert len(actual.outputs) == expected.shape[-1]
         if expected.shape[-1] == 1:
             expected = expected[..., 0]
-        assert found.names == (name,)
-        assert found.individual.shape == expected.shape
-        np.testing.assert_allclose(found.individual, expected, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(found.average, expected.mean(axis=0), rtol=1e-11, atol=1e-11)
+        assert actual.names == (name,)
+        assert actual.individual.shape == expected.shape
+        np.testing.assert_allclose(actual.individual, expected, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(actual.average, expected.mean(axis=0), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("pair", [("age", "rooms"), ("city", "age"), ("rooms", "city")])
 @pytest.mark.parametrize("kind", ["boosted", "three", "vectors", "forest", "median"])
 def test_two_features(kind, pair, rng):
     model, frame = fitted(kind, rng)
-    found = model.partial_dependence(frame[:40], pair, kind="both", grid=Grid(5, missing=True))
-    expected = one_by_one(model, frame[:40], pair, found.grid, "answer")
+    actual = model.partial_dependence(frame[:40], pair, kind="both", grid=Grid(5, missing=True))
+    expected = one_by_one(model, frame[:40], pair, actual.grid, "answer")
     if expected.shape[-1] == 1:
         expected = expected[..., 0]
-    np.testing.assert_allclose(found.individual, expected, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(found.average, expected.mean(axis=0), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(actual.individual, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(actual.average, expected.mean(axis=0), rtol=1e-11, atol=1e-11)
     swapped = model.partial_dependence(frame[:40], pair[::-1], grid=Grid(5, missing=True))
-    np.testing.assert_allclose(swapped.average.swapaxes(0, 1), found.average, rtol=1e-12)
+    np.testing.assert_allclose(swapped.average.swapaxes(0, 1), actual.average, rtol=1e-12)
 
 
 def by_cover(model, feature, values):
@@ -106,12 +106,12 @@ def by_cover(model, feature, values):
 @pytest.mark.parametrize("kind", ["boosted", "three", "vectors", "forest", "ada", "targets"])
 def test_recursion(kind, rng):
     model, frame = fitted(kind, rng)
-    found = model.partial_dependence(
+    actual = model.partial_dependence(
         frame, "age", method="recursion", response="raw", grid=Grid(9, missing=True)
     )
-    expected = by_cover(model, 0, found.grid[0])
+    expected = by_cover(model, 0, actual.grid[0])
     np.testing.assert_allclose(
-        found.average, expected.reshape(found.average.shape), rtol=1e-11, atol=1e-12
+        actual.average, expected.reshape(actual.average.shape), rtol=1e-11, atol=1e-12
     )
 
 
@@ -153,11 +153,11 @@ def test_recursion_equals_scikit_learn(rng):
             expected = sklearn_partial_dependence(
                 theirs, X, features, method=method, grid_resolution=11, kind="average"
             )
-            found = ours.partial_dependence(X, features, method=method, grid=11)
-            for axis, own in zip(expected.grid_values, found.grid, strict=True):
+            actual = ours.partial_dependence(X, features, method=method, grid=11)
+            for axis, own in zip(expected.grid_values, actual.grid, strict=True):
                 np.testing.assert_allclose(own, axis, rtol=1e-12)
             # scikit-learn evaluates grids in float32.
-            np.testing.assert_allclose(found.average, expected.average[0], rtol=1e-9)
+            np.testing.assert_allclose(actual.average, expected.average[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_brute_equals_scikit_learn(estimator, labels, rng):
         expected = sklearn_partial_dependence(
             estimator, X, features, sample_weight=weight, **options
         )
-        found = estimator.model_.partial_dependence(X, features, grid=8, sample_weight=weight)
-        for axis, own in zip(expected.grid_values, found.grid, strict=True):
+        actual = estimator.model_.partial_dependence(X, features, grid=8, sample_weight=weight)
+        for axis, own in zip(expected.grid_values, actual.grid, strict=True):
             np.testing.assert_allclose(own, axis, rtol=1e-12)
         average = np.moveaxis(expected.average, 0, -1)
-        np.testing.assert_allclose(found.average, np.squeeze(average), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(actual.average, np.squeeze(average), rtol=1e-9, atol=1e-12)
 
 
 def test_same_for_any_number_of_threads(rng, monkeypatch):
@@ -206,8 +206,8 @@ def test_outlier_leaf_costs_no_precision():
     model = arboost.DecisionTreeRegressor().fit(X, X[:, 0]).model_
     value = np.where(model.forest.value == 20, 1e15, model.forest.value)
     model = replace(model, forest=replace(model.forest, value=value))
-    found = model.partial_dependence(X, 0)
-    np.testing.assert_array_equal(found.average, np.where(X[:, 0] == 20, 1e15, X[:, 0]))
+    actual = model.partial_dependence(X, 0)
+    np.testing.assert_array_equal(actual.average, np.where(X[:, 0] == 20, 1e15, X[:, 0]))
 
 
 @pytest.mark.parametrize(
@@ -256,10 +256,10 @@ def test_deep_forests_agree(rng):
     X = rng.normal(size=(400, 2))
     theirs = ensemble.RandomForestRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1])
     model = arboost.RandomForestRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1]).model_
-    found = model.partial_dependence(X, (0, 1), kind="both", grid=70)
-    points = np.stack(np.meshgrid(*found.grid, indexing="ij"), -1).reshape(-1, 2)
-    np.testing.assert_allclose(found.average.ravel(), model.predict(points), rtol=1e-12)
-    assert np.corrcoef(found.average.ravel(), theirs.predict(points))[0, 1] > 0.9
+    actual = model.partial_dependence(X, (0, 1), kind="both", grid=70)
+    points = np.stack(np.meshgrid(*actual.grid, indexing="ij"), -1).reshape(-1, 2)
+    np.testing.assert_allclose(actual.average.ravel(), model.predict(points), rtol=1e-12)
+    assert np.corrcoef(actual.average.ravel(), theirs.predict(points))[0, 1] > 0.9
 
 
 def test_sparse_tables(rng):
@@ -304,10 +304,10 @@ def test_a_number_that_means_missing(rng):
     X = rng.integers(0, 4, (60, 2)).astype(float)
     X[::5, 0] = -1
     model = arboost.GradientBoostingRegressor(n_estimators=5, missing=-1.0).fit(X, X[:, 0]).model_
-    found = model.partial_dependence(X, 0, grid=Grid(missing=True))
-    np.testing.assert_array_equal(found.grid[0], [0, 1, 2, 3, np.nan])
+    actual = model.partial_dependence(X, 0, grid=Grid(missing=True))
+    np.testing.assert_array_equal(actual.grid[0], [0, 1, 2, 3, np.nan])
     given = model.partial_dependence(X, 0, grid=Grid(values={0: [-1]}))
-    assert given.average[0] == pytest.approx(found.average[-1], rel=1e-12)
+    assert given.average[0] == pytest.approx(actual.average[-1], rel=1e-12)
 
 
 def test_infinite_values_are_no_points(rng):
@@ -398,15 +398,15 @@ def test_trees_of_random_shape(features, width, rng):
             forest=forest, n_columns=4, n_outputs=3, features=list(features), values=grid
         )
         shape = tuple(map(len, grid))
-        found = np.empty((n_rows, int(np.prod(shape)), 3))
+        actual = np.empty((n_rows, int(np.prod(shape)), 3))
         columns = core.Columns(n_rows)
         columns.add_matrix(X)
-        made.of_rows(columns=columns, begin=0, out=found, n_threads=2)
-        for point in rng.integers(0, found.shape[1], 6).tolist():
+        made.of_rows(columns=columns, begin=0, out=actual, n_threads=2)
+        for point in rng.integers(0, actual.shape[1], 6).tolist():
             changed = X.copy()
             for feature, axis, i in zip(
                 features, grid, np.unravel_index(point, shape), strict=True
             ):
                 changed[:, feature] = axis[i]
             expected = walk(model, changed) - model.base_score
-            np.testing.assert_allclose(found[:, point], expected, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(actual[:, point], expected, rtol=1e-12, atol=1e-12)

@@ -228,9 +228,9 @@ def test_every_method_and_loaded_models(estimator, named, tmp_path):
                 continue
             expected = getattr(model, method)(X[:0])
             for table in empty:
-                found = getattr(model, method)(table)
-                assert found.shape == expected.shape
-                assert found.dtype == expected.dtype
+                actual = getattr(model, method)(table)
+                assert actual.shape == expected.shape
+                assert actual.dtype == expected.dtype
 
 
 @pytest.mark.parametrize("kind", [arboost.BaggingClassifier, arboost.VotingClassifier])
@@ -304,9 +304,9 @@ def test_leaves_and_paths(rng, n_rows, n_outputs, width, per_round, categories):
     numbers = ingest(X, make_model(forest, 5, n_outputs).schema) if not categories else None
     table = numbers or raw_codes(X, model.schema)
     expected = walked(forest, X)
-    found = leaf_ids(model, table, n_threads=1)
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, [[path[-1] for path in row] for row in expected])
+    actual = leaf_ids(model, table, n_threads=1)
+    assert actual.dtype == np.int32
+    np.testing.assert_array_equal(actual, [[path[-1] for path in row] for row in expected])
 
     indicator, tree_start = decision_path(model, table, n_threads=1)
     np.testing.assert_array_equal(tree_start, forest.tree_start)

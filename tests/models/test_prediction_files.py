@@ -69,11 +69,11 @@ def test_values_and_columns(folder, table, X, regressor, name, batch_rows):
     assert model.predict_files(
         f"{folder}/in/*", path, columns_to_keep=kept, batch_rows=batch_rows
     ) == len(table)
-    found = READERS[name](path)
-    assert found.column_names == ["id", "place", "prediction"]
-    assert found["id"].to_pylist() == table["id"].to_pylist()
-    assert found["place"].to_pylist() == table["place"].to_pylist()
-    np.testing.assert_array_equal(found["prediction"], regressor.predict(X))
+    actual = READERS[name](path)
+    assert actual.column_names == ["id", "place", "prediction"]
+    assert actual["id"].to_pylist() == table["id"].to_pylist()
+    assert actual["place"].to_pylist() == table["place"].to_pylist()
+    np.testing.assert_array_equal(actual["prediction"], regressor.predict(X))
     assert sorted(os.listdir(folder)) == ["in", name]
 
 
@@ -82,13 +82,13 @@ def test_methods_of_a_classifier(folder, X, classifier):
     classifier.predict_files(folder / "in", path, batch_rows=64)
     assert pq.read_table(path).to_pydict() == {"prediction": [*classifier.predict(X)]}
     classifier.predict_files(folder / "in", path, method="predict_proba", batch_rows=64)
-    found = pq.read_table(path)
-    assert found.column_names == ["proba_maybe", "proba_no", "proba_yes"]
-    np.testing.assert_array_equal(found.to_pandas(), classifier.predict_proba(X))
+    actual = pq.read_table(path)
+    assert actual.column_names == ["proba_maybe", "proba_no", "proba_yes"]
+    np.testing.assert_array_equal(actual.to_pandas(), classifier.predict_proba(X))
     classifier.predict_files(folder / "in", path, method="predict_raw", n_jobs=1)
-    found = pq.read_table(path)
-    assert found.column_names == ["raw_0", "raw_1", "raw_2"]
-    np.testing.assert_array_equal(found.to_pandas(), classifier.predict_raw(X))
+    actual = pq.read_table(path)
+    assert actual.column_names == ["raw_0", "raw_1", "raw_2"]
+    np.testing.assert_array_equal(actual.to_pandas(), classifier.predict_raw(X))
 
 
 def test_several_targets(folder, table):
@@ -97,13 +97,13 @@ def test_several_targets(folder, table):
     forest.fit(X, np.column_stack([n > 3, n > 5]))
     path = folder / "out.parquet"
     forest.predict_files(folder / "in", path)
-    found = pq.read_table(path)
-    assert found.schema.types == [pa.bool_()] * 2
-    np.testing.assert_array_equal(found.to_pandas(), forest.predict(X))
+    actual = pq.read_table(path)
+    assert actual.schema.types == [pa.bool_()] * 2
+    np.testing.assert_array_equal(actual.to_pandas(), forest.predict(X))
     forest.predict_files(folder / "in", path, method="predict_proba")
-    found = pq.read_table(path)
-    assert found.column_names == [f"proba_{i}_{label}" for i in (0, 1) for label in (False, True)]
-    np.testing.assert_array_equal(found.to_pandas(), np.hstack(forest.predict_proba(X)))
+    actual = pq.read_table(path)
+    assert actual.column_names == [f"proba_{i}_{label}" for i in (0, 1) for label in (False, True)]
+    np.testing.assert_array_equal(actual.to_pandas(), np.hstack(forest.predict_proba(X)))
 
 
 def test_sources(folder, table, X, regressor):
@@ -121,10 +121,10 @@ def test_sources(folder, table, X, regressor):
     ]
     for source in sources:
         regressor.predict_files(source, folder / "out.parquet", columns_to_keep=["n", "id"])
-        found = pq.read_table(folder / "out.parquet")
-        assert found.column_names == ["n", "id", "prediction"]
-        assert found["id"].to_pylist() == table["id"].to_pylist()
-        np.testing.assert_array_equal(found["prediction"], regressor.predict(X))
+        actual = pq.read_table(folder / "out.parquet")
+        assert actual.column_names == ["n", "id", "prediction"]
+        assert actual["id"].to_pylist() == table["id"].to_pylist()
+        np.testing.assert_array_equal(actual["prediction"], regressor.predict(X))
 
 
 def test_arrays(folder):
@@ -162,8 +162,8 @@ def test_ensembles(folder, table, X, tmp_path):
     bags.save(tmp_path / "bags.arb")
     loaded = arboost.load(tmp_path / "bags.arb")
     assert loaded.predict_files(folder / "in", folder / "out.parquet") == N_ROWS
-    found = pq.read_table(folder / "out.parquet")
-    np.testing.assert_array_equal(found["prediction"], bags.predict(X))
+    actual = pq.read_table(folder / "out.parquet")
+    np.testing.assert_array_equal(actual["prediction"], bags.predict(X))
     with pytest.raises(ValueError, match=r"must be one of predict, predict_proba\."):
         loaded.predict_files(folder / "in", folder / "out.parquet", method="predict_raw")
 

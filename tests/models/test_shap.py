@@ -96,9 +96,9 @@ def by_output(values):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_definition(fitted, name):
     model = fitted[name].model_
-    found = by_output(fitted[name].shap_values(X[:9]))
+    actual = by_output(fitted[name].shap_values(X[:9]))
     expected = [shapley.values(model, row) for row in X[:9]]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
     nothing = shapley.game(model, X[0], frozenset())
     np.testing.assert_allclose(fitted[name].expected_value(), nothing, rtol=0, atol=1e-12)
 
@@ -136,8 +136,8 @@ def test_trees_and_forests_sum_to_probabilities(estimator, stored, tmp_path):
         against += model.expected_value(background=others)
         np.testing.assert_allclose(against, scores[:5], rtol=0, atol=1e-12)
         importance = np.abs(by_output(values)).mean(axis=0).sum(axis=1)
-        found = getattr(model, "model_", model).importances("shap", X)
-        np.testing.assert_allclose(found, importance, rtol=1e-12)
+        actual = getattr(model, "model_", model).importances("shap", X)
+        np.testing.assert_allclose(actual, importance, rtol=1e-12)
 
 
 def test_several_targets_of_two_classes_sum_to_probabilities(fitted):
@@ -156,13 +156,13 @@ def test_adaboost_sums_to_its_votes(fitted):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_interactions(fitted, name):
-    found = fitted[name].shap_interactions(X[:4])
+    actual = fitted[name].shap_interactions(X[:4])
     values = fitted[name].shap_values(X[:4])
-    np.testing.assert_allclose(found.sum(axis=2), values, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(found, np.swapaxes(found, 1, 2))
-    found = found if found.ndim == 4 else found[..., np.newaxis]
+    np.testing.assert_allclose(actual.sum(axis=2), values, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(actual, np.swapaxes(actual, 1, 2))
+    actual = actual if actual.ndim == 4 else actual[..., np.newaxis]
     expected = [shapley.interactions(fitted[name].model_, row) for row in X[:4]]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_others", [1, 2, 40])
@@ -170,14 +170,14 @@ def test_interactions(fitted, name):
 def test_background(fitted, name, n_others):
     model, others = fitted[name].model_, X[100 : 100 + n_others]
     n_rows = 300 if n_others == 40 else 6  # many rows are computed by patterns, few by pairs
-    found = by_output(fitted[name].shap_values(X[:n_rows], background=others))
+    actual = by_output(fitted[name].shap_values(X[:n_rows], background=others))
     expected = [shapley.values(model, row, others) for row in X[:2]]
-    np.testing.assert_allclose(found[:2], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(actual[:2], expected, rtol=0, atol=1e-12)
     base = fitted[name].expected_value(background=others)
     mean = shapley.explained(model, model.predict_raw(others)).mean(axis=0)
     np.testing.assert_allclose(base, mean, rtol=0, atol=1e-15)
     scores = shapley.explained(model, model.predict_raw(X[:n_rows]))
-    np.testing.assert_allclose(found.sum(axis=1) + base, scores, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(actual.sum(axis=1) + base, scores, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -356,13 +356,13 @@ def test_categories(mixed):
     assert set(forest.feature[forest.is_split]) == {0, 1, 2}
     columns = ingest(table, model.model_.schema).columns
     rows = np.stack([columns.read(i) for i in range(3)], axis=1)[:12]
-    found = model.shap_values(table[:12])
+    actual = model.shap_values(table[:12])
     expected = [shapley.values(model.model_, row)[:, 0] for row in rows]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    found = model.shap_values(table[:3], background=table[20:24])
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
+    actual = model.shap_values(table[:3], background=table[20:24])
     others = np.stack([columns.read(i) for i in range(3)], axis=1)[20:24]
     expected = [shapley.values(model.model_, row, others)[:, 0] for row in rows[:3]]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12)
     many = model.shap_values(table, background=table[20:24])  # by patterns
     np.testing.assert_allclose(many[:3], expected, rtol=0, atol=1e-12)
     pairs = model.shap_interactions(table[:2])
@@ -384,19 +384,19 @@ def test_missing_number():
     plain = GradientBoostingRegressor(n_estimators=5).fit(X, y)
     coded = GradientBoostingRegressor(n_estimators=5, missing=-99.0)
     coded.fit(np.nan_to_num(X, nan=-99.0), y)
-    found = coded.shap_values(np.nan_to_num(X, nan=-99.0))
-    np.testing.assert_array_equal(found, plain.shap_values(X))
+    actual = coded.shap_values(np.nan_to_num(X, nan=-99.0))
+    np.testing.assert_array_equal(actual, plain.shap_values(X))
 
 
 def test_explanation(mixed):
     table, model = mixed
-    found = model.shap_explanation(table[:5])
-    assert isinstance(found, shap.Explanation)
-    np.testing.assert_array_equal(found.values, model.shap_values(table[:5]))
-    np.testing.assert_array_equal(found.base_values, np.repeat(model.expected_value(), 5))
-    assert found.feature_names == ["color", "place", "size"]
+    actual = model.shap_explanation(table[:5])
+    assert isinstance(actual, shap.Explanation)
+    np.testing.assert_array_equal(actual.values, model.shap_values(table[:5]))
+    np.testing.assert_array_equal(actual.base_values, np.repeat(model.expected_value(), 5))
+    assert actual.feature_names == ["color", "place", "size"]
     labels = table["color"][:5].astype(object)
-    assert found.data[:, 0].tolist() == [None if pd.isna(one) else one for one in labels]
+    assert actual.data[:, 0].tolist() == [None if pd.isna(one) else one for one in labels]
 
 
 def test_explanations_show_values_of_the_user():
@@ -436,11 +436,11 @@ def test_explanation_of_classes():
     model = GradientBoostingClassifier(n_estimators=2).fit(
         X, np.array(["a", "b", "c"])[:, None].repeat(30, 1).ravel()
     )
-    found = model.model_.shap_explanation(X[:4], background=X[:10])
-    assert found.values.shape == (4, 2, 3)
-    assert found.base_values.shape == (4, 3)
-    assert list(found.output_names) == ["a", "b", "c"]
-    np.testing.assert_array_equal(found.data, X[:4])
+    actual = model.model_.shap_explanation(X[:4], background=X[:10])
+    assert actual.values.shape == (4, 2, 3)
+    assert actual.base_values.shape == (4, 3)
+    assert list(actual.output_names) == ["a", "b", "c"]
+    np.testing.assert_array_equal(actual.data, X[:4])
 
 
 def test_models_without_splits():

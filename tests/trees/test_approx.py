@@ -72,7 +72,7 @@ def test_candidates_of_a_node_are_eps_apart(seed, n, eps, outputs):
     """The root's split is the best of the candidates by the rule, found by a histogram of them."""
     fine, matrix, g, h = problem(seed, n, outputs)
     gradients = gradients_of(g, h)
-    found = grow(fine, gradients, params_of(PER_NODE, sketch_eps=eps, max_depth=1))
+    actual = grow(fine, gradients, params_of(PER_NODE, sketch_eps=eps, max_depth=1))
     fixed = gradients.to_numpy()[:, :, 1].astype(np.int64)
     shift = 0  # as the grower scales hessians to sums of 31 bits
     while max((fixed.sum(0) >> shift) + n) >= 2**31:
@@ -95,7 +95,7 @@ def test_candidates_of_a_node_are_eps_apart(seed, n, eps, outputs):
         ],
         dtype=np.int32,
     ) * (best["left"] > 0)
-    assert_same_bytes(found, best | {"bin": best["bin"].astype(np.int32)})
+    assert_same_bytes(actual, best | {"bin": best["bin"].astype(np.int32)})
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -104,7 +104,7 @@ def test_trees_of_a_round_are_those_of_its_bins(n, outputs):
     fine, _, g, h = problem(7, n, outputs)
     gradients = gradients_of(g, h)
     tree = {"max_depth": 7, "min_samples_leaf": 3}
-    found = grow(fine, gradients, params_of(PER_ROUND, sketch_eps=0.02, **tree))
+    actual = grow(fine, gradients, params_of(PER_ROUND, sketch_eps=0.02, **tree))
     proposal = _core.Proposal(fine, 0.02)
     shift = (outputs - 1).bit_length()
     summed = gradients.to_numpy()[:, :, 1].astype(np.int64).sum(1) >> shift
@@ -116,7 +116,7 @@ def test_trees_of_a_round_are_those_of_its_bins(n, outputs):
         for f, b in zip(expected["feature"][inner], expected["bin"][inner], strict=True)
     ]
     assert inner.sum() > 30
-    assert_same_bytes(found, expected)
+    assert_same_bytes(actual, expected)
 
 
 def test_candidates_follow_the_hessians_of_each_round():
@@ -214,15 +214,15 @@ def placed_problem(n, outputs=1, *, nothing=0.05, seed=0):
 
 def grown(codes, gradients, params, *, sample, rows=None, n_threads=1):
     grower = _core.Grower(codes, gradients.to_numpy().shape[1], params, rows)
-    found = {}
+    actual = {}
     for tree in range(2):
         grower.propose(gradients, n_threads)
         grower.grow(gradients, 0, seed=5, tree=tree, rate=0.5, sample=sample, n_threads=n_threads)
     scores = np.zeros((gradients.n_rows, gradients.to_numpy().shape[1]))
     grower.add_leaves(scores, 0, n_threads)
     grower.add_tree(0, 0.5, codes, rows, scores, 0, n_threads)
-    found["sums"] = grower.leaf_sums(gradients, 0, n_threads)
-    return grower.trees() | found | {"scores": scores, "leaf": grower.leaf_of_row()}
+    actual["sums"] = grower.leaf_sums(gradients, 0, n_threads)
+    return grower.trees() | actual | {"scores": scores, "leaf": grower.leaf_of_row()}
 
 
 def in_file(codes, folder, window_rows):
@@ -256,13 +256,13 @@ def test_same_trees(candidates, n, outputs, sampled, tree, tmp_path):
     def program(workers: Workers):
         return grown(shared(codes, workers, parts), gradients, params, sample=sample, n_threads=2)
 
-    found = [grown(codes, gradients, params, sample=sample, n_threads=3)]
+    actual = [grown(codes, gradients, params, sample=sample, n_threads=3)]
     for n_threads, window_rows in ((1, 64), (4, 999), (2, n)):
         stored = in_file(codes, tmp_path, window_rows)
-        found.append(grown(stored, gradients, params, sample=sample, n_threads=n_threads))
+        actual.append(grown(stored, gradients, params, sample=sample, n_threads=n_threads))
     for parts in PARTS:
-        found += run_workers(len(parts), program)
-    for one in found:
+        actual += run_workers(len(parts), program)
+    for one in actual:
         for name, array in expected.items():
             np.testing.assert_array_equal(array, one[name], err_msg=name)
 
@@ -282,9 +282,9 @@ def test_rows_without_weight_in_small_nodes(candidates, least, tmp_path):
             cat_smooth=0.0,
         )
         expected = grown(codes, gradients, params, sample=None)
-        found = grown(in_file(codes, tmp_path, 64), gradients, params, sample=None)
+        actual = grown(in_file(codes, tmp_path, 64), gradients, params, sample=None)
         for name, array in expected.items():
-            np.testing.assert_array_equal(array, found[name], err_msg=f"{name}, seed {seed}")
+            np.testing.assert_array_equal(array, actual[name], err_msg=f"{name}, seed {seed}")
 
 
 @pytest.mark.parametrize("candidates", [PER_ROUND, PER_NODE])

@@ -55,15 +55,15 @@ class Ratios(Cart):
         """Return the largest gain of a feature, and the least ratio of splits of this gain."""
         one = Ratios(self.codes[:, [feature]], self.target, self.weight, self.criterion)
         one.min_samples_leaf = self.min_samples_leaf
-        found = [
+        actual = [
             (self.gain(rows, left), self.ratio(rows, left))
             for left in one.splits(rows)
             if 0 < left.sum() < len(rows) and self.gain(rows, left) is not None
         ]
-        if not found:
+        if not actual:
             return None
-        best = max(gain for gain, _ in found)
-        return best, min(ratio for gain, ratio in found if gain >= best - 1e-9)
+        best = max(gain for gain, _ in actual)
+        return best, min(ratio for gain, ratio in actual if gain >= best - 1e-9)
 
     def ratio(self, rows, left):
         weight = self.weight[rows]
@@ -72,10 +72,10 @@ class Ratios(Cart):
         return self.gain(rows, left) / weight.sum() / entropy
 
     def check_ratio(self, rows, feature, left):
-        found = [self.of_feature(rows, f) for f in range(self.codes.shape[1])]
-        found = [one for one in found if one is not None]
-        mean = np.mean([gain for gain, _ in found])
-        least = max(ratio for gain, ratio in found if gain >= mean - 1e-9)
+        actual = [self.of_feature(rows, f) for f in range(self.codes.shape[1])]
+        actual = [one for one in actual if one is not None]
+        mean = np.mean([gain for gain, _ in actual])
+        least = max(ratio for gain, ratio in actual if gain >= mean - 1e-9)
         gain = self.gain(rows, left)
         assert gain >= mean - 1e-9
         assert gain >= self.of_feature(rows, feature)[0] - 1e-9

@@ -73,8 +73,8 @@ print(_core.instruction_set(), digest.hexdigest())
 
 
 def test_same_bytes_for_any_instruction_set(instruction_sets):
-    found = dict(instruction_sets.run(isa, DIGEST).split() for isa in ("baseline", "avx2", None))
-    assert len(set(found.values())) == 1
+    actual = dict(instruction_sets.run(isa, DIGEST).split() for isa in ("baseline", "avx2", None))
+    assert len(set(actual.values())) == 1
 
 
 @pytest.mark.parametrize("random_cuts", [False, True])

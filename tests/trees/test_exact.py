@@ -91,21 +91,21 @@ def test_same_bytes_as_hist_on_a_large_table_of_few_values():
 def assert_like_reference(matrix, g, h, s, **tree):
     ranks = _core.rank(columns_of(matrix), None, 1)
     gradients = gradients_of(g, h)
-    found = grow(ranks, gradients, params_of(VALUES, **tree))
+    actual = grow(ranks, gradients, params_of(VALUES, **tree))
     fixed = gradients.to_numpy().astype(np.int64)
     exponents = (gradients.g_exponent, gradients.h_exponent)
     oracle = reference.ReferenceGrower(
         ranks.to_numpy(), ranks.n_bins.tolist(), fixed, exponents, s, edges=ranks.edges
     )
     nodes = oracle.grow()
-    assert len(nodes) == len(found["left"])
+    assert len(nodes) == len(actual["left"])
     for node in nodes:
         i = node.id
-        assert (found["left"][i] > 0) == bool(node.children)
+        assert (actual["left"][i] > 0) == bool(node.children)
         if node.children:
-            assert (found["feature"][i], found["bin"][i]) == (node.feature, node.bin)
-            assert found["default_left"][i] == node.missing_left
-        np.testing.assert_allclose(found["value"][i], 0.5 * oracle.leaf_value(node), rtol=1e-14)
+            assert (actual["feature"][i], actual["bin"][i]) == (node.feature, node.bin)
+            assert actual["default_left"][i] == node.missing_left
+        np.testing.assert_allclose(actual["value"][i], 0.5 * oracle.leaf_value(node), rtol=1e-14)
 
 
 @settings(max_examples=60, deadline=None)

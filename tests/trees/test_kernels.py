@@ -251,10 +251,10 @@ def test_float_logarithms_find_the_best_of_doubles(sums, min_h, power, has_missi
     of = {"criterion": criterion, "h_per_g": h_per_g}
     node, best = first_best_logarithm(g, h, **limits, **of)
     hist = pack(g, h)
-    found = _core.find_split_kernel(
+    actual = _core.find_split_kernel(
         hist, totals=hist.sum(axis=0), reg_lambda=0.0, floor=node, **limits, **of
     )
-    assert found == best
+    assert actual == best
 
 
 def test_elements_outside_the_table_are_refused():

@@ -69,9 +69,9 @@ def test_same_as_the_definition(rng, weights, n_trees, n_splits):
     leaves = leaf_ids(model, new, n_threads=1)
     exact = [Fraction(int(one)) for one in (np.ones(60) if weight is None else weight)]
     quantiles = [float(one) for one in QUANTILES]
-    found = forest_quantiles(model.forest, new, in_leaves, quantiles, n_threads=1)
+    actual = forest_quantiles(model.forest, new, in_leaves, quantiles, n_threads=1)
     expected = defined(y.tolist(), exact, training, leaves, QUANTILES)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def chain_of_leaves(n_trees, n_leaves):
@@ -122,8 +122,8 @@ def test_any_leaves(data, n_trees, n_leaves):
     )
     expected = defined(y.tolist(), [Fraction(1)] * n, training, new_leaves, [quantile])
     table = ingest(new_leaves.astype(float), Schema(names=None, n_features=n_trees))
-    found = forest_quantiles(forest, table, in_leaves, [float(quantile)], n_threads=1)
-    np.testing.assert_array_equal(found, expected)
+    actual = forest_quantiles(forest, table, in_leaves, [float(quantile)], n_threads=1)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_one_leaf_gives_the_quantiles_of_y(rng):
@@ -132,9 +132,9 @@ def test_one_leaf_gives_the_quantiles_of_y(rng):
     y = rng.normal(size=1000)
     in_leaves = leaf_distributions(model.forest, table, y, n_threads=1)
     quantiles = np.arange(41) / 40
-    found = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
+    actual = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
     expected = np.sort(y)[np.maximum(np.arange(41) * 25 - 1, 0)]
-    np.testing.assert_array_equal(found, np.tile(expected, (1000, 1)))
+    np.testing.assert_array_equal(actual, np.tile(expected, (1000, 1)))
 
 
 def test_weights_are_repetitions_and_their_scale_does_not_matter(rng):
@@ -148,8 +148,8 @@ def test_weights_are_repetitions_and_their_scale_does_not_matter(rng):
     for scale in (1.0, 2.0**-1000, 2.0**900):
         weighted = ingest(X, model.schema)
         in_leaves = leaf_distributions(model.forest, weighted, y, times * scale, n_threads=1)
-        found = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
-        np.testing.assert_array_equal(found, expected)
+        actual = forest_quantiles(model.forest, table, in_leaves, quantiles, n_threads=1)
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_same_for_any_number_of_threads(rng):
@@ -162,10 +162,10 @@ def test_same_for_any_number_of_threads(rng):
             in_leaves = leaf_distributions(
                 model.forest, table, y, given_weight, n_threads=n_threads
             )
-            found = forest_quantiles(
+            actual = forest_quantiles(
                 model.forest, table, in_leaves, [0.1, 0.5], n_threads=n_threads
             )
-            results.append((in_leaves.rank.tobytes(), in_leaves.upto.tobytes(), found.tobytes()))
+            results.append((in_leaves.rank.tobytes(), in_leaves.upto.tobytes(), actual.tobytes()))
         assert results[0] == results[1]
 
 
@@ -265,8 +265,8 @@ def test_shares_that_do_not_add_up_lead_nowhere(rng):
     in_leaves = leaf_distributions(model.forest, table, np.arange(30.0), np.ones(30), n_threads=1)
     for share in (0, 2**44):
         damaged = replace(in_leaves, upto=np.full_like(in_leaves.upto, share))
-        found = forest_quantiles(model.forest, table, damaged, [0.0, 0.5, 1.0], n_threads=1)
-        assert np.isin(found, in_leaves.values).all()
+        actual = forest_quantiles(model.forest, table, damaged, [0.0, 0.5, 1.0], n_threads=1)
+        assert np.isin(actual, in_leaves.values).all()
     for share in (-1, 2**44 + 1):
         damaged = replace(in_leaves, upto=np.full_like(in_leaves.upto, share))
         with pytest.raises(ValueError, match="between 0 and 1"):

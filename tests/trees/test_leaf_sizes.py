@@ -59,10 +59,10 @@ def grow(codes, gradients, outputs, *, n_threads=1, sample=None, **params):
 
 def assert_counts_change_nothing(*args, **params):
     expected = grow(*args, count_rows=True, **params)
-    found = grow(*args, **params)
+    actual = grow(*args, **params)
     for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=name)
-    return found
+        np.testing.assert_array_equal(actual[name], array, err_msg=name)
+    return actual
 
 
 @st.composite

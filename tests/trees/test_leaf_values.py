@@ -32,9 +32,9 @@ def test_refitted_leaves_minimise_the_loss(name, weighted, rng):
     leaf = rng.integers(0, 5, 400).astype(np.uint32)
     leaf[leaf == 2] = 0xFFFFFFFF
     for output in range(loss.n_outputs):
-        found = loss.refit(target, scores, output, leaf, 6, 2)
-        assert found[2] == 0  # no rows
-        assert found[5] == 0
+        actual = loss.refit(target, scores, output, leaf, 6, 2)
+        assert actual[2] == 0  # no rows
+        assert actual[5] == 0
         for node in (0, 1, 3, 4):
             rows = leaf == node
             residual = target.y[rows] - scores[rows, output]
@@ -46,7 +46,7 @@ def test_refitted_leaves_minimise_the_loss(name, weighted, rng):
                 expected = centre + np.average(clipped, weights=weight)
             else:
                 expected = plain_quantile(residual, weight, loss.alphas[output])
-            assert found[node] == pytest.approx(expected, rel=1e-9)
+            assert actual[node] == pytest.approx(expected, rel=1e-9)
 
 
 def plain_quantile(values, weight, alpha):
@@ -98,8 +98,8 @@ def test_large_quantiles_are_exact(kind, weighted, rng):
         rank = alpha * len(in_order)
         below = in_order[int(np.ceil(rank - 1e-6)) - 1]
         above = in_order[int(np.floor(rank + 1e-6))]
-        found = _core.residual_quantile(y, weight, None, alpha=alpha, absolute=False, n_threads=3)
-        assert found == 0.5 * below + 0.5 * above
+        actual = _core.residual_quantile(y, weight, None, alpha=alpha, absolute=False, n_threads=3)
+        assert actual == 0.5 * below + 0.5 * above
 
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e300])
@@ -113,5 +113,5 @@ def test_leaves_of_any_scale(size, unit):
         ("quantile", 1.0),  # 0.3 of 5 rows is more than one of them
         ("huber", 2.0 + (-1.0 + 0.0 + 3.0 - 5.0 + 5.0) / 5),  # delta is the fourth of five, 5
     ]:
-        found = LOSSES[name].refit(Target(y, weight), scores, 0, leaf, 1, 1)[0]
-        assert found == pytest.approx(size * expected, rel=1e-9)
+        actual = LOSSES[name].refit(Target(y, weight), scores, 0, leaf, 1, 1)[0]
+        assert actual == pytest.approx(size * expected, rel=1e-9)

@@ -82,9 +82,9 @@ def test_centres(centre, drawn, weighted):
     set_values = grower.set_means if centre is mean else grower.set_medians
     set_values(Y, WEIGHT if weighted else None, sample)
     expected = by_hand(grower, count * (WEIGHT if weighted else 1.0), centre)
-    found = grower.trees()["value"].reshape(-1, 2)
-    assert len(found) > 10
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    actual = grower.trees()["value"].reshape(-1, 2)
+    assert len(actual) > 10
+    np.testing.assert_allclose(actual, expected, rtol=1e-10)
 
 
 def test_what_does_not_fit():

@@ -53,10 +53,10 @@ def converted(estimator, *, two_as_one=False):
     return forest, tree.impurity[order]
 
 
-def assert_same_tree(found, expected):
+def assert_same_tree(actual, expected):
     """The same tree up to the order of nodes of equal depth."""
     for name in ("feature", "threshold", "left", "cover", "value"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
+        np.testing.assert_allclose(getattr(actual, name), getattr(expected, name), rtol=1e-12)
 
 
 def continuous(load):
@@ -185,23 +185,23 @@ def test_the_smallest_of_the_cheapest_trees(tree, alpha):
         subtrees(left, [Fraction(one) for one in decrease]),
         key=lambda way: (way[0] - alpha * way[1], -way[1]),
     )
-    found = pruned(forest, np.array(decrease, float), float(alpha))
-    assert found.is_split.sum() == size
-    assert found.gain[found.is_split].sum() == worth
+    actual = pruned(forest, np.array(decrease, float), float(alpha))
+    assert actual.is_split.sum() == size
+    assert actual.gain[actual.is_split].sum() == worth
 
 
 def test_forests_are_pruned_tree_by_tree(rng):
     forest = random_forest(rng, 15, 4, 1, 1, n_splits=30, categories=[1])
     decrease = rng.random(forest.n_nodes)
-    found = pruned(forest, decrease, 0.45)
-    found.validate(4, 1)
-    assert 15 < found.n_nodes < forest.n_nodes
-    assert 0 < len(found.level_sets) < len(forest.level_sets)
+    actual = pruned(forest, decrease, 0.45)
+    actual.validate(4, 1)
+    assert 15 < actual.n_nodes < forest.n_nodes
+    assert 0 < len(actual.level_sets) < len(forest.level_sets)
     for tree in range(15):
         span = slice(*forest.tree_start[tree : tree + 2])
         alone = pruned(forest.only(tree), decrease[span], 0.45)
         for name in ("left", "feature", "threshold", "value", "cover", "level_set", "level_sets"):
-            expected, one = getattr(found.only(tree), name), getattr(alone, name)
+            expected, one = getattr(actual.only(tree), name), getattr(alone, name)
             np.testing.assert_array_equal(one, expected)
         # Every kept node has the same split as before, or is a leaf.
         before = {(*forest.value[node],): node for node in range(span.start, span.stop)}

@@ -33,8 +33,8 @@ def grown(codes, gradients, width, *, sample=None, n_threads=2, **params):
     walked = np.zeros_like(scores)
     grower.add_tree(0, 0.5, codes, None, walked, 0, n_threads)
     sums = grower.leaf_sums(gradients, 0, n_threads)
-    found = {"leaf": grower.leaf_of_row(), "scores": scores, "walked": walked, "sums": sums}
-    return grower.trees() | found
+    actual = {"leaf": grower.leaf_of_row(), "scores": scores, "walked": walked, "sums": sums}
+    return grower.trees() | actual
 
 
 def grown_by_workers(codes, gradients, width, parts, **params):
@@ -84,8 +84,8 @@ def test_many_rows(parts, sample, params):
     table, gradients = encode(codes, n_bins), gradients_of(g, h)
     drawn = sample_of(sample, gradients)
     expected = grown(table, gradients, 1, sample=drawn, **params)
-    for found in grown_by_workers(table, gradients, 1, parts, sample=drawn, **params):
-        assert_same(expected, found)
+    for actual in grown_by_workers(table, gradients, 1, parts, sample=drawn, **params):
+        assert_same(expected, actual)
 
 
 @pytest.mark.parametrize("parts", PARTS, ids=len)
@@ -94,8 +94,8 @@ def test_vector_leaves_and_little_memory(parts):
     table, gradients = encode(codes, n_bins), gradients_of(g, h)
     params = {"max_depth": None, "max_leaves": 60, "histogram_bytes": 1}
     expected = grown(table, gradients, 3, **params)
-    for found in grown_by_workers(table, gradients, 3, parts, **params):
-        assert_same(expected, found)
+    for actual in grown_by_workers(table, gradients, 3, parts, **params):
+        assert_same(expected, actual)
 
 
 def test_parts_without_rows_of_a_sample():
@@ -104,8 +104,8 @@ def test_parts_without_rows_of_a_sample():
     sample = _core.Sample()
     sample.draw(50, 0.05, 1, 0, 1)
     expected = grown(table, gradients, 1, sample=sample)
-    for found in grown_by_workers(table, gradients, 1, [1.0] * 20, sample=sample):
-        assert_same(expected, found)
+    for actual in grown_by_workers(table, gradients, 1, [1.0] * 20, sample=sample):
+        assert_same(expected, actual)
 
 
 def test_a_worker_that_fails_ends_the_others():
@@ -166,5 +166,5 @@ def test_sums_of_numbers(n_numbers, size):
         workers.core.sum(numbers)
         return numbers
 
-    for found in run_workers(size, program):
-        np.testing.assert_array_equal(found, own.sum(axis=0))
+    for actual in run_workers(size, program):
+        np.testing.assert_array_equal(actual, own.sum(axis=0))

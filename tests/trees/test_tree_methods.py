@@ -130,6 +130,6 @@ def test_same_scores_for_any_instruction_set(instruction_sets):
         "    print(t.train(method)[0].scores.tobytes().hex())\n"
     )
     wishes = ("baseline", "avx2", "avx512")
-    found = {instruction_sets.run(wish, script) for wish in wishes}
-    assert len(found) == 1
-    assert len(set(found.pop().split())) == len(METHODS)
+    actual = {instruction_sets.run(wish, script) for wish in wishes}
+    assert len(actual) == 1
+    assert len(set(actual.pop().split())) == len(METHODS)

@@ -124,18 +124,18 @@ def compile_with(compiler, flags, folder, *arguments):
 
 def check_raw(compiled, X):
     expected = compiled.model.predict_raw(X)
-    found = compiled.run("raw_of", X, compiled.model.n_outputs)
-    np.testing.assert_array_equal(found, expected)
+    actual = compiled.run("raw_of", X, compiled.model.n_outputs)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def check_predictions(compiled, X):
     model = compiled.model
     if model.kind == "regressor":
-        found = compiled.run("prediction_of", X, model.n_outputs)
-        expected = model.predict(X).reshape(found.shape)
-        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=0)
+        actual = compiled.run("prediction_of", X, model.n_outputs)
+        expected = model.predict(X).reshape(actual.shape)
+        np.testing.assert_allclose(actual, expected, rtol=1e-14, atol=0)
         if model.link != "exp":
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(actual, expected)
         return
     labels = model.classes if model.targets else [model.classes]
     every = [str(one) for part in labels for one in part.tolist()]
@@ -146,8 +146,8 @@ def check_predictions(compiled, X):
     assert np.array(names, object)[places].tolist() == expected.astype(object).astype(str).tolist()
     probabilities = model.predict_proba(X)
     expected = np.concatenate(probabilities if model.targets else [probabilities], axis=1)
-    found = compiled.run("proba_of", X, len(every))
-    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-300)
+    actual = compiled.run("proba_of", X, len(every))
+    np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-300)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -288,8 +288,8 @@ def test_fast_math_is_refused(tmp_path):
 
 def test_times(rng, tmp_path):
     model, table, seconds = times(rng)
-    found = Compiled(model, tmp_path).run("raw_of", seconds, 1)
-    np.testing.assert_array_equal(found, model.predict_raw(table))
+    actual = Compiled(model, tmp_path).run("raw_of", seconds, 1)
+    np.testing.assert_array_equal(actual, model.predict_raw(table))
     text = model.to_c()
     assert "Feature 0 (the first is 0) is a time: seconds since 1970 in UTC." in text
     assert "86400.0 is missing in columns of plain numbers, too." in text

@@ -36,8 +36,8 @@ def test_old_files_give_the_same_predictions(path):
     np.testing.assert_array_equal(model.predict_raw(table), expected["raw"])
     assert model.predict(table).tolist() == expected["answers"]
     if "quantiles" in expected:
-        found = model.predict_quantiles(table, expected["quantiles"])
-        np.testing.assert_array_equal(found, expected["of quantiles"])
+        actual = model.predict_quantiles(table, expected["quantiles"])
+        np.testing.assert_array_equal(actual, expected["of quantiles"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

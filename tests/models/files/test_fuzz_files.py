@@ -113,9 +113,9 @@ def test_hostile_headers(path):
     data, rng = path.read_bytes(), random_of(path, "header")
     (size,) = struct.unpack_from("<Q", data, 24)
     header = json.loads(data[32 : 32 + size])
-    found = [place for place in places(header) if place]
+    actual = [place for place in places(header) if place]
     for _ in range(CASES):
-        place = found[int(rng.integers(len(found)))]
+        place = actual[int(rng.integers(len(actual)))]
         changed = replaced(header, place, VALUES[int(rng.integers(len(VALUES)))])
         text = json.dumps(changed).encode()
         text += b" " * ((size - len(text)) % 8)

@@ -22,11 +22,11 @@ files = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_hostile_values(path):
     document = json.loads(arboost.load(path).to_json())
     rng = random_of(path, "json")
-    found = [place for place in places(document) if place]
+    actual = [place for place in places(document) if place]
     # Most places are numbers of nodes: as many cases are for all other places.
-    rest = [place for place in found if len(place) < 4]
+    rest = [place for place in actual if len(place) < 4]
     for case in range(CASES):
-        chosen = found if case % 2 else rest
+        chosen = actual if case % 2 else rest
         place = chosen[int(rng.integers(len(chosen)))]
         changed = replaced(document, place, VALUES[int(rng.integers(len(VALUES)))])
         model = read_or_refuse(from_json, json.dumps(changed))

@@ -138,7 +138,7 @@ def test_flipped_bytes_under_a_right_checksum():
 
 
 @pytest.mark.parametrize(
-    ("data", "found"),
+    ("data", "message"),
     [
         (b"", "it is empty"),
         (b"PK\x03\x04 something else", r"it starts with b'PK"),
@@ -146,10 +146,10 @@ def test_flipped_bytes_under_a_right_checksum():
         (b"\x91ARB\r\n\x1a\n" + bytes(10), "cut after 18 bytes"),
     ],
 )
-def test_other_files(tmp_path, data, found):
+def test_other_files(tmp_path, data, message):
     path = tmp_path / "other.arb"
     path.write_bytes(data)
-    with pytest.raises(ModelFormatError, match=found) as caught:
+    with pytest.raises(ModelFormatError, match=message) as caught:
         arboost.load(path)
     assert str(path) in str(caught.value)
 
@@ -556,8 +556,8 @@ def test_quantiles_of_a_loaded_model(cls, weight, tmp_path):
     forest.model_.to_json(tmp_path / "model.json")
     for name in ("packed.arb", "arrays.arb", "model.json"):
         model = arboost.load(tmp_path / name)
-        found = model.predict_quantiles(X, QUANTILES)
-        assert found.tobytes() == expected.tobytes()
+        actual = model.predict_quantiles(X, QUANTILES)
+        assert actual.tobytes() == expected.tobytes()
         np.testing.assert_array_equal(model.predict_quantiles(X, 0.25), expected[:, 1])
         assert model_file.to_bytes(model) == (tmp_path / "packed.arb").read_bytes()
     assert pickle.loads(pickle.dumps(forest)).predict_quantiles(X, QUANTILES).tobytes() == (

@@ -60,12 +60,12 @@ def test_rows_in_c_end_with_the_offset(case, tmp_path):
     command = ["gcc", *flags, "-shared", "-fPIC", tmp_path / "m.c", "-o", tmp_path / "m.so", "-lm"]
     subprocess.run(command, check=True)
     raw_of = ctypes.CDLL(str(tmp_path / "m.so")).model_raw
-    found = np.empty_like(raw)
+    actual = np.empty_like(raw)
     pointer = ctypes.POINTER(ctypes.c_double)
     rows = np.ascontiguousarray(np.hstack([X.to_numpy(), offset]))
-    for row, out in zip(rows, found, strict=True):
+    for row, out in zip(rows, actual, strict=True):
         raw_of(row.ctypes.data_as(pointer), out.ctypes.data_as(pointer))
-    np.testing.assert_array_equal(found, raw)
+    np.testing.assert_array_equal(actual, raw)
     text = (tmp_path / "model.h").read_text()
     assert f"#define MODEL_N_OFFSETS {model.n_outputs}\n" in text
     assert "more, its offset" in text
@@ -81,13 +81,13 @@ def test_offset_is_an_input_of_onnx(case):
     )
     inputs = [one.name for one in session.get_inputs()]
     assert inputs == ["X", "offset"]
-    found = session.run(None, {"X": X.to_numpy(), "offset": offset})
+    actual = session.run(None, {"X": X.to_numpy(), "offset": offset})
     if model.kind == "classifier":
-        np.testing.assert_array_equal(found[0], model.predict(X, offset=offset))
-        np.testing.assert_allclose(found[1], model.predict_proba(X, offset=offset), atol=1e-12)
+        np.testing.assert_array_equal(actual[0], model.predict(X, offset=offset))
+        np.testing.assert_allclose(actual[1], model.predict_proba(X, offset=offset), atol=1e-12)
     else:
         expected = model.predict(X, offset=offset).reshape(N, -1)
-        np.testing.assert_allclose(np.reshape(found[0], (N, -1)), expected, rtol=1e-9)
+        np.testing.assert_allclose(np.reshape(actual[0], (N, -1)), expected, rtol=1e-9)
 
 
 def test_models_without_offset_have_no_such_input():

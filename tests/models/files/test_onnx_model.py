@@ -44,8 +44,8 @@ class Session:
         self.names = [one.name for one in self.session.get_outputs()]
 
     def run(self, X):
-        found = self.session.run(self.names, self.inputs(X))
-        return dict(zip(self.names, found, strict=True))
+        actual = self.session.run(self.names, self.inputs(X))
+        return dict(zip(self.names, actual, strict=True))
 
     def inputs(self, X):
         given = self.session.get_inputs()
@@ -63,11 +63,11 @@ class Session:
 
 
 def check(session, X):
-    model, found = session.model, session.run(X)
+    model, actual = session.model, session.run(X)
     if model.kind == "regressor":
         expected = model.predict(X).reshape(len(X), model.n_outputs)
-        assert found["variable"].shape == expected.shape
-        np.testing.assert_allclose(found["variable"], expected, rtol=1e-12, atol=1e-12)
+        assert actual["variable"].shape == expected.shape
+        np.testing.assert_allclose(actual["variable"], expected, rtol=1e-12, atol=1e-12)
         return
     ends = [f"_{i}" for i in range(len(model.targets))] or [""]
     labels = model.predict(X).reshape(len(X), len(ends))
@@ -75,15 +75,15 @@ def check(session, X):
     probabilities = probabilities if model.targets else [probabilities]
     assert session.names == [kind + end for end in ends for kind in ("label", "probabilities")]
     for i, end in enumerate(ends):
-        assert found[f"probabilities{end}"].shape == probabilities[i].shape
+        assert actual[f"probabilities{end}"].shape == probabilities[i].shape
         np.testing.assert_allclose(
-            found[f"probabilities{end}"], probabilities[i], rtol=1e-11, atol=1e-300
+            actual[f"probabilities{end}"], probabilities[i], rtol=1e-11, atol=1e-300
         )
         second, first = np.sort(probabilities[i], axis=1)[:, -2:].T
         clear = first - second > 1e-9  # otherwise the order of sums decides
         assert len(X) < 10 or clear.mean() > 0.5
-        assert found[f"label{end}"].shape == (len(X),)
-        assert found[f"label{end}"][clear].tolist() == labels[clear, i].tolist()
+        assert actual[f"label{end}"].shape == (len(X),)
+        assert actual[f"label{end}"][clear].tolist() == labels[clear, i].tolist()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -112,8 +112,8 @@ def test_random_trees(n_outputs, width, categories, seed):
 
 def test_times(rng):
     model, table, seconds = times(rng)
-    found = Session(model).run(seconds)["variable"][:, 0]
-    np.testing.assert_allclose(found, model.predict(table), rtol=1e-12)
+    actual = Session(model).run(seconds)["variable"][:, 0]
+    np.testing.assert_allclose(actual, model.predict(table), rtol=1e-12)
 
 
 def test_categories_without_levels(rng):

@@ -200,11 +200,11 @@ def test_flipped_bytes_under_a_right_checksum(model):
                 damaged[position] ^= mask
                 changed = np.frombuffer(damaged, array.dtype).reshape(array.shape)
                 try:
-                    found = model_file.from_bytes(with_sections(model, **{name: changed}))
+                    actual = model_file.from_bytes(with_sections(model, **{name: changed}))
                 except ModelFormatError:
                     continue
-                X = np.array([[0.0] * found.schema.n_features, [7.0] * found.schema.n_features])
-                assert Predictor(**found.fields()).predict_raw(X).shape == (2, found.n_outputs)
+                X = np.array([[0.0] * actual.schema.n_features, [7.0] * actual.schema.n_features])
+                assert Predictor(**actual.fields()).predict_raw(X).shape == (2, actual.n_outputs)
 
 
 def bits(*numbers):
