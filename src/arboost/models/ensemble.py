@@ -434,7 +434,7 @@ def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floa
     if not is_linear or has_votes or member.model.combine == "median":
         kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
         raise InputTypeError(
-            f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are no "
+            f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are not "
             "sums of trees, so there are no exact SHAP values of the ensemble. Explain the member "
             "itself, or use shap.PermutationExplainer of predict_proba."
         )
@@ -442,7 +442,7 @@ def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floa
         ensemble.final is None or isinstance(ensemble.final, LinearModel)
     ):
         raise InputTypeError(
-            f"{method} was asked of a stack whose final estimator is no linear function of its "
+            f"{method} was asked of a stack whose final estimator is not a linear function of its "
             "members alone. Explain the members and the final estimator themselves, or use "
             "shap.PermutationExplainer of predict."
         )

@@ -37,7 +37,7 @@ from arboost.trees.forest import Floats
 
 _DIGITS = 6  # significant
 _MOST_POINTS = 200  # of one curve
-_MOST_VALUES = 400  # of all curves of a run, as long as each has _FEWEST_POINTS
+_MOST_VALUES = 400  # of all curves of a run; each has at least _FEWEST_POINTS
 _FEWEST_POINTS = 20
 _VOTE_POINTS = 80  # of each of AdaBoost's three series
 _OUT_OF_BAG_POINTS = 50
@@ -176,7 +176,7 @@ _METRICS = ("error", "rmse")  # of out-of-bag predictions
 
 
 def check_history(history: object) -> None:
-    """Raise TypeError, LookupError or ValueError for a malformed history; None is no history.
+    """Raise TypeError, LookupError or ValueError for a malformed history; None is valid.
 
     `arboost.models.metadata` describes the form. Other fields may come from a later version.
     """

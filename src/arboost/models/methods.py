@@ -390,8 +390,8 @@ class ModelMethods(EstimatorMethods, Model):
         """SHAP values of the rows of X: feature contributions to the scores.
 
         The SHAP values of a row and `expected_value` sum to its raw score, before the link; of
-        trees and forests with two classes, to the probability of the second class. An offset is no
-        feature: it is the rest of the raw score.
+        trees and forests with two classes, to the probability of the second class. An offset is not
+        a feature: it is the rest of the raw score.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class ModelMethods(EstimatorMethods, Model):
         Raises
         ------
         TypeError
-            The trees are combined by a weighted median, which is no sum.
+            The trees are combined by a weighted median, which is not a sum.
 
         Examples
         --------

@@ -64,7 +64,7 @@ class Model:
     metadata : dict
         JSON values of the user, by name; each model has a dict that no other model shares.
     device : str
-        Device of the predictions: "cpu", "cuda" or "cuda:1". It is no part of model files.
+        Device of the predictions: "cpu", "cuda" or "cuda:1". It is not part of model files.
     """
 
     forest: Forest

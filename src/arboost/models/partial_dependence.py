@@ -289,7 +289,7 @@ class DependenceOptions:
         if model.combine == "median":
             raise ValueError(
                 'method="recursion" is not allowed: the model takes a median over its trees, and '
-                'the median of means is no mean. Use method="brute".'
+                'the median of means is not a mean. Use method="brute".'
             )
         if self.response == "answer" and model.link not in ("identity", *SHARE_LINKS):
             raise ValueError(
@@ -467,7 +467,7 @@ def _scores(model: Model, sums: Floats) -> Floats:
 
 
 def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int) -> Floats:
-    """Raw scores of a model that is no sum of trees: one prediction for each point."""
+    """Raw scores of a model that is not a sum of trees: one prediction for each point."""
     out = np.empty((table.n_rows, _n_points(axes), model.n_outputs))
     for point, values_at_point in enumerate(itertools.product(*(axis.stored for axis in axes))):
         columns = table.columns.select(range(model.schema.n_features))

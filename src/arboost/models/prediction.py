@@ -314,7 +314,7 @@ def device_raw_scores(model: Model, X: object, offset: object = None) -> Floats:
 def device_predictions(model: Model, X: object, offset: object = None) -> NDArray[Any]:
     """Predicted values or labels of these rows.
 
-    Labels that are no numbers are an array of NumPy.
+    Labels that are not numbers are a NumPy array.
     """
     raw = _scores_with_offset(model, X, offset)
     if model.classes is None:

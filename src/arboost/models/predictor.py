@@ -300,7 +300,7 @@ def load(
     """Load a model from a file, or from its content, that ``save`` or ``to_json`` wrote.
 
     Memory is counted before it is allocated: a file takes at most 64 MB plus 1,024 times its size,
-    whatever it claims. Real models take 2 to 200 times their size.
+    regardless of its content. Real models take 2 to 200 times their size.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def _row_predictor(model: Model, X: object) -> tuple[core.RowModel | None, objec
 def encoded_row(X: object, schema: Schema) -> Floats | None:
     """The only row of X as float64 of shape (1, n_features), NaN for missing values.
 
-    The result is None where X is no single row by name, or has anything that needs `ingest`.
+    The result is None where X is not a single row by name, or has a value that needs `ingest`.
     """
     names = schema.columns
     values = None if names is None else _row_values(X, names)

@@ -136,7 +136,7 @@ def test_files(tmp_path):
     with pytest.raises(arboost.ModelFormatError, match="it is not an arboost model"):
         arboost.load(path, mmap=True)
     path.write_text("{")
-    with pytest.raises(arboost.ModelFormatError, match=r"cannot read the model file .*no JSON"):
+    with pytest.raises(arboost.ModelFormatError, match=r"cannot read the model file .*not JSON"):
         arboost.load(path)
 
 

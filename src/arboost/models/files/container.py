@@ -128,7 +128,7 @@ def naming_errors(
 
 
 def _short(error: Exception) -> str:
-    """Message of an error, cut: a hostile file can make it as long as itself."""
+    """Message of an error, cut: that of a hostile file can be as long as the file."""
     text = str(error)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -201,7 +201,7 @@ def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
         raise ValueError(f"a header of {header_size} bytes")
     header = json.loads(data[_FRAME.size : end].decode("ascii"))
     if not isinstance(header, dict):
-        raise TypeError("a header that is no table")
+        raise TypeError("a header that is not a table")
     return header, end
 
 
@@ -290,6 +290,6 @@ class Budget:
         self._left -= n_bytes
 
     def check_features(self, n_features: int) -> None:
-        """Raise ValueError where a file is too small for so many columns."""
+        """Raise ValueError where a file is too small for its number of columns."""
         if n_features > FREE_FEATURES + self._size:
             raise ValueError(f"{n_features} features in a file of {self._size} bytes")

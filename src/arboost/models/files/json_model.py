@@ -98,7 +98,7 @@ def from_json(text: str | bytes, name: str = "the text") -> Model:
         try:
             document = json.loads(text)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ModelFormatError(f"it is no JSON ({error}). {FORMAT.remedy}") from None
+            raise ModelFormatError(f"it is not JSON ({error}). {FORMAT.remedy}") from None
         if not isinstance(document, dict) or document.get("format") != _NAME:
             raise ModelFormatError(f"it is not an arboost model. {FORMAT.source}")
         version = typed(document["version"], int)
@@ -219,7 +219,7 @@ class _Reader:
     def _split(self, node: Mapping[str, Any]) -> dict[str, Any]:
         left = typed(node["left"], int)
         if left < 1 or typed(node["right"], int) != left + 1:
-            raise ValueError(f"the children {left} and {node['right']!r}, which are no neighbours")
+            raise ValueError(f"the children {left} and {node['right']!r}, which are not neighbours")
         feature, missing = node["feature"], node["missing"]
         if self._schema.names is not None:
             feature = self._features[typed(feature, str)]

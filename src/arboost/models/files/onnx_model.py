@@ -132,7 +132,7 @@ def _import_onnx() -> Any:
 
 _THRESHOLD, _SET = 0, 6  # modes of a split: at most the threshold, and in the set
 _SUM = 1
-_DEEPEST = 1000  # onnxruntime recurses from level to level; a stack of 1 MB holds so many
+_DEEPEST = 1000  # onnxruntime recurses from level to level; a stack of 1 MB holds that many
 _GATHERED = 128  # leaf values that are gathered for a row at a time
 _LABEL_TYPES = {"O": STRING, "i": INT64, "u": 13, "f": FLOAT64, "b": 9}  # by kind of dtype
 
