@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from support.bad_files import content, cut
-from support.command_line import run_quietly
+from support.command_line import run_failing
 
 
 def _damaged(path):
@@ -42,7 +42,7 @@ def test_model(name, command, here):
     write, part = MODELS[name]
     write(here / "labels.arb")
     before = content(here)
-    code, line = run_quietly(*command.split())
+    code, line = run_failing(*command.split())
     assert code == 4, line
     assert part in line
     assert content(here) == before
@@ -63,7 +63,7 @@ def test_predict(name, here):
     text, part = ROWS[name]
     (here / "new.csv").write_text(text)
     before = content(here)
-    code, line = run_quietly("predict", "labels.arb", "new.csv", "-o", "out.csv", "-q")
+    code, line = run_failing("predict", "labels.arb", "new.csv", "-o", "out.csv", "-q")
     assert code == 3, line
     assert part in line
     assert content(here) == before
@@ -77,7 +77,7 @@ def test_weights(value, part, here):
     lines = (here / "rows.csv").read_text().splitlines()
     lines[3] = lines[3].rpartition(",")[0] + f",{value}"
     (here / "rows.csv").write_text("\n".join(lines) + "\n")
-    code, line = run_quietly("train", "rows.csv", "-t", "label", "--weight", "w", "-q")
+    code, line = run_failing("train", "rows.csv", "-t", "label", "--weight", "w", "-q")
     assert code == 3
     assert part in line
 
@@ -85,7 +85,7 @@ def test_weights(value, part, here):
 def test_rare_class_in_folds(here):
     with open("rows.csv", "a") as file:
         file.write("300,1,Rome,2024-01-30,1,rare,1\n")
-    code, line = run_quietly("train", "rows.csv", "-t", "label", "--folds", "3", "-q")
+    code, line = run_failing("train", "rows.csv", "-t", "label", "--folds", "3", "-q")
     assert code == 3
     assert "classes of one row" in line
     assert "rare" in line
@@ -95,7 +95,7 @@ def test_class_of_the_latest_rows_only(here):
     with open("rows.csv", "a") as file:
         file.write("300,1,Rome,2024-01-30,1,rare,1\n" * 30)
     args = ("--time-column", "when", "--n-estimators", "2", "-q")
-    code, line = run_quietly("train", "rows.csv", "-t", "label", *args)
+    code, line = run_failing("train", "rows.csv", "-t", "label", *args)
     assert code == 3
     assert "'rare'" in line
 
@@ -103,7 +103,7 @@ def test_class_of_the_latest_rows_only(here):
 def test_evaluate_without_its_target(here):
     lines = (here / "rows.csv").read_text().replace("label", "answer", 1)
     (here / "rows.csv").write_text(lines)
-    code, line = run_quietly("evaluate", "labels.arb", "rows.csv", "-q")
+    code, line = run_failing("evaluate", "labels.arb", "rows.csv", "-q")
     assert code == 3
     assert "'label'" in line
 
@@ -111,7 +111,7 @@ def test_evaluate_without_its_target(here):
 def test_evaluate_unknown_labels(here):
     lines = (here / "rows.csv").read_text().replace(",low,", ",medium,")
     (here / "rows.csv").write_text(lines)
-    code, line = run_quietly("evaluate", "labels.arb", "rows.csv", "-q")
+    code, line = run_failing("evaluate", "labels.arb", "rows.csv", "-q")
     assert code == 3
     assert "medium" in line
 
@@ -132,7 +132,7 @@ def test_evaluate_unknown_labels(here):
 def test_output(line, code, part, here):
     (here / "folder.arb").mkdir()
     before = content(here)
-    found, message = run_quietly(*line.split())
+    found, message = run_failing(*line.split())
     assert found == code, message
     assert part in message
     assert content(here) == before
@@ -141,7 +141,7 @@ def test_output(line, code, part, here):
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads every file")
 def test_no_permission(here):
     (here / "rows.csv").chmod(0)
-    code, line = run_quietly("train", "rows.csv", "-t", "label", "-q")
+    code, line = run_failing("train", "rows.csv", "-t", "label", "-q")
     assert code == 3
     assert "Permission denied" in line
 
@@ -172,7 +172,7 @@ def test_full_disk(here, monkeypatch):
         "convert labels.arb model.json -q",
         "convert labels.arb model.h -q",
     ):
-        code, message = run_quietly(*line.split())
+        code, message = run_failing(*line.split())
         assert code == 5, message
         assert "No space left on device" in message
         assert content(here) == before
@@ -187,6 +187,6 @@ def test_random_bytes(tmp_path, monkeypatch):
         alphabet = list(b'0123456789,,,\n\n"abc.') if number % 3 else list(range(256))
         (tmp_path / name).write_bytes(bytes(rng.choice(alphabet, rng.integers(1, 400)).tolist()))
         command = ["inspect", name] if name.endswith(".arb") else ["train", name, "-t", "y"]
-        code, line = run_quietly(*command, "-q")
+        code, line = run_failing(*command, "-q")
         assert code in (3, 4), line
     assert not [name for name in os.listdir(tmp_path) if not name.startswith("junk")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 TRAIN = ["-t", "label", "--ignore", "id,when,price,w", "--n-estimators", "5"]
 SAID = "are separated by ';'"
@@ -92,9 +92,9 @@ def test_names_of_the_tab(tab, semicolons):
 
 @pytest.mark.parametrize("value", ["", ";;", '"', "'", "\n", "\r", "é", "a", "1", ".", "-"])
 def test_bad_delimiters(value, semicolons):
-    code, line = run_quietly("inspect", "semicolons.csv", "-q", "--delimiter", value)
+    code, line = run_failing("inspect", "semicolons.csv", "-q", "--delimiter", value)
     assert code == 2
-    assert "is no delimiter. Use one character" in line
+    assert "is not a delimiter. Use one character" in line
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,6 @@ def test_wrong_dialects(line, code, part, semicolons):
     (semicolons / "unquoted.csv").write_text("a,y\n1,5,2\n")
     rows = "".join(f"{i};{i};Rome\n" for i in range(120_000))  # more than a block
     (semicolons / "integers.csv").write_text(f"id;size;city\n{rows}0;1,5;Oslo\n")
-    found, message = run_quietly(*line.split(), "-q")
+    found, message = run_failing(*line.split(), "-q")
     assert found == code, message
     assert part in message

@@ -15,7 +15,7 @@ from arboost.cli import row_record
 from arboost.cli.model_files import SPLIT
 from arboost.cli.models import MODELS
 from arboost.cli.row_record import RowRecord, RowSample, row_hashes
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 N_ROWS = 600
 
@@ -128,7 +128,7 @@ def test_new_rows(here):
     found, err = _evaluated("m.arb", "new.parquet")
     assert found["trained_share"] == 0
     assert "warning" not in err
-    code, line = run_quietly("evaluate", "m.arb", "new.parquet", "--held-out", "-q")
+    code, line = run_failing("evaluate", "m.arb", "new.parquet", "--held-out", "-q")
     assert code == 3
     assert "new.parquet has none of the 120 rows that were held out" in line
 
@@ -139,7 +139,7 @@ def test_rows_of_few_values_mean_nothing(here):
     parquet.write_table(table, "few.parquet")
     assert run("train", "few.parquet", "-t", "y", "-o", "few.arb", "-q").code == 0
     assert "warning" not in _evaluated("few.arb", "few.parquet")[1]
-    code, line = run_quietly("evaluate", "few.arb", "few.parquet", "--held-out", "-q")
+    code, line = run_failing("evaluate", "few.arb", "few.parquet", "--held-out", "-q")
     assert code == 2
     assert "every held-out row has the values of a row that was trained on" in line
 
@@ -160,7 +160,7 @@ def test_all_rows_are_trained_on(here, options):
     found, err = _evaluated("all.arb", "t.parquet")
     assert found["trained_share"] == 1
     assert "100% of the rows of t.parquet: scores are too good; score rows that are new" in err
-    code, text = run_quietly("evaluate", "all.arb", "t.parquet", "--held-out", "-q")
+    code, text = run_failing("evaluate", "all.arb", "t.parquet", "--held-out", "-q")
     assert code == 2
     assert "--held-out has nothing to score: the model was trained on all rows" in text
 
@@ -199,14 +199,14 @@ def test_models_of_python(here):
     found, err = _evaluated("python.arb", "t.parquet")
     assert found["trained_share"] == 0
     assert "warning" not in err
-    code, line = run_quietly("evaluate", "python.arb", "t.parquet", "--held-out", "-q")
+    code, line = run_failing("evaluate", "python.arb", "t.parquet", "--held-out", "-q")
     assert code == 2
     assert "needs a model of arboost train" in line
 
 
 def test_another_target(here):
     line = ["evaluate", "m.arb", "t.parquet", "-t", "w", "--held-out", "-q"]
-    assert "--held-out finds rows by the target 'price'" in run_quietly(*line)[1]
+    assert "--held-out finds rows by the target 'price'" in run_failing(*line)[1]
     assert run(*line[:-2]).code == 0
 
 
@@ -231,7 +231,7 @@ def test_damaged_records(here, change):
     if change == {"held_out": {"rows": 1}}:
         del record["held_out"]["keys"]
     model.with_provenance({SPLIT: record}).save("damaged.arb")
-    code, line = run_quietly("evaluate", "damaged.arb", "t.parquet", "-q")
+    code, line = run_failing("evaluate", "damaged.arb", "t.parquet", "-q")
     assert code == 4
     assert "damaged record of its rows" in line
 

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import arboost
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
 FEATURE, LABEL = f"size{ESCAPE}", f"yes{ESCAPE}"
@@ -112,7 +112,7 @@ def test_safe_csv_of_shap_values(inside):
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.jsonl"])
 def test_safe_csv_is_for_csv(inside, name):
-    code, line = run_quietly("predict", "m.arb", "rows.parquet", "-o", name, "--safe-csv")
+    code, line = run_failing("predict", "m.arb", "rows.parquet", "-o", name, "--safe-csv")
     assert code == 2
     assert "--safe-csv is for CSV and TSV output" in line
     model = arboost.load("m.arb")

@@ -5,7 +5,7 @@ import webbrowser
 
 import pytest
 
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 
 def test_page_is_written(here):
@@ -77,9 +77,9 @@ def test_wrong_command_lines(here):
         (4, "no.arb", ["no.arb", "rows.csv"]),
         (5, "does not exist", ["labels.arb", "rows.csv", "-o", "no/page.html"]),
     ):
-        found, line = run_quietly("report", *arguments, "-q")
+        found, line = run_failing("report", *arguments, "-q")
         assert (found, text in line) == (code, True), line
-    found, line = run_quietly("report", "labels.arb", "rows.csv", "--compare", "prices.arb", "-q")
+    found, line = run_failing("report", "labels.arb", "rows.csv", "--compare", "prices.arb", "-q")
     assert found == 3
     assert "compare is a regressor" in line
     assert sorted(here.iterdir()) == before

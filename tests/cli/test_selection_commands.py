@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 import arboost
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 FEATURES = ["--ignore", "id,when,w"]
 LABEL = ["-t", "label", *FEATURES, "--ignore", "price"]
@@ -140,7 +140,7 @@ class TestTune:
 )
 def test_bad_command_lines(here, args, code, text):
     before = sorted(os.listdir())
-    found, line = run_quietly(*args)
+    found, line = run_failing(*args)
     assert found == code
     assert text in line
     assert sorted(os.listdir()) == before

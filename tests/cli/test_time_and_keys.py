@@ -10,7 +10,7 @@ from pyarrow import csv, parquet
 
 import arboost
 from arboost.models.files.model_file import to_bytes
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 N_ROWS = 3000
 
@@ -110,7 +110,7 @@ def test_few_rows_are_scored_where_memory_is_short(here, monkeypatch):
     ],
 )
 def test_refusals(here, options, code, text):
-    found, line = run_quietly("train", *options, "--memory-limit", "200MB", "-q", "-o", "m.arb")
+    found, line = run_failing("train", *options, "--memory-limit", "200MB", "-q", "-o", "m.arb")
     assert found == code
     assert text in line
     assert not (here / "m.arb").exists()
@@ -141,7 +141,7 @@ def test_tune_scores_later_rows(here, monkeypatch):
     _json("tune", "t.parquet", *line[2:])
     ((train, held_out),) = seen[2][1]
     assert (len(train), len(held_out), held_out.min()) == (4800, 1200, 4800)
-    code, text = run_quietly(*line, "--groups", "w")
+    code, text = run_failing(*line, "--groups", "w")
     assert code == 2
     assert "--time-column and --groups are two splits" in text
 

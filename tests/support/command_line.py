@@ -41,7 +41,7 @@ def _streams(stdin, out, err):
         sys.stdin, sys.stdout, sys.stderr = before
 
 
-def run_quietly(*args, stdin=b""):
+def run_failing(*args, stdin=b""):
     """Run a command line that must fail: one line on the standard error, nothing on the other."""
     result = run(*args, stdin=stdin)
     assert result.out == "", result

@@ -12,7 +12,7 @@ import pytest
 
 import arboost
 from arboost.errors import MissingCompilerError, MissingPackageError
-from support.command_line import run, run_quietly
+from support.command_line import run, run_failing
 
 ROOT = Path(__file__).parents[2]
 _DEVELOPMENT = {"test", "bench", "demo", "docs", "dev"}  # of the repository
@@ -110,7 +110,7 @@ def test_command_line(package, extra, line, model, tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text("a,y\n1,2\n3,4\n")
     model.save("model.arb")
     monkeypatch.setitem(sys.modules, package, None)
-    code, text = run_quietly(*line)
+    code, text = run_failing(*line)
     assert code == 2
     assert f"needs the package {package}, which is not installed" in text
     assert f"pip install 'arboost[{extra}]'" in text

@@ -141,9 +141,9 @@ class Console:
         """Write tables of Rich and texts to the standard output; nothing with ``--json``."""
         if not self.as_json:
             console = _output(color=True)
-            for one in results:
+            for result in results:
                 # Lines of a text are longer than a narrow terminal; wrapping them is its work.
-                console.print(_safe(one), soft_wrap=isinstance(one, str))
+                console.print(_safe(result), soft_wrap=isinstance(result, str))
 
     def show_widest(self, *tables: Any) -> None:
         """Write the first table of Rich that is no wider than the terminal, or else the last."""
@@ -257,7 +257,7 @@ class Phase:
 
 
 def _progress(console: RichConsole) -> Any:
-    """Return Rich's line of spinner, label, bar, count, time and note."""
+    """Line of Rich: spinner, label, bar, count, time and note."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
@@ -299,7 +299,7 @@ def new_table(title: str, left: Sequence[str], right: Sequence[str] = ()) -> Any
 
 
 def plain_text(text: str) -> str:
-    """Return a text on one line, with escapes for all that a terminal could obey."""
+    """Text on one line, with escapes for all that a terminal could obey."""
     return safe_text(" ".join(text.split()))
 
 
@@ -312,7 +312,7 @@ _UNSAFE = re.compile(
 
 
 def safe_text(text: str) -> str:
-    r"""Return a text with escapes for the characters that a terminal could obey.
+    r"""Text with escapes for the characters that a terminal could obey.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def safe_text(text: str) -> str:
 
 
 def _safe(result: Any) -> Any:
-    """Return a text or a table of Rich whose words come from files, safe for a terminal."""
+    """Text or table of Rich whose words come from files, safe for a terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -344,7 +344,7 @@ def _safe(result: Any) -> Any:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration.
+    """Text of a duration.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def size_text(n_bytes: float) -> str:
-    """Return a number of bytes.
+    """Text of a number of bytes.
 
     Examples
     --------
@@ -374,11 +374,11 @@ def size_text(n_bytes: float) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: numbers that are not finite are null."""
+    """Value as JSON has it: numbers that are not finite are null."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
@@ -390,7 +390,7 @@ def _plain(value: Any) -> Any:
 
 
 def learning_curve(curves: Mapping[str, Mapping[str, Sequence[float]]], width: int) -> Any:
-    """Return the first metric of the last evaluation set by rounds, as text; None without one."""
+    """First metric of the last evaluation set by round, as text; None without one."""
     if not curves or width < _NARROW:
         return None
     name, metrics = list(curves.items())[-1]
@@ -417,7 +417,7 @@ def learning_curve(curves: Mapping[str, Mapping[str, Sequence[float]]], width: i
 
 
 def _plot(values: Sequence[float], n_columns: int, n_lines: int) -> list[str]:
-    """Return lines of braille characters, two dots wide and four high each."""
+    """Lines of braille characters, two dots wide and four high each."""
     n_dots = 2 * n_columns
     height = _DOTS * n_lines
     low, high = min(values), max(values)
@@ -431,24 +431,24 @@ def _plot(values: Sequence[float], n_columns: int, n_lines: int) -> list[str]:
         value = values[left] + (place - left) * (values[right] - values[left])
         row = round((high - value) / span * (height - 1))
         first, last = sorted((row, row if before is None else before))
-        for one in range(first, last + 1):  # steep parts are joined
-            cells[one // _DOTS][dot // 2] |= _BRAILLE[dot % 2][one % _DOTS]
+        for height_dot in range(first, last + 1):  # steep parts are joined
+            cells[height_dot // _DOTS][dot // 2] |= _BRAILLE[dot % 2][height_dot % _DOTS]
         before = row
     return ["".join(chr(0x2800 + cell) for cell in line) for line in cells]
 
 
 def bars(values: Sequence[float], width: int = 16, *, has_blocks: bool = True) -> list[str]:
-    """Return a bar for each value, the longest for the largest; none below 0.
+    """Bar for each value, the longest for the largest; none below 0.
 
     Bars are of blocks, or of the character # where a terminal has none.
     """
     longest = max([*values, 0.0]) or 1.0
     lengths = [max(value, 0.0) / longest * width for value in values]
-    return [_bar(one) if has_blocks else "#" * round(one) for one in lengths]
+    return [_bar(length) if has_blocks else "#" * round(length) for length in lengths]
 
 
 def _bar(length: float) -> str:
-    """Return blocks of so many columns, the last one in eighths."""
+    """Blocks of a length in columns, the last block in eighths."""
     whole = int(length)
     rest = int((length - whole) * 8)
     return "\N{FULL BLOCK}" * whole + (chr(0x2590 - rest) if rest else "")
@@ -463,7 +463,7 @@ def waterfall(
     *,
     has_blocks: bool = True,
 ) -> Any:
-    """Return the contributions to one prediction, from the expected value to the score.
+    """Contributions to one prediction, from the expected value to the score.
 
     Parameters
     ----------

@@ -146,11 +146,11 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
         "metadata": model.metadata,
     }
     if not hasattr(model, "n_trees"):
-        return facts | {"members": {name: repr(one) for name, one in model.members.items()}}
+        return facts | {"members": {name: repr(member) for name, member in model.members.items()}}
     provenance = dict(model.provenance)
     if isinstance(provenance.get(SPLIT), dict):  # numbers of rows instead of their hashes
         sets = {name: provenance[SPLIT].get(name) for name in ("held_out", "trained")}
-        provenance[SPLIT] = {name: kept["rows"] for name, kept in sets.items() if kept}
+        provenance[SPLIT] = {name: rows["rows"] for name, rows in sets.items() if rows}
     return facts | {
         "trees": model.n_trees,
         "rounds": model.n_rounds,

@@ -148,8 +148,8 @@ def _checked_delimiter(
     is_allowed = value == _TAB or (len(value) == 1 and value.isascii() and value.isprintable())
     if not is_allowed or value.isalnum() or value in "\"'.+-":
         raise click.BadParameter(
-            f"{value!r} is no delimiter. Use one character such as ';', '|' or ',', or tab: no "
-            "letter, digit, quote, sign, point or line break."
+            f"{value!r} is not a delimiter. Use one character such as ';', '|' or ',', or tab; "
+            "letters, digits, quotes, signs, points and line breaks are not allowed."
         )
     return value
 

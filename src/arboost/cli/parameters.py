@@ -164,7 +164,7 @@ def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], di
     except OSError as error:
         raise UsageFailure(f"cannot read the settings {path!r}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageFailure(f"the settings {path!r} are no TOML: {error}.") from error
+        raise UsageFailure(f"the settings {path!r} are not TOML: {error}.") from error
     options_by_key = {
         _parameter_name(opt.lstrip("-")): param
         for param in command.params
@@ -278,10 +278,10 @@ def _not_of_model(name: str, model: str, tables: Mapping[str, Mapping[str, Any]]
     others = [kind for kind in MODELS if any(name in declarations(kind, task) for task in tables)]
     if not others:
         task = " and ".join(tables)
-        return f"{name} is no parameter of {task}: leave it out, or check --task."
+        return f"{name} is not a parameter of {task}: leave it out, or check --task."
     close = closest_name(name, [known for table in tables.values() for known in table])
     meant = f" Did you mean {close}?" if close else ""
-    return f"{name} is no parameter of {model}, but of {', '.join(others)}.{meant}"
+    return f"{name} is not a parameter of {model}, but of {', '.join(others)}.{meant}"
 
 
 def _checked(declared: list[Param], text: Any) -> Any:
@@ -308,7 +308,7 @@ def _checked_models(name: str, value: Any) -> Any:
     for model in names:
         if not isinstance(model, str) or model not in MODELS:
             raise UsageFailure(
-                f"{name}={value!r} is not allowed: {model!r} is no model. Use one of "
+                f"{name}={value!r} is not allowed: {model!r} is not a model. Use one of "
                 f"{', '.join(MODELS)}."
             )
     if not names or len(set(names)) < len(names):

@@ -81,15 +81,14 @@ class RowSample:
             self.counts = self.counts[:_MOST_SAMPLED].copy()
             self.below = int(self.hashes[-1])
 
-    def without(self, other: RowSample) -> RowSample:
-        """Return the sample without rows whose values another one has, too."""
-        found = RowSample()
-        found.below = min(self.below, other.below)
-        is_other = np.isin(self.hashes, other.hashes)
-        found.n_rows = self.n_rows
-        chosen = ~is_other & (self.hashes <= np.uint64(found.below))
-        found.hashes, found.counts = self.hashes[chosen], self.counts[chosen]
-        return found
+    def without(self, second: RowSample) -> RowSample:
+        """Sample without the rows whose values occur in a second sample."""
+        rest = RowSample()
+        rest.below = min(self.below, second.below)
+        rest.n_rows = self.n_rows
+        chosen = ~np.isin(self.hashes, second.hashes) & (self.hashes <= np.uint64(rest.below))
+        rest.hashes, rest.counts = self.hashes[chosen], self.counts[chosen]
+        return rest
 
 
 @dataclass(frozen=True)
@@ -115,34 +114,34 @@ class RowSet:
 
     @classmethod
     def of(cls, sample: RowSample, most: int) -> RowSet:
-        """Return the set of the rows of a sample, of a given largest size."""
-        kept = sample.hashes[:most]
-        is_whole = len(kept) == len(sample.hashes)
-        below = sample.below if is_whole else int(kept[-1])
-        spread = _SPREAD * max(len(kept), 1)
-        return cls(sample.n_rows, below, spread, np.unique(_scaled(_mixed(kept), spread)))
+        """Set of the rows of a sample, at most `most` of them."""
+        hashes = sample.hashes[:most]
+        is_whole = len(hashes) == len(sample.hashes)
+        below = sample.below if is_whole else int(hashes[-1])
+        spread = _SPREAD * max(len(hashes), 1)
+        return cls(sample.n_rows, below, spread, np.unique(_scaled(_mixed(hashes), spread)))
 
-    def refusing(self, others: Hashes) -> RowSet:
-        """Return the set without the numbers that rows outside of it have, too."""
-        taken = _scaled(_mixed(others[self.covers(others)]), self.spread)
+    def refusing(self, hashes: Hashes) -> RowSet:
+        """Set without the numbers of these rows, which are outside of it."""
+        taken = _scaled(_mixed(hashes[self.covers(hashes)]), self.spread)
         return replace(self, keys=self.keys[~np.isin(self.keys, taken)])
 
     def covers(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for each row whether the set would keep it."""
+        """Whether the set would keep each row."""
         return hashes <= np.uint64(self.below)
 
     def has(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for each row whether it is one of the kept rows."""
-        found = np.zeros(len(hashes), np.bool_)
+        """Whether each row is among the kept rows."""
+        is_kept = np.zeros(len(hashes), np.bool_)
         if len(self.keys):
             covered = np.flatnonzero(self.covers(hashes))
             numbers = _scaled(_mixed(hashes[covered]), self.spread)
-            places = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
-            found[covered] = self.keys[places] == numbers
-        return found
+            positions = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
+            is_kept[covered] = self.keys[positions] == numbers
+        return is_kept
 
     def to_json(self) -> dict[str, Any]:
-        """Return the set for the provenance of a model."""
+        """Set as JSON, for the provenance of a model."""
         keys = base64.b64encode(_packed(self.keys, self.spread)).decode("ascii")
         return {
             "rows": self.n_rows,
@@ -154,9 +153,9 @@ class RowSet:
 
     @classmethod
     def of_json(cls, value: Mapping[str, Any]) -> RowSet:
-        """Return the set of `to_json`; raise ValueError, TypeError or LookupError for others."""
+        """Set of `to_json`; raise ValueError, TypeError or LookupError for other values."""
         numbers = [value[name] for name in ("rows", "range", "kept")]
-        if any(type(one) is not int for one in numbers):
+        if any(type(number) is not int for number in numbers):
             raise TypeError("a set of rows without numbers")
         (n_rows, spread, n_keys), below = numbers, int(value["below"], 16)
         is_allowed = _SPREAD <= spread <= _SPREAD * _MOST_HELD_OUT and 0 <= below <= _LARGEST
@@ -174,7 +173,7 @@ class RowRecord:
     ----------
     target : str
     repeated : float
-        Share of the trained rows whose values other rows have, too.
+        Share of the trained rows whose values occur in several rows.
     held_out, trained : RowSet
         No row of the first has the values of a row of the second.
     """
@@ -186,18 +185,18 @@ class RowRecord:
 
     @classmethod
     def of(cls, target: str, trained: RowSample, held_out: RowSample | None = None) -> RowRecord:
-        """Return the record of a training by samples of its rows."""
+        """Record of a training by samples of its rows."""
         total, twice = trained.counts.sum(), trained.counts[trained.counts > 1].sum()
-        others = RowSample() if held_out is None else held_out.without(trained)
+        new_rows = RowSample() if held_out is None else held_out.without(trained)
         return cls(
             target,
             round(float(twice / max(total, 1)), 4),
-            RowSet.of(others, _MOST_HELD_OUT).refusing(trained.hashes),
+            RowSet.of(new_rows, _MOST_HELD_OUT).refusing(trained.hashes),
             RowSet.of(trained, _MOST_TRAINED),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record for the provenance of a model."""
+        """Record as JSON, for the provenance of a model."""
         return {
             "target": self.target,
             "repeated": self.repeated,
@@ -207,7 +206,7 @@ class RowRecord:
 
     @classmethod
     def of_model(cls, model: Any) -> RowRecord | None:
-        """Return the record of a model, or None where it has none."""
+        """Record of a model; None for a model without one."""
         value = model.provenance.get(SPLIT)
         if value is None:
             return None
@@ -220,35 +219,35 @@ class RowRecord:
             ) from error
 
     def trained_share(self, hashes: Hashes) -> float:
-        """Return the share of rows that the model was trained on, from those that are covered."""
+        """Share of rows that the model was trained on, estimated from those that are covered."""
         covered = hashes[self.trained.covers(hashes)]
         return float(self.trained.has(covered).mean()) if len(covered) else 0.0
 
 
 def row_hashes(table: Any, columns: Sequence[str]) -> Hashes:
-    """Return a hash of each row of a table of PyArrow, over the given columns.
+    """Hash of each row of a table of PyArrow over some columns.
 
     Examples
     --------
     >>> import pyarrow
-    >>> one = pyarrow.table({"x": [1, 2], "y": ["a", None]})
-    >>> other = pyarrow.table({"y": ["a", ""], "x": [1.0, 2.0]})
-    >>> bool((row_hashes(one, ["x", "y"]) == row_hashes(other, ["y", "x"])).all())
+    >>> first = pyarrow.table({"x": [1, 2], "y": ["a", None]})
+    >>> second = pyarrow.table({"y": ["a", ""], "x": [1.0, 2.0]})
+    >>> bool((row_hashes(first, ["x", "y"]) == row_hashes(second, ["y", "x"])).all())
     True
     """
-    found = np.zeros(table.num_rows, np.uint64)
+    sums = np.zeros(table.num_rows, np.uint64)
     texts: dict[str, int] = {}
     for start in range(0, table.num_rows, _CHUNK):
         part = table.slice(start, _CHUNK)
-        total = found[start : start + _CHUNK]
+        total = sums[start : start + _CHUNK]
         for name in columns:
             salt = np.uint64(_text_hash(name))
             total += _mixed(_values(part.column(name), texts) ^ salt)
-    return _mixed(found)
+    return _mixed(sums)
 
 
 def _values(column: Any, texts: dict[str, int]) -> Hashes:
-    """Return a hash of each value of a column; `texts` keeps those of texts."""
+    """Hash of each value of a column; `texts` caches those of texts."""
     import pyarrow
     import pyarrow.compute as pc
     from pyarrow import types
@@ -272,14 +271,14 @@ def _values(column: Any, texts: dict[str, int]) -> Hashes:
     if types.is_null(kind):
         return np.full(len(column), _MISSING)
     encoded = pc.dictionary_encode(column)
-    found = [str(value) for value in encoded.dictionary.to_pylist()]
-    for text in found:
+    labels = [str(value) for value in encoded.dictionary.to_pylist()]
+    for text in labels:
         if text not in texts:
             texts[text] = _text_hash(text) if text else int(_MISSING)
-    hashes = np.array([*(texts[text] for text in found), _MISSING], np.uint64)
-    places = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
-    of_rows: Hashes = hashes[places]
-    return of_rows
+    hashes = np.array([*(texts[text] for text in labels), _MISSING], np.uint64)
+    codes = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
+    value_hashes: Hashes = hashes[codes]
+    return value_hashes
 
 
 def _numbers(column: Any) -> Hashes:
@@ -292,9 +291,9 @@ def _numbers(column: Any) -> Hashes:
         single = values.astype(np.float32).astype(np.float64)
         is_whole = (values == np.floor(values)) & (np.abs(values) <= _EXACT)
     is_whole |= np.isinf(single)
-    found = _mixed(np.where(is_whole, values, single).view(np.uint64))
-    found[np.isnan(values)] = _MISSING
-    return found
+    hashes = _mixed(np.where(is_whole, values, single).view(np.uint64))
+    hashes[np.isnan(values)] = _MISSING
+    return hashes
 
 
 def _text_hash(text: str) -> int:
@@ -303,7 +302,7 @@ def _text_hash(text: str) -> int:
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Return the values under the bijection of splitmix64."""
+    """Values under the bijection of splitmix64."""
     mixed = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -311,12 +310,12 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _scaled(hashes: Hashes, spread: int) -> Hashes:
-    """Return the upper half of the hashes as numbers below `spread`, which is below 2 ** 32."""
+    """Upper half of the hashes as numbers below `spread`, which is below 2 ** 32."""
     return ((hashes >> _HALF) * np.uint64(spread)) >> _HALF
 
 
 def _packed(keys: Hashes, spread: int) -> bytes:
-    """Return ascending numbers in the code of Elias and Fano: low 16 bits, then the rest in unary.
+    """Ascending numbers in the code of Elias and Fano: low 16 bits, then the rest in unary.
 
     n numbers below 2 ** 16 * n take 2.25 bytes each.
     """
@@ -326,7 +325,7 @@ def _packed(keys: Hashes, spread: int) -> bytes:
 
 
 def _unpacked(data: bytes, n_keys: int) -> Hashes:
-    """Return the numbers of `_packed`; raise ValueError for other bytes."""
+    """Numbers of `_packed`; raise ValueError for other bytes."""
     low = np.frombuffer(data[: 2 * n_keys], "<u2").astype(np.uint64)
     places = np.flatnonzero(np.unpackbits(np.frombuffer(data[2 * n_keys :], np.uint8)))
     if len(low) != n_keys or len(places) != n_keys:

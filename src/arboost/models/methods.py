@@ -157,12 +157,11 @@ def evaluate(
     >>> import arboost
     >>> X, y = [[0], [1], [2], [3]], [0.0, 1.0, 2.0, 3.0]
     >>> model = arboost.DecisionTreeRegressor().fit(X, y)
-    >>> model.evaluate(X, y, metrics="mape")
+    >>> model.evaluate(X, y)
     Scores on 4 rows; the baseline always predicts the mean
       RMSE  0  1.118
       MAE   0  1
       R²    1  0
-      mape  0 (0 to 0)  0.6111
     """
     from arboost.report.evaluation import evaluate_model
     from arboost.report.inputs import ReportOptions
