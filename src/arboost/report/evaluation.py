@@ -12,30 +12,13 @@ from arboost.losses.metric_functions import confusion_matrix, f1, precision, rec
 from arboost.losses.metrics import prediction_metric
 from arboost.params.suggestions import metric_name
 from arboost.report.inputs import ModelRows, ReportOptions, read_input
-from arboost.report.scores import baseline, metric_score, score_rows
-
-
-@dataclass(frozen=True)
-class ScoreResult:
-    """One score.
-
-    Attributes
-    ----------
-    name, text : str
-    higher_is_better : bool
-    value, low, high : float
-        Score and its 95 % interval; NaN where there is none.
-    baseline : float or None
-        Score of a constant prediction.
-    """
-
-    name: str
-    text: str
-    higher_is_better: bool
-    value: float
-    low: float
-    high: float
-    baseline: float | None
+from arboost.report.scores import (
+    ScoreResult,
+    baseline,
+    metric_score,
+    score_results,
+    score_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -92,18 +75,7 @@ def evaluate_model(
     inputs = read_input(model, X, y, options)
     rows = inputs.model_rows[0]
     constant, text = baseline(rows)
-    constants = {score.name: score.value for score in score_rows(constant, has_replicates=False)}
-    scores = [
-        ScoreResult(
-            score.name,
-            score.kind.text,
-            score.kind.higher_is_better,
-            score.value,
-            *score.interval(),
-            constants.get(score.name),
-        )
-        for score in score_rows(rows)
-    ]
+    scores = score_results(score_rows(rows), score_rows(constant, has_replicates=False))
     for name in [metrics] if isinstance(metrics, str) else metrics:
         function, is_greater = prediction_metric(name, of_classes=bool(rows.classes))
         result = metric_score(rows, function)

@@ -45,7 +45,7 @@ MODULES = (
     "regression.js",
     "segments.js",
     "importances.js",
-    "beeswarm_answers.js",
+    "beeswarm_events.js",
     "beeswarm.js",
     "dependence.js",
     "row_finder.js",

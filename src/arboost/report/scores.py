@@ -224,24 +224,52 @@ class Score:
         return interval(self.value, self.replicates, self.centre, self.scale)
 
 
-def scores_section(scores: list[Score], base: list[Score]) -> list[dict[str, Any]]:
-    """Scores of a model for the payload, next to those of a constant prediction."""
+@dataclass(frozen=True)
+class ScoreResult:
+    """A score for readers.
+
+    Attributes
+    ----------
+    name, text : str
+    higher_is_better : bool
+    value, low, high : float
+        Score and its 95 % interval; NaN where there is none.
+    baseline : float or None
+        Score of a constant prediction.
+    """
+
+    name: str
+    text: str
+    higher_is_better: bool
+    value: float
+    low: float
+    high: float
+    baseline: float | None
+
+
+def score_results(scores: list[Score], base: list[Score]) -> list[ScoreResult]:
+    """Scores of a model next to those of a constant prediction."""
     constant = {score.name: score.value for score in base}
-    section = []
-    for score in scores:
-        low, high = score.interval()
-        section.append(
-            {
-                "name": score.name,
-                "value": rounded_number(score.value),
-                "low": rounded_number(low),
-                "high": rounded_number(high),
-                "baseline": rounded_number(constant.get(score.name)),
-                "higher_is_better": score.kind.higher_is_better,
-                "text": score.kind.text,
-            }
+    return [
+        ScoreResult(
+            score.name,
+            score.kind.text,
+            score.kind.higher_is_better,
+            score.value,
+            *score.interval(),
+            constant.get(score.name),
         )
-    return section
+        for score in scores
+    ]
+
+
+def scores_section(scores: list[Score], base: list[Score]) -> list[dict[str, Any]]:
+    """Scores of a model for the payload."""
+    rounding = ("value", "low", "high", "baseline")
+    return [
+        vars(result) | {name: rounded_number(getattr(result, name)) for name in rounding}
+        for result in score_results(scores, base)
+    ]
 
 
 def score_rows(rows: ModelRows, *, has_replicates: bool = True) -> list[Score]:

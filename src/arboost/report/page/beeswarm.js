@@ -149,7 +149,7 @@
         ),
         s("g", { class: "chosen" }),
       );
-      report.answerDots(svg, dots, { width, features, pick });
+      report.handleDotEvents(svg, dots, { width, features, pick });
       return svg;
     };
   }

@@ -110,7 +110,7 @@
     title: "Confusion matrix",
     perModel: true,
     applies: () => report.models.some((model) => model.confusion),
-    lede: "Rows of the table are true classes, columns the model's answers. Shading: share of the row.",
+    lede: "Rows are true classes, columns are predicted classes. Shading: share of the row.",
     build(body, model) {
       if (!model.confusion) return;
       const place = h("div", { class: "table-whole" });

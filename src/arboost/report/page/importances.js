@@ -12,7 +12,7 @@
     [
       "permutation",
       "permutation",
-      "Permutation importance: the loss of score when the column is shuffled. Bars with lines: one standard deviation.",
+      "Permutation importance: increase of the loss when the column is shuffled. Bars with lines: one standard deviation.",
     ],
     ["gain", "gain", "Gain: the share of the training loss that splits of the feature removed."],
   ];

@@ -291,7 +291,7 @@
     applies: () => report.models.some((model) => (calibrationOf(model) || []).length),
     lede: () =>
       report.payload.task === "multiclass"
-        ? "Of the predicted class: rows are grouped by the probability of the class that the model answers."
+        ? "Rows are grouped by the probability of the predicted class."
         : null,
     build(body) {
       const entries = report.models

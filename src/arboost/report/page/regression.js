@@ -232,7 +232,7 @@
     title: "Interval coverage",
     perModel: true,
     applies: () => report.models.some((model) => model.regression && model.regression.coverage),
-    lede: "The share of true values inside the predicted intervals, against the share that the intervals promise.",
+    lede: "Share of true values inside the prediction intervals, next to their nominal coverage.",
     build(body, model) {
       const rows = (model.regression || {}).coverage;
       if (!rows) return;
@@ -241,14 +241,14 @@
           "div",
           { class: "pair" },
           charts.chart({
-            title: "Promised and observed coverage",
+            title: "Nominal and observed coverage",
             note: "Above the diagonal intervals are too wide, below too narrow.",
-            label: `Interval coverage: ${rows.map((row) => `${format.share(row.nominal)} promised, ${format.share(row.observed)} observed`).join("; ")}`,
+            label: `Interval coverage: ${rows.map((row) => `${format.share(row.nominal)} nominal, ${format.share(row.observed)} observed`).join("; ")}`,
             height: 320,
             draw: (width) =>
               charts.plot(width, {
                 height: charts.square(width),
-                x: { label: "promised", domain: [0, 1], ticks: 5, tickFormat: format.share },
+                x: { label: "nominal", domain: [0, 1], ticks: 5, tickFormat: format.share },
                 y: { label: "observed", domain: [0, 1], ticks: 5, tickFormat: format.share },
                 marks: [
                   charts.grid("x", { ticks: 5 }),
@@ -274,7 +274,7 @@
                       x: "nominal",
                       y: "observed",
                       title: (d) =>
-                        `promised ${format.share(d.nominal)}\nobserved ${format.share(d.observed)}\nmean width ${format.number(d.width)}`,
+                        `nominal ${format.share(d.nominal)}\nobserved ${format.share(d.observed)}\nmean width ${format.number(d.width)}`,
                     }),
                   ),
                 ],
@@ -283,7 +283,7 @@
           report.tables.table(
             [
               {
-                label: "Promised",
+                label: "Nominal",
                 head: true,
                 value: (row) => row.nominal,
                 cell: (row) => format.share(row.nominal),

@@ -319,7 +319,7 @@
     perModel: true,
     applies: () => Boolean(report.payload.rows && report.payload.rows.index.length),
     lede: () =>
-      `One row at a time, from a sample of ${format.count(report.payload.rows.index.length)}: the prediction, the reasons for it, and the nearest change that would alter it.`,
+      `One row at a time, from a sample of ${format.count(report.payload.rows.index.length)}: the prediction, the reasons for it, and the smallest change that would alter it.`,
     build(body, model) {
       current = explorer(model);
       body.append(current);

@@ -255,7 +255,7 @@
           h(
             "p",
             { class: "note" },
-            `Both models give the same answer for ${format.share(agreement)} of the rows.`,
+            `Both models predict the same class for ${format.share(agreement)} of the rows.`,
           ),
         );
       }

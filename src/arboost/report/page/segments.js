@@ -9,7 +9,7 @@
     title: "Classes",
     perModel: true,
     applies: () => report.models.some((model) => (model.classes || []).length),
-    lede: "The class of the lowest F1 score first.",
+    lede: "Classes by F1 score, the lowest first.",
     hint: () => "Click a heading to sort.",
     build(body, model) {
       const rows = [...(model.classes || [])].sort((a, b) => (a.f1 ?? 2) - (b.f1 ?? 2));

@@ -62,7 +62,7 @@
     const wrong = rows.filter((row) => row.x <= 0).at(-1);
     return charts.chart({
       title: "Margins",
-      note: "Left of zero: rows that the vote gets wrong. The further right, the surer the vote.",
+      note: "Left of zero: misclassified rows. A larger margin is a more confident vote.",
       label: `Cumulative distribution of margins: ${format.share(wrong ? wrong.y : 0)} of the rows at or below zero`,
       height: 300,
       table: () => ({

@@ -282,7 +282,7 @@
     perModel: true,
     applies: () => report.models.some((model) => model.binary && model.binary.thresholds),
     lede: () =>
-      `Rows whose probability reaches the threshold are answered ${format.short(report.payload.classes[1], 40)}.`,
+      `Rows whose probability reaches the threshold are predicted as ${format.short(report.payload.classes[1], 40)}.`,
     hint: () => "Move it to weigh false alarms against missed positives.",
     build(body, model) {
       if (model.binary && model.binary.thresholds) body.append(explorer(model));

@@ -5,7 +5,7 @@
   const { h, s, format } = report;
 
   /** Pointer and keys: the nearest dot gets the ring and the tip; click or Enter opens its row. */
-  function answerDots(svg, dots, { width, features, pick }) {
+  function handleDotEvents(svg, dots, { width, features, pick }) {
     const tree = d3.quadtree(
       dots,
       (dot) => dot.x,
@@ -109,5 +109,5 @@
     ];
   }
 
-  report.answerDots = answerDots;
+  report.handleDotEvents = handleDotEvents;
 })(window.arboostReport);
