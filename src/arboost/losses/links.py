@@ -210,7 +210,7 @@ def target_parts(model: OutputSpec) -> list[TargetPart]:
 
 
 def is_probability_difference(model: OutputSpec) -> NDArray[np.bool_]:
-    """Return which raw scores are the probability of the second class minus that of the first."""
+    """Whether raw scores are the probability of the second class minus that of the first."""
     if model.classes is None:
         return np.zeros(model.n_outputs, np.bool_)
     parts = target_parts(model)
@@ -259,7 +259,7 @@ def probabilities(model: OutputSpec, raw: Scores) -> Probabilities:
 
 
 def decision(raw: Scores) -> Scores:
-    """Return raw scores as `decision_function` gives them: a vector where there is one output."""
+    """Raw scores as `decision_function` gives them: a vector where there is one output."""
     return raw.ravel() if raw.shape[1] == 1 else raw
 
 
