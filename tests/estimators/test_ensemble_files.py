@@ -166,7 +166,7 @@ def test_shap_values_of_log_odds():
 )
 def test_sums_that_do_not_exist_are_refused(name):
     estimator, X = fitted(name)
-    text = "final estimator is no linear" if name == "final forest" else "the member '"
+    text = "final estimator is not a linear" if name == "final forest" else "the member '"
     if name == "final forest":
         estimator = ab.StackingClassifier(trees("Classifier"), FOREST, cv=2).fit(X, THREE)
     with pytest.raises(TypeError, match=f"shap_values was asked of .*{text}"):
