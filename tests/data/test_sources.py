@@ -1,7 +1,9 @@
-"""Datasets, streams and queries as sources."""
+"""Datasets, streams, queries and iterables as sources, and batches that are read ahead."""
 
 import errno
 import os
+import threading
+import time
 
 import numpy as np
 import polars as pl
@@ -10,8 +12,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from arboost.data import source as read_ahead_module
 from arboost.data import source as source_module
-from arboost.data.source import is_source, open_source
+from arboost.data.source import is_source, open_source, read_ahead, row_count
 from arboost.errors import SchemaError
 
 N_ROWS = 1000
@@ -141,3 +144,150 @@ def test_pyarrow_is_needed(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"Reading files needs .*'arboost\[files\]'"):
         open_source(tmp_path)
+
+
+class Batches:
+    """Arrays of some numbers of rows, with targets, from the first one on."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def __iter__(self):
+        for size in self.sizes:
+            yield np.zeros((size, 3)), np.zeros(size)
+
+
+def test_every_pass_starts_again():
+    source = open_source(Batches([3, 0, 5]))
+    assert source.names is None
+    assert source.n_rows is None
+    for _ in range(2):
+        found = [(batch.first_row, batch.n_rows, batch.file) for batch in source.batches(2)]
+        assert found == [(0, 3, "batch 0 of the Batches"), (3, 5, "batch 2 of the Batches")]
+        assert source.n_rows == 8
+
+
+def test_functions():
+    source = open_source(lambda: iter([np.zeros((4, 1))]))
+    assert [[batch.n_rows for batch in source.batches(9)] for _ in range(2)] == [[4], [4]]
+
+
+def test_other_rows_in_the_second_pass():
+    batches = Batches([3, 5])
+    source = open_source(batches)
+    assert len(list(source.batches(9))) == 2
+    batches.sizes = [3, 4]
+    with pytest.raises(ValueError, match="had 8 rows, but 7 when it was read again"):
+        list(source.batches(9))
+
+
+def test_generators_are_refused():
+    generator = iter(Batches([1]))
+    assert is_source(generator)
+    with pytest.raises(TypeError, match="is a generator, whose batches can be read only once"):
+        open_source(generator)
+
+
+def test_columns_are_for_files():
+    with pytest.raises(ValueError, match=r"columns=\['x'\] is not allowed with an iterable"):
+        open_source(Batches([1]), ["x"])
+
+
+def test_tables_are_no_iterables():
+    import pandas as pd
+    import polars as pl
+
+    frame = pd.DataFrame({"x": [1]})
+    for X in (frame, frame["x"], pl.from_pandas(frame), {1}, range(3), "x", np.float64(1), Batches):
+        if not isinstance(X, str):
+            assert not is_source(X)
+    with pytest.raises(TypeError, match="X is a DataFrame, which is no source"):
+        open_source(frame)
+
+
+def test_rows_of_tables():
+    import polars as pl
+
+    tables = (np.zeros((2, 1)), pl.DataFrame({"x": [1, 2]}), {"x": [1, 2]}, [[1], [2]])
+    assert [row_count(table) for table in tables] == [2] * 4
+    assert row_count(({"x": [1, 2]}, [1, 2])) == 2
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def counted(n_items, made, closed):
+    try:
+        for item in range(n_items):
+            made.append((item, threading.current_thread()))
+            yield item
+    finally:
+        closed.append(threading.current_thread())
+
+
+def test_one_item_ahead():
+    made, closed = [], []
+    items = read_ahead(counted(5, made, closed))
+    assert next(items) == 0
+    wait_for(lambda: len(made) == 2)
+    time.sleep(0.02)
+    assert len(made) == 2  # the third one waits until the second is taken
+    assert list(items) == [1, 2, 3, 4]
+    assert {thread for _, thread in made} == set(closed)
+    assert threading.current_thread() not in closed
+
+
+def test_close_ends_the_thread():
+    made, closed = [], []
+    before = threading.active_count()
+    items = read_ahead(counted(5, made, closed))
+    next(items)
+    items.close()
+    assert len(closed) == 1
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_errors_are_those_of_the_caller(error):
+    def failing():
+        yield 1
+        raise error("no more")
+
+    items = read_ahead(failing())
+    assert next(items) == 1
+    with pytest.raises(error, match="no more"):
+        next(items)
+    assert list(items) == []
+
+
+def test_nothing_to_read():
+    assert list(read_ahead(iter([]))) == []
+
+
+@pytest.mark.parametrize(
+    ("of", "name"), [(threading.Thread, "start"), (read_ahead_module._Slot, "stop")]
+)
+def test_an_interrupt_leaves_no_thread(of, name, monkeypatch):
+    """Ctrl-C while the thread starts, or while it is told to end."""
+    step = getattr(of, name)
+
+    def interrupted(self):
+        if threading.current_thread() is not threading.main_thread():
+            return step(self)
+        if name == "start":
+            step(self)
+        raise KeyboardInterrupt
+
+    made, closed = [], []
+    before = threading.active_count()
+    items = read_ahead(counted(5, made, closed))
+    with monkeypatch.context() as patch:
+        patch.setattr(of, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            all(items.close() for _ in items)
+    wait_for(lambda: threading.active_count() == before)
+    assert len(closed) == 1
