@@ -23,6 +23,7 @@ from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
     category_encoding,
+    predictor_method,
     read_rows,
     regressor_score,
     store_arguments,
@@ -400,43 +401,6 @@ def _table_with_values(rows: EngineRows, what: str) -> Table:
     return rows.source
 
 
-class QuantileMethods:
-    """Quantiles of y from the training rows in the leaves, for forests of regression trees."""
-
-    n_jobs: int | None
-    _fitted_model: Any
-
-    def predict_quantiles(self, X: object, quantiles: float | Sequence[float] = 0.5) -> Floats:
-        """Return quantiles of y for the rows of X; needs ``quantiles=True``.
-
-        Each tree gives the training rows in the leaf of a row equal shares, or such as their
-        weights say; the quantile q is the smallest y at which the shares of all trees, averaged,
-        reach q (Meinshausen 2006).
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-        quantiles : float or sequence of float, default=0.5
-            Between 0 and 1.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_quantiles), or (n_rows,) for one float
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from arboost import RandomForestRegressor
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = RandomForestRegressor(quantiles=True, min_samples_leaf=10).fit(X, y)
-        >>> low, high = model.predict_quantiles(X, [0.05, 0.95]).T
-        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
-        True
-        """
-        predicted: Floats = self._fitted_model().predict_quantiles(X, quantiles, n_jobs=self.n_jobs)
-        return predicted
-
-
 class RandomForestClassifier(ClassifierMethods, ForestEstimator):
     """Random forest for classification (Breiman 2001).
 
@@ -600,7 +564,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         store_arguments(self, locals())
 
 
-class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
+class RandomForestRegressor(RegressorMixin, ForestEstimator):
     """Random forest for regression (Breiman 2001).
 
     Parameters
@@ -723,6 +687,8 @@ class RandomForestRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
     _TREE = DecisionTreeRegressor
 
     score = regressor_score
+
+    predict_quantiles = predictor_method(Predictor.predict_quantiles)
 
     def __init__(
         self,
@@ -924,7 +890,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         store_arguments(self, locals())
 
 
-class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
+class ExtraTreesRegressor(RegressorMixin, ForestEstimator):
     """Extremely randomised trees for regression (Geurts, Ernst and Wehenkel 2006).
 
     Parameters
@@ -1048,6 +1014,8 @@ class ExtraTreesRegressor(RegressorMixin, QuantileMethods, ForestEstimator):
     _SPLITTER = "random"
 
     score = regressor_score
+
+    predict_quantiles = predictor_method(Predictor.predict_quantiles)
 
     def __init__(
         self,

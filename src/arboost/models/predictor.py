@@ -189,10 +189,11 @@ class Predictor(ModelMethods):
     def predict_quantiles(
         self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
     ) -> Floats:
-        """Quantiles of y for the rows of X.
+        """Quantiles of y for the rows of X, by regression forests with ``quantiles=True``.
 
-        Only regression forests that were fitted with ``quantiles=True`` keep the y of the training
-        rows in each leaf. The estimators' method of the same name defines quantiles of forests.
+        Each tree gives the training rows in the leaf of a row equal shares, or shares in proportion
+        to their weights; the quantile q is the smallest y at which the shares of all trees,
+        averaged, reach q (Meinshausen 2006).
 
         Parameters
         ----------
@@ -208,11 +209,13 @@ class Predictor(ModelMethods):
 
         Examples
         --------
+        >>> from sklearn.datasets import load_diabetes
         >>> from arboost import RandomForestRegressor
-        >>> X, y = [[0], [1], [2], [3]], [5, 5, 7, 9]
-        >>> forest = RandomForestRegressor(quantiles=True, min_samples_leaf=2, random_state=0)
-        >>> forest.fit(X, y).model_.predict_quantiles([[0]], [0.1, 0.9]).shape
-        (1, 2)
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = RandomForestRegressor(quantiles=True, min_samples_leaf=10).fit(X, y)
+        >>> low, high = forest.predict_quantiles(X, [0.05, 0.95]).T
+        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
+        True
         """
         table = read_table(self, X)
         return predict_quantiles(self, table, quantiles, n_threads=_threads(n_jobs))

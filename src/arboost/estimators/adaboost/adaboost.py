@@ -297,12 +297,7 @@ class AdaBoost(EngineEstimator):
         }
 
     def _recipe(self, params: dict[str, Any], task: Task) -> AdaBoostRecipe:
-        return AdaBoostRecipe(
-            scheme=make_scheme(params, task.n_classes),
-            resample=params["resample"],
-            max_restarts=params["max_restarts"],
-            oob_score=params["oob_score"],
-        )
+        return AdaBoostRecipe.of(params | {"scheme": make_scheme(params, task.n_classes)})
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema

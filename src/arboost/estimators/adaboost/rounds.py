@@ -19,6 +19,7 @@ from arboost.backend import core
 from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, combine_columns
 from arboost.losses.base import Floats, Loss
 from arboost.losses.metrics import Metric
+from arboost.params.records import ParamRecord
 from arboost.training.inputs import Rows
 from arboost.training.loop import Fitted, validation_results
 from arboost.training.monitor import Results
@@ -37,7 +38,7 @@ ScoredSet = EvaluationSet | Rows[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaBoostRecipe:
+class AdaBoostRecipe(ParamRecord):
     """Recipe of AdaBoost: its scheme, and the rows of its learners.
 
     Attributes
