@@ -131,3 +131,11 @@ def test_one_line_and_nothing_left(line, code, part, here):
     assert found == code, message
     assert part in message
     assert sorted(os.listdir(here)) == before
+
+
+def test_advice_is_for_the_command_line(here):
+    """Values of Python, which no option takes, are not named."""
+    for name in ("rmse", "zzzzzz"):
+        _, message = run_failing("evaluate", "labels.arb", "rows.csv", "--metric", name, "-q")
+        assert "arboost.Metric" not in message
+        assert "log_loss" in message

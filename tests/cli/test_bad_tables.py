@@ -76,7 +76,7 @@ DATA = {
     ),
     "nested.jsonl": (
         lambda path: path.write_bytes(b'{"a": {"b": 1}, "y": 0}\n{"a": {"b": 2}, "y": 1}\n' * 9),
-        "'a' (nested)",
+        "leave them out by --ignore",
     ),
     "target_of_lists.parquet": (
         lambda path: parquet_bytes(path, pa.table({"a": range(9), "y": [[1]] * 9})),

@@ -175,11 +175,13 @@ def _usage(error: click.ClickException) -> str:
 
 # Parameter of a function of the library -> advice for the command line in place of that for Python.
 _ADVICE = {
+    "X": "Turn these columns into numbers or strings, or leave them out by --ignore.",
     "columns": "Write the files with the same columns.",
     "decimal": "Add --decimal , to read them as numbers, or --decimal . to keep them as strings.",
     "delimiter": "The first line must hold the names of all columns, and --delimiter names the "
     "character between them.",
     "format": "Rename the file, or use --format.",
+    "metric": "",  # an option takes names only
     "path": "Download it first.",
     "types": "Write the column in one form, or convert the file to Parquet.",
 }
@@ -199,4 +201,4 @@ def _message(error: BaseException) -> str:
     advice = _ADVICE.get(getattr(error, "parameter", None) or "")
     if advice is None:
         return text
-    return f"{getattr(error, 'problem', text)} {advice}"
+    return f"{getattr(error, 'problem', text)} {advice}".rstrip()

@@ -31,6 +31,7 @@ from arboost.params.suggestions import is_metric, metric_name, metric_suggestion
 Function = Callable[[Any, Floats, Floats | None], float]
 
 _MOST_NAMES = 20  # in a message
+_FUNCTION_ADVICE = "A function of (y, score, weight) or an arboost.Metric is allowed, too."
 _TWO_CLASSES = 2
 
 
@@ -173,13 +174,14 @@ def prediction_metric(metric: object, *, of_classes: bool) -> tuple[Function, bo
     name = metric_name(metric)
     if name is None:
         reason = metric_suggestion(metric, list(metrics))
-        raise ParameterError(f"metric={metric!r} is not allowed: {reason}", parameter="metric")
+        problem = f"metric={metric!r} is not allowed: {reason}"
+        raise ParameterError(problem, _FUNCTION_ADVICE, parameter="metric")
     if name not in metrics:
         kind = "classifier" if of_classes else "regressor"
         raise ParameterError(
             f"metric={metric!r} is not allowed for a {kind}: use one of "
-            f"{listing(metrics, _MOST_NAMES)}, a function of (y, score, weight), or an "
-            "arboost.Metric.",
+            f"{listing(metrics, _MOST_NAMES)}.",
+            _FUNCTION_ADVICE,
             parameter="metric",
         )
     rank_metric, built_in = RANK_METRICS.get(name), metrics[name]

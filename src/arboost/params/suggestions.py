@@ -416,10 +416,7 @@ def metric_suggestion(name: str, allowed: Sequence[str] = ()) -> str:
     closest = closest_name(name, allowed)
     if closest is not None:
         return f'there is no such metric. Did you mean "{closest}"?'
-    return (
-        f"there is no such metric. Use one of {', '.join(allowed)}, a function of (y, score, "
-        "weight), or an arboost.Metric."
-    )
+    return f"there is no such metric. Use one of {', '.join(allowed)}."
 
 
 def loss_suggestion(name: str, allowed: Sequence[str]) -> str:
