@@ -68,16 +68,16 @@ class ModelScores:
         return _mean(self.predict_seconds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as lists and floats, None for those that are not known."""
+        """Numbers as lists and floats, None for those that are not known."""
         return {
             "mean": _json_number(self.mean),
             "standard_error": _json_number(self.standard_error),
-            "scores": [_json_number(one) for one in self.scores.tolist()],
+            "scores": [_json_number(value) for value in self.scores.tolist()],
             "difference": _json_number(self.difference),
             "difference_error": _json_number(self.difference_error),
             "is_tied": self.is_tied,
-            "fit_seconds": [_json_number(one) for one in self.fit_seconds.tolist()],
-            "predict_seconds": [_json_number(one) for one in self.predict_seconds.tolist()],
+            "fit_seconds": [_json_number(value) for value in self.fit_seconds.tolist()],
+            "predict_seconds": [_json_number(value) for value in self.predict_seconds.tolist()],
             "failures": {str(fold): reason for fold, reason in self.failures.items()},
         }
 
@@ -121,23 +121,23 @@ class Comparison:
     @property
     def scores(self) -> dict[str, Floats]:
         """Scores of each fold by model."""
-        return {one.name: one.scores for one in self.models}
+        return {model.name: model.scores for model in self.models}
 
     @property
     def means(self) -> dict[str, float]:
         """Mean score by model."""
-        return {one.name: one.mean for one in self.models}
+        return {model.name: model.mean for model in self.models}
 
     def __getitem__(self, name: str) -> ModelScores:
-        """Return the scores of a model."""
-        for one in self.models:
-            if one.name == name:
-                return one
-        names = ", ".join(one.name for one in self.models)
+        """Scores of a model."""
+        for model in self.models:
+            if model.name == name:
+                return model
+        names = ", ".join(model.name for model in self.models)
         raise KeyError(f"{name!r} was not compared. There are {names}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as dicts, lists and numbers, ready for JSON."""
+        """Comparison as dicts, lists and numbers, ready for JSON."""
         return {
             "task": self.task,
             "metric": self.metric,
@@ -146,35 +146,38 @@ class Comparison:
             "n_folds": self.n_folds,
             "binning_seconds": self.binning_seconds,
             "best": self.best,
-            "models": {one.name: one.to_dict() for one in self.models},
+            "models": {model.name: model.to_dict() for model in self.models},
         }
 
     def header(self) -> tuple[str, ...]:
-        """Return the column names of `table`."""
+        """Column names of `table`."""
         return ("model", self.metric, *_HEADER)
 
     def table(self) -> list[tuple[str, ...]]:
-        """Return the cells of the printed table, a row for each model."""
+        """Cells of the printed table, a row for each model."""
         decimals = _decimals(self.models[0])
         best, *others = self.models
-        return [_cells(best, decimals, is_best=True), *(_cells(one, decimals) for one in others)]
+        return [
+            _cells(best, decimals, is_best=True),
+            *(_cells(model, decimals) for model in others),
+        ]
 
     def notes(self) -> list[str]:
-        """Return the lines below the table: ties, the shared binning, failures."""
+        """Lines below the table: ties, the shared binning, failures."""
         lines = []
-        if sum(one.is_tied for one in self.models) > 1:
+        if sum(model.is_tied for model in self.models) > 1:
             lines.append("* tied with the best model (difference below 2 standard errors)")
         if self.binning_seconds:
             seconds = seconds_text(self.binning_seconds)
             lines.append(f"Binning, shared by all fits and not included above: {seconds} s.")
-        for one in self.models:
-            reasons = dict.fromkeys(one.failures.values())
-            n_failed = len(one.failures)
-            lines += [f"{one.name} failed in {n_failed} fold(s): {text}" for text in reasons]
+        for model in self.models:
+            reasons = dict.fromkeys(model.failures.values())
+            n_failed = len(model.failures)
+            lines += [f"{model.name} failed in {n_failed} fold(s): {text}" for text in reasons]
         return lines
 
     def title(self) -> str:
-        """Return the line above the table."""
+        """Line above the table."""
         better = "greater" if self.greater_is_better else "smaller"
         return (
             f"{self.task}, {self.n_rows} rows, {self.n_folds} folds; {self.metric}: "
@@ -204,7 +207,7 @@ class Comparison:
 
 
 def standard_error(values: Floats) -> float:
-    """Return the standard error of the mean; NaN for one value."""
+    """Standard error of the mean; NaN for one value."""
     if len(values) == 1:
         return math.nan
     return float(values.std(ddof=1) / math.sqrt(len(values)))
@@ -213,32 +216,32 @@ def standard_error(values: Floats) -> float:
 def rank_models(
     models: Sequence[ModelScores], *, greater_is_better: bool
 ) -> tuple[ModelScores, ...]:
-    """Return the models, the best one first and failed ones last, with differences to the best."""
+    """Models, the best one first and failed ones last, with differences to the best."""
     sign = -1.0 if greater_is_better else 1.0
-    order = sorted(models, key=lambda one: (math.isnan(one.mean), sign * one.mean))
+    order = sorted(models, key=lambda model: (math.isnan(model.mean), sign * model.mean))
     best = order[0]
-    return tuple(_with_difference(one, best) for one in order)
+    return tuple(_with_difference(model, best) for model in order)
 
 
-def _with_difference(one: ModelScores, best: ModelScores) -> ModelScores:
-    if math.isnan(one.mean):
-        return one
-    paired = one.scores - best.scores
+def _with_difference(model: ModelScores, best: ModelScores) -> ModelScores:
+    if math.isnan(model.mean):
+        return model
+    paired = model.scores - best.scores
     error = standard_error(paired)
     mean = float(paired.mean())
-    is_tied = one is best or abs(mean) <= _TIE_ERRORS * error
-    return replace(one, difference=mean, difference_error=error, is_tied=is_tied)
+    is_tied = model is best or abs(mean) <= _TIE_ERRORS * error
+    return replace(model, difference=mean, difference_error=error, is_tied=is_tied)
 
 
 def seconds_text(seconds: float) -> str:
-    """Return seconds with three significant digits, at least milliseconds."""
+    """Seconds with three significant digits, at least milliseconds."""
     if math.isnan(seconds):
         return "-"
     return f"{seconds:.3f}" if seconds < 1 else f"{seconds:.3g}"
 
 
 def _decimals(best: ModelScores) -> int:
-    """Return the decimals of scores: two digits of the standard error of the best model."""
+    """The decimals of scores: two digits of the standard error of the best model."""
     error = best.standard_error
     if math.isnan(error) or error <= 0.0:
         error = abs(best.mean) * 1e-3
@@ -247,18 +250,18 @@ def _decimals(best: ModelScores) -> int:
     return min(max(1 - math.floor(math.log10(error)), 0), _MOST_DECIMALS)
 
 
-def _cells(one: ModelScores, decimals: int, *, is_best: bool = False) -> tuple[str, ...]:
+def _cells(model: ModelScores, decimals: int, *, is_best: bool = False) -> tuple[str, ...]:
     def number(value: float, sign: str = "") -> str:
         return "-" if math.isnan(value) else f"{value:{sign}.{decimals}f}"
 
     return (
-        one.name if is_best or not one.is_tied else f"{one.name} *",
-        number(one.mean),
-        number(one.standard_error),
-        "" if is_best else number(one.difference, "+"),
-        "" if is_best else number(one.difference_error),
-        seconds_text(one.mean_fit_seconds),
-        seconds_text(one.mean_predict_seconds),
+        model.name if is_best or not model.is_tied else f"{model.name} *",
+        number(model.mean),
+        number(model.standard_error),
+        "" if is_best else number(model.difference, "+"),
+        "" if is_best else number(model.difference_error),
+        seconds_text(model.mean_fit_seconds),
+        seconds_text(model.mean_predict_seconds),
     )
 
 

@@ -116,7 +116,7 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
     def decision_function(
         self, X: object, *, rounds: int | None = None, **unknown: Never
     ) -> Floats:
-        """Return the scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        """Scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         if unknown:
             refuse_arguments(self.decision_function, unknown)
         return self._scaled(super().decision_function(X, rounds=rounds), rounds)
@@ -128,7 +128,7 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
 
     @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
-        """Return the class probabilities, shape (n_rows, n_classes), of the scaled scores."""
+        """Class probabilities, shape (n_rows, n_classes), of the scaled scores."""
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
         return self._probabilities(self.decision_function(X, rounds=rounds))
@@ -142,7 +142,7 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
         self._engine_model("save").save(path)
 
     def _engine_model(self, asked: str) -> arboost.Predictor:
-        """Return the model of the scaled scores: its probabilities are those of the estimator."""
+        """Model of the scaled scores: its probabilities are those of the estimator."""
         model = super()._engine_model(asked)
         n_classes, total = len(self.classes_), self.estimator_weights_.sum()
         if n_classes == 1 or total == 0.0:
@@ -157,7 +157,7 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
         return arboost.Predictor(**model.fields() | changed)
 
     def _scaled(self, raw: Floats, rounds: int | None) -> Floats:
-        """Return the scores of the first rounds, or of all, divided by the sum of their weights."""
+        """Scores of the first rounds, or of all, divided by the sum of their weights."""
         n_classes, total = len(self.classes_), self.estimator_weights_[:rounds].sum()
         if n_classes == 1 or total == 0.0:
             return raw
@@ -169,7 +169,7 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
         return scaled
 
     def _probabilities(self, scores: Floats) -> Floats:
-        """Return the softmax of the scores over K - 1 (Zhu et al. 2009, equation 15)."""
+        """Softmax of the scores over K - 1 (Zhu et al. 2009, equation 15)."""
         n_classes = len(self.classes_)
         if n_classes == _TWO_CLASSES:
             return LINKS["logistic"](scores[:, np.newaxis])

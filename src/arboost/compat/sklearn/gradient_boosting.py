@@ -53,7 +53,7 @@ _NEAREST = float(np.finfo(np.float32).eps)  # of a probability to 0 and 1, as sc
 
 
 def constant_init(kind: str, loss: str, alpha: float) -> Any:
-    """Return scikit-learn's model for ``init=None``: class shares, mean, median or quantile."""
+    """scikit-learn's model for ``init=None``: class shares, mean, median or quantile."""
     if kind == "classifier":
         return DummyClassifier(strategy="prior")
     if loss == "squared_error":
@@ -67,7 +67,7 @@ def fitted_init(init: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
     if sample_weight is None:
         return model.fit(X, y)
     parameters = inspect.signature(model.fit).parameters.values()
-    passes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    passes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     if not has_fit_parameter(model, "sample_weight") and (
         not passes_all or isinstance(model, Pipeline)
     ):
@@ -79,7 +79,7 @@ def fitted_init(init: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
 
 
 def init_scores(model: Any, X: object, kind: str, link: str) -> Floats:
-    """Return the raw scores of a model's predictions, shape (n_rows, n_outputs)."""
+    """Raw scores of a model's predictions, shape (n_rows, n_outputs)."""
     if kind == "regressor":
         return np.asarray(model.predict(X), np.float64).reshape(-1, 1)
     shares = np.clip(np.asarray(model.predict_proba(X), np.float64), _NEAREST, 1.0 - _NEAREST)
@@ -109,7 +109,7 @@ class StageScores:
         Checked parameters of scikit-learn's estimator.
     monitor : callable or None
         Called with stage, estimator and a dict of the fit's arrays; True stops the fit.
-    n_kept : int
+    n_old : int
         Number of stages of the fit that a warm start continues.
     train_score, oob_scores, oob_improvement : list of float
         One for each stage; those out of bag are 0 for stages on all rows.
@@ -118,7 +118,7 @@ class StageScores:
     estimator: object
     params: Mapping[str, Any]
     monitor: Callable[[int, object, dict[str, Any]], object] | None
-    n_kept: int = 0
+    n_old: int = 0
     train_score: list[float] = field(default_factory=list)
     oob_scores: list[float] = field(default_factory=list)
     oob_improvement: list[float] = field(default_factory=list)
@@ -138,7 +138,7 @@ class StageScores:
 
     def after_round(self, rounds: ObservedRounds) -> str | None:
         """Score the stage; return the reason to stop, or None."""
-        stage = self.n_kept + rounds.n_rounds - 1
+        stage = self.n_old + rounds.n_rounds - 1
         in_bag, target = rounds.in_bag, rounds.data.target
         self.train_score.append(stage_loss(rounds, target, rounds.scores, in_bag))
         if in_bag is not None:
@@ -171,7 +171,7 @@ class StageScores:
         self.oob_improvement.append(before - after)
 
     def _early_stop(self, rounds: ObservedRounds, stage: int) -> str | None:
-        """Stop where the loss is no better, by tol, than any of the last that were kept."""
+        """Stop where the loss is not better, by tol, than any of the recent losses."""
         if self._recent is None:
             return None
         (held_out,), (scores,) = rounds.evaluations, rounds.evaluation_scores
@@ -188,7 +188,7 @@ class StageScores:
         print(f"{columns[0]:>10} " + " ".join(f"{name:>16}" for name in columns[1:]))
 
     def _print_stage(self, stage: int) -> None:
-        done = stage - self.n_kept + 1
+        done = stage - self.n_old + 1
         step = 1
         while self.params["verbose"] == 1 and (stage + 1) // (step * _EVERY):
             step *= _EVERY
@@ -209,7 +209,7 @@ def stage_loss(
     scores: Floats,
     rows: NDArray[np.uint32] | None = None,
 ) -> float:
-    """Return the mean loss of some rows as scikit-learn reports it; NaN for no rows."""
+    """Mean loss of some rows as scikit-learn reports it; NaN for no rows."""
     if rows is not None:
         weight = None if target.weight is None else target.weight[rows]
         target, scores = Target(target.y[rows], weight), scores[rows]
@@ -272,18 +272,18 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         """
         params = self._given_params()
         is_warm = params["warm_start"] and hasattr(self, "model_")
-        n_kept = self.model_.n_rounds if is_warm else 0
-        if params["n_estimators"] < n_kept:
+        n_old = self.model_.n_rounds if is_warm else 0
+        if params["n_estimators"] < n_old:
             raise ParameterError(
                 f"n_estimators={params['n_estimators']} is not allowed: warm_start=True keeps the "
-                f"{n_kept} stages there are. Use a larger number, or warm_start=False.",
+                f"{n_old} stages there are. Use a larger number, or warm_start=False.",
                 parameter="n_estimators",
             )
-        if params["n_estimators"] == n_kept:
+        if params["n_estimators"] == n_old:
             return self
         rows = self._rows(params, X, y, sample_weight)
         init = self.init_ if is_warm else self._initial(params, rows)
-        stages = self._stages(params, monitor, n_kept)
+        stages = self._stages(params, monitor, n_old)
         old = self.model_ if is_warm else None
         self._fit(self._translation(params, rows, init, stages), rows, old)
         self._keep_stages(params, init, stages)
@@ -291,7 +291,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
 
     @public_name
     def predict(self, X: object, *, rounds: int | None = None, **unknown: Never) -> NDArray[Any]:
-        """Return the predicted values or labels, shape (n_rows,).
+        """Predicted values or labels, shape (n_rows,).
 
         `rounds` takes the first stages only.
         """
@@ -306,7 +306,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return map(self._predictions, self._staged_raw_predict(X))
 
     def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """Return the leaf that each row reaches: shape (n_rows, n_stages) of a regressor.
+        """Leaf that each row reaches: shape (n_rows, n_stages) of a regressor.
 
         That of a classifier is (n_rows, n_stages, n_trees_per_stage).
         """
@@ -333,21 +333,21 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return trees
 
     def __len__(self) -> int:
-        """Return the number of stages."""
+        """Number of stages."""
         n_stages: int = self._fitted_model().n_rounds
         return n_stages
 
     def __getitem__(self, stage: int | slice) -> NDArray[Any]:
-        """Return the trees of a stage, or of several."""
-        found: NDArray[Any] = self.estimators_[stage]
-        return found
+        """Trees of a stage, or of several."""
+        trees: NDArray[Any] = self.estimators_[stage]
+        return trees
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Go through the stages."""
         return iter(self.estimators_)
 
     def _given_params(self) -> dict[str, Any]:
-        """Return the checked parameters."""
+        """Checked parameters."""
         usual = inspect.signature(type(self)).parameters["criterion"].default
         if not isinstance(self.criterion, str) or self.criterion not in (usual, "deprecated"):
             warnings.warn(
@@ -359,7 +359,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return check({name: getattr(self, name) for name in self._PARAMS}, self._PARAMS)
 
     def _rows(self, params: dict[str, Any], X: object, y: object, weight: object) -> FitRows:
-        """Return the training rows, and those that early stopping holds out."""
+        """Training rows, and those that early stopping holds out."""
         rows = FitRows.read(X, y, weight)
         is_classifier = self._KIND == "classifier"
         if is_classifier:
@@ -381,7 +381,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return split
 
     def _initial(self, params: dict[str, Any], rows: FitRows) -> Any:
-        """Return the model that the trees correct, fitted; or "zero"."""
+        """Model that the trees correct, fitted; or "zero"."""
         init = params["init"]
         if isinstance(init, str):
             return init
@@ -390,25 +390,25 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         y = rows.codes if self._KIND == "classifier" else rows.y
         return fitted_init(init, rows.X, y, rows.sample_weight)
 
-    def _stages(self, params: dict[str, Any], monitor: Any, n_kept: int) -> StageScores:
-        """Return the observer of the fit, with the scores of the stages that are kept."""
-        kept: dict[str, list[float]] = {}
-        if n_kept:
+    def _stages(self, params: dict[str, Any], monitor: Any, n_old: int) -> StageScores:
+        """Observer of the fit, with the scores of the old stages."""
+        scores: dict[str, list[float]] = {}
+        if n_old:
             names = ("train_score", "oob_scores", "oob_improvement")
-            kept = {name: list(getattr(self, f"{name}_", ())) for name in names}
-        return StageScores(estimator=self, params=params, monitor=monitor, n_kept=n_kept, **kept)
+            scores = {name: list(getattr(self, f"{name}_", ())) for name in names}
+        return StageScores(estimator=self, params=params, monitor=monitor, n_old=n_old, **scores)
 
     def _translation(
         self, params: dict[str, Any], rows: FitRows, init: Any, stages: StageScores
     ) -> Translation:
-        """Return the fit in the engine's terms."""
+        """Fit in the engine's terms."""
         n_rows, leaves, weight = len(rows.y), params["max_leaf_nodes"], rows.sample_weight
         total = n_rows if weight is None else weight.sum()
         same = {"loss", "alpha", "learning_rate", "subsample", "max_depth", "random_state"}
         engine = self._engine_params(
             **{name: value for name, value in params.items() if name in same},
             boosting="gradient",
-            n_estimators=params["n_estimators"] - stages.n_kept,
+            n_estimators=params["n_estimators"] - stages.n_old,
             max_leaves=leaves,
             grow_policy="depthwise" if leaves is None else "leafwise",
             min_child_weight=params["min_weight_fraction_leaf"] * total,
@@ -447,7 +447,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         )
 
     def _link(self, loss: str, y: NDArray[Any]) -> str:
-        """Return the link of a classifier's loss."""
+        """Link of a classifier's loss."""
         if self._KIND == "regressor":
             return "identity"
         if loss == "exponential":
@@ -457,8 +457,8 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
     def _keep_stages(self, params: dict[str, Any], init: Any, stages: StageScores) -> None:
         """Set the attributes of the stages."""
         model = self.model_
-        kept = self._tree_params if stages.n_kept else []
-        self._tree_params = kept + [params] * (model.n_rounds - len(kept))
+        old = self._tree_params if stages.n_old else []
+        self._tree_params = old + [params] * (model.n_rounds - len(old))
         self.init_ = init
         self.n_estimators_ = model.n_rounds
         self.n_trees_per_iteration_ = model.trees_per_round
@@ -478,12 +478,12 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return _is_model(self._tree_params[0]["init"])
 
     def _raw_predict(self, X: object, rounds: int | None = None) -> Floats:
-        """Return the raw scores, those of the initial model included."""
+        """Raw scores, those of the initial model included."""
         raw: Floats = self._fitted_model().predict_raw(X, rounds=rounds)
         return raw + self._raw_predict_init(X) if self._corrects_model() else raw
 
     def _staged_raw_predict(self, X: object) -> Iterator[Floats]:
-        """Return the raw scores after each stage."""
+        """Raw scores after each stage."""
         staged: Iterator[Floats] = self._fitted_model().staged_raw(X)
         if not self._corrects_model():
             return staged
@@ -494,7 +494,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return init_scores(self.init_, X, self._KIND, self.model_.link)
 
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
-        """Return the averages that scikit-learn's inspection asks for, one row for each output."""
+        """Averages that scikit-learn's inspection asks for, one row for each output."""
         if self.init is not None:
             warn_caller(
                 f"Using recursion method with a non-constant init predictor: init={self.init!r} is "
@@ -506,10 +506,10 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return np.array(
             [
                 sum(
-                    rate * sum_partial_dependence([one.tree_], grid, target_features)
-                    for rate, one in zip(rates, of_output, strict=True)
+                    rate * sum_partial_dependence([tree.tree_], grid, target_features)
+                    for rate, tree in zip(rates, trees_of_output, strict=True)
                 )
-                for of_output in trees
+                for trees_of_output in trees
             ]
         )
 
@@ -529,7 +529,7 @@ def _is_model(init: Any) -> bool:
 
 
 def _base_score(params: dict[str, Any], init: Any, n_outputs: int) -> Floats | None:
-    """Return the raw scores that trees start from; None for the best constant of the loss."""
+    """Raw scores that trees start from; None for the best constant of the loss."""
     if params["init"] is None:
         constant = getattr(init, "constant_", None)  # of regression; class shares are the best
         return None if constant is None else np.array([float(constant.flat[0])])
@@ -537,7 +537,7 @@ def _base_score(params: dict[str, Any], init: Any, n_outputs: int) -> Floats | N
 
 
 def _extra_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that the engine's boosters do not have, as a model file keeps them."""
+    """Parameters that the engine's boosters do not have, as a model file keeps them."""
     names = ("min_samples_split", "min_impurity_decrease", "max_features", "ccp_alpha", "init")
     record = {name: params[name] for name in names}
     if _is_model(params["init"]):
@@ -545,8 +545,10 @@ def _extra_params(params: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _row_count(given: float, n_rows: int) -> int:
-    return given if isinstance(given, int) else max(1, math.ceil(given * n_rows))
+def _row_count(count_or_share: float, n_rows: int) -> int:
+    if isinstance(count_or_share, int):
+        return count_or_share
+    return max(1, math.ceil(count_or_share * n_rows))
 
 
 class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosting):
@@ -574,7 +576,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
 
     @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
-        """Return the class probabilities, shape (n_rows, n_classes); `rounds` as in `predict`."""
+        """Class probabilities, shape (n_rows, n_classes); `rounds` as in `predict`."""
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
         if not self._corrects_model():
@@ -585,7 +587,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
     def decision_function(
         self, X: object, *, rounds: int | None = None, **unknown: Never
     ) -> Floats:
-        """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        """Raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         if unknown:
             refuse_arguments(self.decision_function, unknown)
         return decision(self._raw_predict(X, rounds))

@@ -54,7 +54,7 @@ class _ModelInTraining:
     targets: tuple[int, ...] = ()
 
     def predict_raw(self, X: object, **_: Any) -> Floats:
-        """Return the raw scores of one of the tables."""
+        """Raw scores of one of the tables."""
         for table, raw in self.tables:
             if table is X:
                 return raw
@@ -64,11 +64,11 @@ class _ModelInTraining:
         )
 
     def predict(self, X: object, **_: Any) -> NDArray[Any]:
-        """Return the predictions of one of the tables."""
+        """Predictions of one of the tables."""
         return predictions(self, self.predict_raw(X))
 
     def predict_proba(self, X: object, **_: Any) -> Any:
-        """Return the class probabilities of one of the tables."""
+        """Class probabilities of one of the tables."""
         return probabilities(self, self.predict_raw(X))
 
 
@@ -146,12 +146,12 @@ class IterationScores:
         return float(self._scorer(live, X, y, **weights))
 
     def _training_sample(self, rounds: ObservedRounds) -> tuple[Any, Any, Any, Any]:
-        """Return positions, X, y and weights of the training rows that a scorer sees."""
+        """Positions, X, y and weights of the training rows that a scorer sees."""
         rows = self.rows
-        kept = np.flatnonzero(rows.counted())
-        index = np.arange(len(kept))
+        counted = np.flatnonzero(rows.counted())
+        index = np.arange(len(counted))
         if len(index) > _SCORED_ROWS:
-            stratify = rows.y[kept] if hasattr(self.estimator, "predict_proba") else None
+            stratify = rows.y[counted] if hasattr(self.estimator, "predict_proba") else None
             index = resample(
                 index,
                 n_samples=_SCORED_ROWS,
@@ -159,7 +159,7 @@ class IterationScores:
                 random_state=self.seed,
                 stratify=stratify,
             )
-        chosen = kept[index]
+        chosen = counted[index]
         weight = None if rows.sample_weight is None else rows.sample_weight[chosen]
         X = rows.X if len(chosen) == len(rows.y) else _safe_indexing(rows.X, chosen)
         return index, X, rows.y[chosen], weight
@@ -180,7 +180,7 @@ def should_stop(scores: list[float], n_iter_no_change: int, tol: float) -> bool:
 
 
 def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
-    """Return a ``TreePredictor`` of scikit-learn for each tree: a list of the trees of each round.
+    """A ``TreePredictor`` of scikit-learn for each tree: a list of the trees of each round.
 
     They are copies: changes do not reach the model. Sets of levels are bits of their codes. The
     model does not hold numbers of rows, and `count` is 0.
@@ -188,7 +188,7 @@ def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-    found = []
+    predictors = []
     n_levels = np.array(model.schema.n_levels)
     for tree in range(model.n_trees):
         forest = model.forest.only(tree)
@@ -210,13 +210,13 @@ def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
         for name, column in columns.items():
             nodes[name] = column
         sets = _known_levels(forest.level_sets, n_levels[forest.feature[by_set]])
-        found.append(TreePredictor(nodes, sets, sets.copy()))
+        predictors.append(TreePredictor(nodes, sets, sets.copy()))
     size = model.trees_per_round
-    return [found[first : first + size] for first in range(0, len(found), size)]
+    return [predictors[first : first + size] for first in range(0, len(predictors), size)]
 
 
 def _known_levels(sets: NDArray[np.uint64], n_levels: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return sets of level codes as words of 32 bits, without the codes that no level has."""
+    """Sets of level codes as words of 32 bits, without the codes that no level has."""
     bits = np.unpackbits(sets.view(np.uint8), axis=1, bitorder="little")
     bits[np.arange(bits.shape[1]) >= n_levels[:, np.newaxis]] = 0
     return np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
@@ -272,10 +272,10 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         names = [name for name in self._PARAMS if name != "random_state"]
         params = check({name: getattr(self, name) for name in names}, self._PARAMS)
         is_warm = self.warm_start and hasattr(self, "model_")
-        n_kept = self.model_.n_rounds if is_warm else 0
-        if params["max_iter"] < n_kept:
+        n_old = self.model_.n_rounds if is_warm else 0
+        if params["max_iter"] < n_old:
             raise ValueError(
-                f"max_iter={params['max_iter']} must be larger than or equal to n_iter_={n_kept} "
+                f"max_iter={params['max_iter']} must be larger than or equal to n_iter_={n_old} "
                 "when warm_start==True. Use a larger number, or warm_start=False."
             )
         held_out = _validation(params, X_val, y_val, sample_weight_val)
@@ -287,20 +287,20 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         stops = len(rows.y) > _LARGE_TABLE if stops == "auto" else stops
         rows = self._validated(params, rows, held_out, seed, stops=stops)
         watch = self._watch(params, rows, seed, stops=stops, is_warm=is_warm)
-        if params["max_iter"] > n_kept:
+        if params["max_iter"] > n_old:
             old = self.model_ if is_warm else None
-            self._fit(self._translation(params, rows, watch, seed, n_kept), rows, old)
+            self._fit(self._translation(params, rows, watch, seed, n_old), rows, old)
             self._keep_scores(watch)
         self._random_seed, self.do_early_stopping_ = seed, stops
         return self
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each iteration."""
-        found: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X)
-        return found
+        staged: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X)
+        return staged
 
     def _weights(self, params: dict[str, Any], rows: FitRows) -> Floats | None:
-        """Return the weights of the rows."""
+        """Weights of the rows."""
         return rows.sample_weight
 
     def _validated(
@@ -312,7 +312,7 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         *,
         stops: bool,
     ) -> FitRows:
-        """Return the rows with the validation set that early stopping needs."""
+        """Rows with the validation set that early stopping needs."""
         if held_out:
             return replace(rows, **held_out)
         if not stops or params["validation_fraction"] is None:
@@ -325,11 +325,11 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
     ) -> IterationScores | None:
         if not stops:
             return None
-        kept: dict[str, list[float]] = {}
+        scores: dict[str, list[float]] = {}
         if is_warm:
-            kept = {"train": list(self.train_score_), "validation": list(self.validation_score_)}
+            scores = {"train": list(self.train_score_), "validation": list(self.validation_score_)}
         return IterationScores(
-            estimator=self, params=params, rows=rows, seed=seed, is_continued=is_warm, **kept
+            estimator=self, params=params, rows=rows, seed=seed, is_continued=is_warm, **scores
         )
 
     def _translation(
@@ -338,13 +338,13 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         rows: FitRows,
         watch: IterationScores | None,
         seed: int,
-        n_kept: int,
+        n_old: int,
     ) -> Translation:
-        """Return the fit in the engine's terms."""
+        """Fit in the engine's terms."""
         same = {"loss", "learning_rate", "max_depth", "min_samples_leaf", "max_bins"}
-        given = {name: value for name, value in params.items() if name in same}
+        values = {name: value for name, value in params.items() if name in same}
         if params.get("quantile") is not None:
-            given["alpha"] = params["quantile"]
+            values["alpha"] = params["quantile"]
         elif params["loss"] == "quantile":
             raise ParameterError(
                 'loss="quantile" needs a quantile, but quantile is None. Use for example '
@@ -352,8 +352,8 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
                 parameter="loss",
             )
         engine = self._engine_params(
-            **given,
-            n_estimators=params["max_iter"] - n_kept,
+            **values,
+            n_estimators=params["max_iter"] - n_old,
             boosting="newton",
             max_leaves=params["max_leaf_nodes"],
             grow_policy="leafwise",
@@ -392,31 +392,31 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         )
 
     def _check_interaction_cst(self, n_features: int) -> list[set[int]] | None:
-        """Return the groups of features that may share a path; all unlisted ones are one more."""
-        given: Any = self.interaction_cst
-        if given is None:
+        """Groups of features that may share a path; all unlisted ones are one more."""
+        constraints: Any = self.interaction_cst
+        if constraints is None:
             return None
-        if isinstance(given, str) and given in ("pairwise", "no_interactions"):
-            size = 2 if given == "pairwise" else 1
-            given = combinations(range(n_features), min(size, n_features))
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            given = [None]
-        groups = list(given)
+        if isinstance(constraints, str) and constraints in ("pairwise", "no_interactions"):
+            size = 2 if constraints == "pairwise" else 1
+            constraints = combinations(range(n_features), min(size, n_features))
+        if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+            constraints = [None]
+        groups = list(constraints)
         if not all(isinstance(group, Iterable) and not isinstance(group, str) for group in groups):
             raise ValueError(
                 "Interaction constraints must be a sequence of tuples or lists, got: "
                 f"{self.interaction_cst!r}. Use for example interaction_cst=[[0, 1], [2]]."
             )
-        found = [set(group) for group in groups]
-        for group in found:
-            if not all(isinstance(one, Integral) and 0 <= int(one) < n_features for one in group):
+        sets = [set(group) for group in groups]
+        for group in sets:
+            if not all(isinstance(item, Integral) and 0 <= int(item) < n_features for item in group):
                 raise ValueError(
                     "Interaction constraints must consist of integer indices in [0, n_features - "
                     f"1] = [0, {n_features - 1}], specifying the position of features, got "
                     f"{group!r}. Use such indices."
                 )
-        rest = set(range(n_features)).difference(*found)
-        return [*found, rest] if rest else found
+        rest = set(range(n_features)).difference(*sets)
+        return [*sets, rest] if rest else sets
 
     def _should_stop(self, scores: list[float]) -> bool:
         """Whether early stopping ends a fit after these scores."""
@@ -445,7 +445,7 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         return base.reshape(1, -1)
 
     def _raw_predict(self, X: object) -> Floats:
-        """Return the raw scores, shape (n_rows, n_outputs)."""
+        """Raw scores, shape (n_rows, n_outputs)."""
         raw: Floats = self._fitted_model().predict_raw(X)
         return raw
 
@@ -457,9 +457,9 @@ def _seed_of(generator: np.random.RandomState) -> int:
 def _validation(
     params: dict[str, Any], X_val: Any, y_val: Any, sample_weight_val: Any
 ) -> dict[str, Any]:
-    """Return the validation set of the user, checked; empty where there is none."""
-    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    if all(value is None for value in given.values()):
+    """Validation set of the user, checked; empty where there is none."""
+    validation = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    if all(value is None for value in validation.values()):
         return {}
     if X_val is None or y_val is None:
         there, missing = ("y_val", "X_val") if X_val is None else ("X_val", "y_val")
@@ -471,7 +471,7 @@ def _validation(
             "X_val and y_val are passed to fit while at the same time early_stopping is False. Use "
             'early_stopping=True or "auto", or leave them out.'
         )
-    return given
+    return validation
 
 
 def _categories(categorical_features: Any, rows: FitRows) -> Any:

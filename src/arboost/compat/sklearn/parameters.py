@@ -102,7 +102,7 @@ class MonotonicCst(MonotoneConstraints):
     """Directions by feature, of which arrays may be of whole floats."""
 
     def check(self, value: object) -> Directions | None:
-        """Return plain lists; ``fit`` looks the features up."""
+        """Plain lists; ``fit`` looks the features up."""
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             whole = value.astype(np.int8)
             if not np.array_equal(whole, value):
@@ -134,7 +134,7 @@ class Init(Param):
     annotation: ClassVar[str] = "Any"
 
     def check(self, value: object) -> Any:
-        """Return the estimator unchanged."""
+        """Estimator unchanged."""
         methods = [callable(getattr(value, name, None)) for name in ("fit", self.method)]
         is_zero = isinstance(value, str) and value == "zero"
         if value is None or is_zero or (not isinstance(value, type) and all(methods)):
@@ -152,7 +152,7 @@ class EarlyStopping(Flag):
     allowed: ClassVar[str] = 'True, False or "auto"'
 
     def check(self, value: object) -> Any:
-        """Return the truth value, or "auto"."""
+        """Truth value, or "auto"."""
         return value if isinstance(value, str) and value == "auto" else super().check(value)
 
 
@@ -163,7 +163,7 @@ class Scoring(Param):
     allowed: ClassVar[str] = 'the name of a scorer of scikit-learn, "loss", a callable, or None'
 
     def check(self, value: object) -> Any:
-        """Return the name or scorer unchanged; the fit looks the name up."""
+        """Name or scorer unchanged; the fit looks the name up."""
         if value is not None and not isinstance(value, str) and not callable(value):
             raise self.type_error(value)
         return value
@@ -183,7 +183,7 @@ class HeldOutRows(CountOrShare):
     """A number of rows, a share of them, or None."""
 
     def check(self, value: object) -> Any:
-        """Return the number, the share or None."""
+        """Number, the share or None."""
         return None if value is None else super().check(value)
 
 
@@ -192,7 +192,7 @@ class Verbosity(Integer):
     """A number of at least 0, or a truth value."""
 
     def check(self, value: object) -> Any:
-        """Return the number."""
+        """Number."""
         return int(value) if isinstance(value, bool) else super().check(value)
 
 

@@ -83,7 +83,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
 
 
 def sum_partial_dependence(trees: Iterable[Any], grid: Any, features: Any) -> NDArray[np.float64]:
-    """Return the sum over trees of their averages over all other features, shape (n_points,).
+    """Sum over trees of their averages over all other features, shape (n_points,).
 
     Parameters
     ----------
