@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any, Generic, Self, TypeVar, overload
 
 import arboost._core as core
 from arboost.params.records import check
 
-__all__ = ["checked_threads", "core", "lazy_property", "startable_threads", "threads"]
+__all__ = [
+    "checked_threads",
+    "core",
+    "in_caller_context",
+    "lazy_property",
+    "startable_threads",
+    "threads",
+]
 
 
 def threads(n_jobs: int | None) -> int:
@@ -45,6 +53,20 @@ def startable_threads(n_threads: int) -> int:
 
 
 T = TypeVar("T")
+
+
+def in_caller_context(task: Callable[..., T]) -> Callable[..., T]:
+    """A task that runs in other threads with the context and configuration of the calling one."""
+    from sklearn import config_context, get_config
+
+    config, context = get_config(), copy_context()
+
+    def run(*arguments: Any) -> T:
+        with config_context(**config):
+            # Only one thread at a time may run in a context.
+            return context.copy().run(task, *arguments)
+
+    return run
 
 
 class lazy_property(Generic[T]):  # noqa: N801  # used as a decorator, like `property`

@@ -37,7 +37,6 @@ from arboost.estimators.member_fits import (
     binning_key,
     check_weights,
     fit_on_rows,
-    in_caller_context,
     is_engine,
     make_dataset,
     shared_dataset,
@@ -57,21 +56,7 @@ from arboost.training.monitor import Round
 from arboost.training.sets import groups_of
 from arboost.training.splits import Index, Split, folds, split
 
-__all__ = [
-    "TASK_KINDS",
-    "BoosterFolds",
-    "Floats",
-    "FoldFits",
-    "Scorer",
-    "SelectionRows",
-    "Split",
-    "arboost_estimators",
-    "estimator_kind",
-    "in_caller_context",
-    "read_rows",
-    "set_threads",
-    "without_progress",
-]
+Splits = Sequence[Split]  # training rows and held-out rows of each fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +206,7 @@ class FoldFits:
     """
 
     rows: SelectionRows
-    splits: Sequence[Split]
+    splits: Splits
     n_jobs: int | None = None
     binning_seconds: float = 0.0
     _datasets: dict[Hashable, Dataset | None] = field(default_factory=dict)
@@ -282,7 +267,7 @@ class BoosterFolds:
         self,
         estimator: GradientBoosting | AdaBoost,
         rows: SelectionRows,
-        splits: Sequence[Split],
+        splits: Splits,
         metric: object,
         n_jobs: int | None,
     ) -> None:

@@ -16,20 +16,19 @@ import inspect
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn import config_context, get_config
+from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from arboost.backend import startable_threads, threads
+from arboost.backend import in_caller_context, startable_threads, threads
 from arboost.data.dataset import Dataset
 from arboost.errors import InputTypeError
 from arboost.estimators.estimator import EngineEstimator, category_encoding
@@ -362,18 +361,6 @@ def ordered_results(
     # at the same time may leave changed filters behind; this block restores them.
     with warnings.catch_warnings():
         yield from parallel(delayed(configured)(*values) for values in arguments)
-
-
-def in_caller_context(task: Callable[..., Result]) -> Callable[..., Result]:
-    """A task that runs in other threads with the context and configuration of the calling one."""
-    config, context = get_config(), copy_context()
-
-    def run(*arguments: Any) -> Result:
-        with config_context(**config):
-            # Only one thread at a time may run in a context.
-            return context.copy().run(task, *arguments)
-
-    return run
 
 
 def one_blas_thread() -> Any:

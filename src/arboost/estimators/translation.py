@@ -28,7 +28,7 @@ from arboost.estimators.estimator import BoostedClassifierMethods, EngineEstimat
 from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.gradient_boosting import GradientBoosting, one_tree
 from arboost.estimators.member_tables import to_frame
-from arboost.losses.base import Floats, Loss, Target
+from arboost.losses.base import Floats, Loss
 from arboost.losses.links import LINKS, decision, predictions, probabilities
 from arboost.models.predictor import Predictor
 from arboost.params.kinds import Param
@@ -37,26 +37,6 @@ from arboost.training.loop import Fitted, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
 from arboost.trees.forest import Forest, depths
 from arboost.trees.pruning import without_branches
-
-# The parts of the library that these estimators use, next to `arboost.params`.
-__all__ = [
-    "LINKS",
-    "BoostedClassifierMethods",
-    "BoostingRecipe",
-    "FitRows",
-    "Floats",
-    "ObservedRounds",
-    "Schema",
-    "Target",
-    "TranslatedBooster",
-    "Translation",
-    "core",
-    "decision",
-    "depths",
-    "feature_count",
-    "predictions",
-    "probabilities",
-]
 
 
 class TranslatedBooster(EngineEstimator):
@@ -91,9 +71,21 @@ class TranslatedBooster(EngineEstimator):
         assert not isinstance(shares, list)  # boosters have one target
         return shares
 
+    def _decision(self, raw: Floats) -> Floats:
+        """Raw scores as `decision_function` gives them."""
+        return decision(raw)
+
+    def _feature_count(self, max_features: Any, n_features: int) -> int:
+        """Number of features that a node draws."""
+        return feature_count(max_features, n_features)
+
     def _tree_models(self) -> list[Predictor]:
         """Each tree of the fitted model as a regressor of its steps."""
         return [one_tree(self.model_, tree) for tree in range(self.model_.n_trees)]
+
+
+class TranslatedClassifier(BoostedClassifierMethods):
+    """Class probabilities and raw scores of a `TranslatedBooster`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,3 +342,60 @@ class PrunedTrees:
         """Return a forest of the first of these trees without the branches."""
         cut = np.concatenate(self._cut[: forest.n_trees])
         return without_branches(forest, cut)
+
+
+@dataclass(frozen=True)
+class ModelInTraining:
+    """A model in training: the raw scores of the tables that a scorer asks for."""
+
+    kind: str
+    link: str
+    classes: Any
+    n_outputs: int
+    tables: list[tuple[Any, Floats]]
+    targets: tuple[int, ...] = ()
+
+    def predict_raw(self, X: object, **_: Any) -> Floats:
+        """Raw scores of one of the tables."""
+        for table, raw in self.tables:
+            if table is X:
+                return raw
+        raise ValueError(
+            "scoring asked for predictions of other rows than those it was given. Score the rows "
+            "that the scorer gets, or use a scorer of scikit-learn."
+        )
+
+    def predict(self, X: object, **_: Any) -> NDArray[Any]:
+        """Predictions of one of the tables."""
+        return predictions(self, self.predict_raw(X))
+
+    def predict_proba(self, X: object, **_: Any) -> Any:
+        """Class probabilities of one of the tables."""
+        return probabilities(self, self.predict_raw(X))
+
+
+_NEAREST = float(np.finfo(np.float32).eps)  # of a probability to 0 and 1, as scikit-learn has it
+
+
+def init_scores(model: Any, X: object, kind: str, link: str) -> Floats:
+    """Raw scores of a model's predictions, shape (n_rows, n_outputs)."""
+    if kind == "regressor":
+        return np.asarray(model.predict(X), np.float64).reshape(-1, 1)
+    shares = np.clip(np.asarray(model.predict_proba(X), np.float64), _NEAREST, 1.0 - _NEAREST)
+    logs = core.log(np.ascontiguousarray(shares))
+    if link == "softmax":
+        centred: Floats = logs - logs.mean(axis=1, keepdims=True)
+        return centred
+    odds = logs[:, 1] - core.log1p(np.ascontiguousarray(-shares[:, 1]))
+    scores: Floats = odds / 2 if link == "logistic_of_double" else odds
+    return scores[:, np.newaxis]
+
+
+def node_depths(forest: Forest) -> NDArray[np.int64]:
+    """Number of splits above each node of a forest."""
+    return depths(forest)
+
+
+def link_probabilities(link: str, scores: Floats) -> Floats:
+    """Class probabilities of scores, shape (n_rows, n_outputs)."""
+    return LINKS[link](scores)

@@ -18,12 +18,18 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 import arboost
 from arboost.errors import InputTypeError, warn_caller, warnings_collected
-from arboost.estimators.folds import FoldFits, Scorer, SelectionRows, read_rows, without_progress
+from arboost.estimators.folds import (
+    FoldFits,
+    Scorer,
+    SelectionRows,
+    Splits,
+    read_rows,
+    without_progress,
+)
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments, value_suggestion
 from arboost.progress import Bar
 from arboost.selection.comparison import Comparison, ModelScores, rank_models
-from arboost.training.splits import Split
 
 _DEFAULT_METRICS = {"classifier": "auc", "regressor": "rmse"}
 _LONGEST_REASON = 200  # characters of a failure
@@ -193,7 +199,7 @@ def _checked_time_order(time_order: object, folds: object, groups: object) -> bo
     return True
 
 
-def _time_folds(rows: SelectionRows, folds: object) -> list[Split]:
+def _time_folds(rows: SelectionRows, folds: object) -> Splits:
     """Folds whose held-out rows follow their training rows."""
     if isinstance(folds, int | np.integer) and not 1 < folds < len(rows.y):
         raise ValueError(

@@ -26,9 +26,8 @@ from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from arboost.backend import startable_threads, threads
+from arboost.backend import in_caller_context, startable_threads, threads
 from arboost.errors import InputTypeError, warnings_collected
-from arboost.estimators.member_fits import in_caller_context
 from arboost.progress import Bar
 from arboost.selection.space import Space
 from arboost.selection.trials import TrialResult, Trials

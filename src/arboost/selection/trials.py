@@ -9,7 +9,7 @@ A report tells the best score so far; the answer says whether to stop.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,12 +22,12 @@ from arboost.estimators.folds import (
     FoldFits,
     Scorer,
     SelectionRows,
+    Splits,
     arboost_estimators,
     without_progress,
 )
 from arboost.params.auto import AUTO
 from arboost.selection.space import Space
-from arboost.training.splits import Split
 
 ReportProgress = Callable[[float, int], bool]  # (best score so far, step) -> whether to stop
 
@@ -84,7 +84,7 @@ class Trials(Protocol):
 
 
 def make_trials(
-    estimator: Any, rows: SelectionRows, splits: Sequence[Split], metric: object, n_jobs: int | None
+    estimator: Any, rows: SelectionRows, splits: Splits, metric: object, n_jobs: int | None
 ) -> Trials:
     """Trials of an estimator: rounds for boosters on their own trees, else fits."""
     if isinstance(estimator, _BOOSTERS) and getattr(estimator, "estimator", None) is None:

@@ -15,10 +15,9 @@ from sklearn.base import clone, is_classifier
 
 import arboost
 from arboost.errors import InputTypeError, ParameterError, ParameterTypeError, needs_packages
-from arboost.estimators.folds import SelectionRows, read_rows, set_threads
+from arboost.estimators.folds import SelectionRows, Splits, read_rows, set_threads
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
-from arboost.training.splits import Split
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -228,7 +227,7 @@ def _checked_trials(trials: object) -> int | None:
     return int(trials)
 
 
-def _make_splits(rows: SelectionRows, folds: object, seed: int) -> list[Split]:
+def _make_splits(rows: SelectionRows, folds: object, seed: int) -> Splits:
     if not (isinstance(folds, str) and folds == "auto"):
         return rows.splits(folds, seed)
     if len(rows.y) < _HOLD_OUT_ROWS:

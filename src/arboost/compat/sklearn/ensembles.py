@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any, Never, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import ensemble
 
 import arboost
-from arboost.compat.sklearn.parameters import NotLoadable, constructor, tree_table
+from arboost.compat.sklearn.parameters import Floats, NotLoadable, constructor, tree_table
 from arboost.compat.sklearn.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -20,7 +19,7 @@ from arboost.compat.sklearn.trees import (
     ExtraTreeRegressor,
     sum_partial_dependence,
 )
-from arboost.losses.links import LINKS
+from arboost.estimators.translation import link_probabilities
 from arboost.params.forest import (
     EXTRA_TREES_CLASSIFIER,
     EXTRA_TREES_REGRESSOR,
@@ -28,8 +27,6 @@ from arboost.params.forest import (
     RANDOM_FOREST_REGRESSOR,
 )
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
-
-Floats = NDArray[np.float64]
 
 _TWO_CLASSES = 2
 
@@ -172,8 +169,8 @@ class AdaBoostClassifier(NotLoadable, arboost.AdaBoostClassifier):
         """Softmax of the scores over K - 1 (Zhu et al. 2009, equation 15)."""
         n_classes = len(self.classes_)
         if n_classes == _TWO_CLASSES:
-            return LINKS["logistic"](scores[:, np.newaxis])
-        return LINKS["softmax"](scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
+            return link_probabilities("logistic", scores[:, np.newaxis])
+        return link_probabilities("softmax", scores.reshape(-1, n_classes) / max(n_classes - 1, 1))
 
 
 class AdaBoostRegressor(arboost.AdaBoostRegressor):

@@ -27,29 +27,23 @@ import arboost
 from arboost.compat.sklearn.parameters import (
     GRADIENT_CLASSIFIER,
     GRADIENT_REGRESSOR,
+    Floats,
     NotLoadable,
     constructor,
 )
 from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
-from arboost.data.schema import Schema
 from arboost.errors import ParameterError, warn_caller
-from arboost.estimators.boosting_recipe import BoostingRecipe
-from arboost.estimators.estimator import BoostedClassifierMethods
-from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.translation import (
     FitRows,
     ObservedRounds,
     TranslatedBooster,
+    TranslatedClassifier,
     Translation,
-    core,
+    init_scores,
 )
-from arboost.losses.base import Floats, Target
-from arboost.losses.links import decision
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.records import check
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
-
-_NEAREST = float(np.finfo(np.float32).eps)  # of a probability to 0 and 1, as scikit-learn has it
 
 
 def constant_init(kind: str, loss: str, alpha: float) -> Any:
@@ -76,20 +70,6 @@ def fitted_init(init: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
             "without sample_weight, or use another init."
         )
     return model.fit(X, y, sample_weight=sample_weight)
-
-
-def init_scores(model: Any, X: object, kind: str, link: str) -> Floats:
-    """Raw scores of a model's predictions, shape (n_rows, n_outputs)."""
-    if kind == "regressor":
-        return np.asarray(model.predict(X), np.float64).reshape(-1, 1)
-    shares = np.clip(np.asarray(model.predict_proba(X), np.float64), _NEAREST, 1.0 - _NEAREST)
-    logs = core.log(np.ascontiguousarray(shares))
-    if link == "softmax":
-        centred: Floats = logs - logs.mean(axis=1, keepdims=True)
-        return centred
-    odds = logs[:, 1] - core.log1p(np.ascontiguousarray(-shares[:, 1]))
-    scores: Floats = odds / 2 if link == "logistic_of_double" else odds
-    return scores[:, np.newaxis]
 
 
 # scikit-learn reports deviances and squared errors, twice the loss of the engine.
@@ -205,14 +185,14 @@ class StageScores:
 
 def stage_loss(
     rounds: ObservedRounds,
-    target: Target,
+    target: Any,
     scores: Floats,
     rows: NDArray[np.uint32] | None = None,
 ) -> float:
     """Mean loss of some rows as scikit-learn reports it; NaN for no rows."""
     if rows is not None:
         weight = None if target.weight is None else target.weight[rows]
-        target, scores = Target(target.y[rows], weight), scores[rows]
+        target, scores = type(target)(target.y[rows], weight), scores[rows]
     if not len(target.y):
         return float("nan")
     loss = rounds.recipe.loss
@@ -418,8 +398,8 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
             verbose=0,
         )
 
-        def adjust(recipe: BoostingRecipe, schema: Schema) -> BoostingRecipe:
-            n_used = feature_count(params["max_features"], schema.n_features)
+        def adjust(recipe: Any, schema: Any) -> Any:
+            n_used = self._feature_count(params["max_features"], schema.n_features)
             tree = replace(
                 recipe.tree,
                 colsample_bynode=n_used / schema.n_features,
@@ -462,7 +442,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         self.init_ = init
         self.n_estimators_ = model.n_rounds
         self.n_trees_per_iteration_ = model.trees_per_round
-        self.max_features_ = feature_count(params["max_features"], model.schema.n_features)
+        self.max_features_ = self._feature_count(params["max_features"], model.schema.n_features)
         self.train_score_ = np.array(stages.train_score)
         for name in _OUT_OF_BAG:
             self.__dict__.pop(name, None)
@@ -551,7 +531,7 @@ def _row_count(count_or_share: float, n_rows: int) -> int:
     return max(1, math.ceil(count_or_share * n_rows))
 
 
-class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosting):
+class GradientBoostingClassifier(TranslatedClassifier, SklearnGradientBoosting):
     """Gradient boosting for classification with the parameters of scikit-learn's class.
 
     Parameters and attributes have scikit-learn's names, defaults and meanings. Splits are at up to
@@ -590,7 +570,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
         """Raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         if unknown:
             refuse_arguments(self.decision_function, unknown)
-        return decision(self._raw_predict(X, rounds))
+        return self._decision(self._raw_predict(X, rounds))
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each stage."""
@@ -598,7 +578,7 @@ class GradientBoostingClassifier(BoostedClassifierMethods, SklearnGradientBoosti
 
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
         """Yield the result of `decision_function` after each stage."""
-        return map(decision, self._staged_raw_predict(X))
+        return map(self._decision, self._staged_raw_predict(X))
 
 
 class GradientBoostingRegressor(RegressorMixin, SklearnGradientBoosting):

@@ -24,52 +24,25 @@ import arboost
 from arboost.compat.sklearn.parameters import (
     HIST_CLASSIFIER,
     HIST_REGRESSOR,
+    Floats,
     NotLoadable,
     constructor,
 )
-from arboost.data.schema import Schema
 from arboost.errors import ParameterError
-from arboost.estimators.boosting_recipe import BoostingRecipe
-from arboost.estimators.estimator import BoostedClassifierMethods
-from arboost.estimators.translation import FitRows, ObservedRounds, TranslatedBooster, Translation
-from arboost.losses.base import Floats
-from arboost.losses.links import predictions, probabilities
+from arboost.estimators.translation import (
+    FitRows,
+    ModelInTraining,
+    ObservedRounds,
+    TranslatedBooster,
+    TranslatedClassifier,
+    Translation,
+    node_depths,
+)
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.records import check
 from arboost.params.suggestions import known_arguments
-from arboost.trees.forest import depths
 
 _SCORED_ROWS = 10_000  # most training rows that a scorer sees
-
-
-@dataclass(frozen=True)
-class _ModelInTraining:
-    """A model in training: the raw scores of the tables that a scorer asks for."""
-
-    kind: str
-    link: str
-    classes: Any
-    n_outputs: int
-    tables: list[tuple[Any, Floats]]
-    targets: tuple[int, ...] = ()
-
-    def predict_raw(self, X: object, **_: Any) -> Floats:
-        """Raw scores of one of the tables."""
-        for table, raw in self.tables:
-            if table is X:
-                return raw
-        raise ValueError(
-            "scoring asked for predictions of other rows than those it was given. Score the rows "
-            "that the scorer gets, or use a scorer of scikit-learn."
-        )
-
-    def predict(self, X: object, **_: Any) -> NDArray[Any]:
-        """Predictions of one of the tables."""
-        return predictions(self, self.predict_raw(X))
-
-    def predict_proba(self, X: object, **_: Any) -> Any:
-        """Class probabilities of one of the tables."""
-        return probabilities(self, self.predict_raw(X))
 
 
 @dataclass
@@ -133,7 +106,7 @@ class IterationScores:
         loss = rounds.recipe.loss
         is_classifier = hasattr(self.estimator, "predict_proba")
         live = copy.copy(self.estimator)
-        live.model_ = _ModelInTraining(
+        live.model_ = ModelInTraining(
             "classifier" if is_classifier else "regressor",
             loss.link,
             np.unique(self.rows.y) if is_classifier else None,
@@ -202,7 +175,7 @@ def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
             "left": forest.left,
             "right": np.where(forest.is_split, forest.left + 1, 0),
             "gain": forest.gain,
-            "depth": depths(forest),
+            "depth": node_depths(forest),
             "is_leaf": ~forest.is_split,
             "is_categorical": by_set,
             "bitset_idx": np.where(by_set, forest.level_set, 0),
@@ -369,7 +342,7 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
             **_LEVELS,
         )
 
-        def adjust(recipe: BoostingRecipe, schema: Schema) -> BoostingRecipe:
+        def adjust(recipe: Any, schema: Any) -> Any:
             _check_categories(params, schema)
             groups = self._check_interaction_cst(schema.n_features)
             interactions = tuple(tuple(sorted(group)) for group in groups or ())
@@ -409,7 +382,9 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
             )
         sets = [set(group) for group in groups]
         for group in sets:
-            if not all(isinstance(item, Integral) and 0 <= int(item) < n_features for item in group):
+            if not all(
+                isinstance(item, Integral) and 0 <= int(item) < n_features for item in group
+            ):
                 raise ValueError(
                     "Interaction constraints must consist of integer indices in [0, n_features - "
                     f"1] = [0, {n_features - 1}], specifying the position of features, got "
@@ -481,7 +456,7 @@ def _categories(categorical_features: Any, rows: FitRows) -> Any:
     return rows.ordered_columns() or "from_dtype"
 
 
-def _check_categories(params: dict[str, Any], schema: Schema) -> None:
+def _check_categories(params: dict[str, Any], schema: Any) -> None:
     """Raise ValueError for categories of more levels than bins, or where none are allowed."""
     for feature in range(schema.n_features):
         levels = schema.levels_of(feature)
@@ -502,7 +477,7 @@ def _check_categories(params: dict[str, Any], schema: Schema) -> None:
             )
 
 
-class HistGradientBoostingClassifier(BoostedClassifierMethods, SklearnHistBoosting):
+class HistGradientBoostingClassifier(TranslatedClassifier, SklearnHistBoosting):
     """Histogram-based gradient boosting for classification with scikit-learn's parameters.
 
     Parameters and attributes have scikit-learn's names, defaults and meanings. Columns of strings

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arboost.errors import InputTypeError, warn_caller
 from arboost.params.boosting import RUN
@@ -21,6 +22,7 @@ from arboost.params.compound_kinds import (
 )
 from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
 
+Floats = NDArray[np.float64]
 P = ParamSpec("P")
 
 
