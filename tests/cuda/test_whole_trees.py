@@ -5,8 +5,8 @@ import pytest
 
 import arboost
 from arboost import _core
+from support.core_trees import TREE_ARRAYS, core_params, encode, gradients_of
 from support.cuda import emulated, has_device
-from support.growing import TREE_ARRAYS, core_params, encode, gradients_of
 from support.reference import Settings
 
 if not has_device():

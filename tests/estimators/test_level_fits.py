@@ -8,7 +8,7 @@ import pytest
 import arboost
 from arboost import Dataset, GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.training.checkpoint import Checkpoint
-from support.leveled import random_problem
+from support.level_sets import random_problem
 
 
 def noisy_effects(seed, n, outputs=1):

@@ -16,7 +16,7 @@ from arboost.data.table import ingest
 from arboost.models.prediction import raw_scores, staged_raw_scores
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import Forest
-from support.leveled import schema_of
+from support.level_sets import schema_of
 from support.mean_models import mean_of, votes_model
 from support.random_models import make_model, random_forest, random_table, walk
 

@@ -10,7 +10,7 @@ import pytest
 from arboost.data.schema import Schema
 from arboost.models.model import Model
 from arboost.trees.forest import ALL_DTYPES, FOREST_DTYPES, Forest
-from support.leveled import schema_of
+from support.level_sets import schema_of
 
 #   tree 0      0        tree 1   0     tree 2    0
 #             1   2                             1   2

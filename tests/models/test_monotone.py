@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import Forest
-from support.leveled import schema_of
+from support.level_sets import schema_of
 
 THRESHOLDS = (-np.inf, 0.0, 1.0, np.inf)
 POINTS = (-np.inf, 0.0, 0.5, 2.0, np.inf)  # with NaN at least one value for each cell

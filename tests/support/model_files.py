@@ -15,7 +15,7 @@ from arboost.models.files.container import pack
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import ALL_DTYPES, Forest
-from support.leveled import schema_of
+from support.level_sets import schema_of
 
 DIGEST = 32
 

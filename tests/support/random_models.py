@@ -7,7 +7,7 @@ import numpy as np
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import Forest
-from support.leveled import schema_of
+from support.level_sets import schema_of
 
 THRESHOLDS = np.array([-np.inf, -1.0, -0.5, 0.0, 0.25, 1.0, np.inf])
 

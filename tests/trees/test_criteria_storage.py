@@ -17,7 +17,7 @@ from support.cart_cases import (
     problem,
     sklearn_tree,
 )
-from support.leveled import levels_of, table_of
+from support.level_sets import levels_of, table_of
 from support.stored import every_storage, mixed_table
 
 

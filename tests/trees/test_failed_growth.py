@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arboost import _core
-from support.growing import encode, gradients_of
+from support.core_trees import encode, gradients_of
 from support.paths import TESTS
 from support.processes import run
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from support.growing import (
+from support.core_trees import (
     TREE_ARRAYS,
     core_params,
     encode,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arboost import _core
-from support.growing import core_params, encode, gradients_of, wide_problem
+from support.core_trees import core_params, encode, gradients_of, wide_problem
 from support.reference import Settings
 
 N_TREES = 6

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arboost import _core
-from support.growing import encode
+from support.core_trees import encode
 
 
 def pack(g, h):
@@ -269,7 +269,7 @@ def test_rows_that_walk_together_reach_the_leaves_of_single_rows(instruction_set
     code = """
         import hashlib
         import numpy as np
-        from support.leveled import core_params, grow, random_problem, table_of
+        from support.level_sets import core_params, grow, random_problem, table_of
         from support.reference import Settings
         rng = np.random.default_rng(0)
         n, n_levels = 12 * 512 + 100, [0, 200, 0, 7]

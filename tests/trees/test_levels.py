@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arboost import _core
-from support.leveled import (
+from support.level_sets import (
     METHODS,
     TREE_ARRAYS,
     core_params,
@@ -262,7 +262,8 @@ def test_every_instruction_set_gives_the_same_bytes(isa, instruction_sets):
     code = """
         import hashlib
         import numpy as np
-        from support.leveled import METHODS, TREE_ARRAYS, core_params, grow, table_of, wide_problem
+        from support.level_sets import METHODS, TREE_ARRAYS, core_params, grow, table_of
+        from support.level_sets import wide_problem
         from support.reference import Settings
         for outputs in (1, 3):
             n_levels, matrix, g, h = wide_problem(outputs)

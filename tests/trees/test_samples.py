@@ -7,7 +7,7 @@ import pytest
 
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor, _core
 from arboost.trees.samples import RowSampling
-from support.growing import TREE_ARRAYS, core_params, encode, gradients_of, grow, wide_problem
+from support.core_trees import TREE_ARRAYS, core_params, encode, gradients_of, grow, wide_problem
 from support.reference import Settings
 from support.trees import trees_of
 

@@ -5,7 +5,7 @@ import pytest
 
 from arboost import _core
 from arboost.workers import Workers
-from support.growing import encode, gradients_of, wide_problem
+from support.core_trees import encode, gradients_of, wide_problem
 from support.local_workers import run_workers
 from support.shared_codes import shared
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arboost import _core
 from arboost.data.bins import storage_plan
-from support.growing import encode
+from support.core_trees import encode
 
 NEVER = 0
 # Rows of a node below which its subtree is grown at once; None is the core's own choice.

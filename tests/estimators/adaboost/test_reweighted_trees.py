@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arboost import _core
-from support.growing import TREE_ARRAYS, core_params, encode, gradients_of, wide_problem
-from support.leveled import table_of
+from support.core_trees import TREE_ARRAYS, core_params, encode, gradients_of, wide_problem
+from support.level_sets import table_of
 from support.reference import Settings
 from support.row_weights import problem
 

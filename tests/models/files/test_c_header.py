@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from arboost import AdaBoostRegressor
-from support.exported import (
+from support.export_models import (
     CASES,
     HOSTILE,
     WORDS,

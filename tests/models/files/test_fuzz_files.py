@@ -12,7 +12,7 @@ import pytest
 from arboost.models.files import model_file
 from arboost.models.files.container import pack, unpack
 from support.damage import places, random_of, replaced
-from support.hostile import FILES, VALUES, read_or_refuse, use
+from support.hostile_models import FILES, VALUES, read_or_refuse, use
 from support.model_files import DIGEST, sealed
 
 CASES = int(os.environ.get("ARBOOST_FUZZ_CASES", "60"))  # per kind of damage and file

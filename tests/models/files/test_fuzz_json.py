@@ -11,7 +11,7 @@ import pytest
 import arboost
 from arboost.models.files.json_model import from_json
 from support.damage import places, random_of, replaced
-from support.hostile import FILES, VALUES, read_or_refuse, use
+from support.hostile_models import FILES, VALUES, read_or_refuse, use
 
 CASES = int(os.environ.get("ARBOOST_FUZZ_CASES", "40"))
 FILES = [path for path in FILES if "-v4-" in path.stem]

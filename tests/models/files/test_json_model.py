@@ -15,7 +15,7 @@ from arboost.models.files import model_file
 from arboost.models.files.json_model import from_json, to_json
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import Forest
-from support.hostile import FILES
+from support.hostile_models import FILES
 from support.mean_models import mean_of
 from support.model_files import CLASSES, median_of, model_with_sets, small_model
 from support.random_models import make_model, random_forest

@@ -13,7 +13,7 @@ import arboost
 from arboost.models.files import model_file
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import ALL_DTYPES
-from support.hostile import FILES
+from support.hostile_models import FILES
 from support.model_files import assert_same, sealed, small_model
 from support.random_models import make_model, random_forest, random_table
 

@@ -26,7 +26,7 @@ from arboost.models.files.container import pack, unpack
 from arboost.models.files.packed_trees import pack_distributions
 from arboost.models.predictor import Predictor
 from arboost.trees.forest import Forest
-from support.leveled import schema_of
+from support.level_sets import schema_of
 from support.mean_models import mean_of, votes_model
 from support.model_files import (
     CLASSES,

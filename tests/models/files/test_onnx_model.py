@@ -7,7 +7,7 @@ import pytest
 
 import arboost
 from arboost.trees.forest import Forest
-from support.exported import (
+from support.export_models import (
     CASES,
     HOSTILE,
     hostile_names,
