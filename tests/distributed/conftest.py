@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from support.clusters import cluster_of, wait_until_free
+from support.clusters import cluster_of, wait_for_workers, wait_until_free
 
 LIMIT = 60  # seconds
 
@@ -26,18 +26,15 @@ def _time_limit():
     signal.signal(signal.SIGALRM, before)
 
 
-N_WORKERS = 3
-
-
 @pytest.fixture(scope="session")
 def _shared():
-    with cluster_of(N_WORKERS) as client:
+    with cluster_of(3) as client:
         yield client
 
 
 @pytest.fixture
 def client(_shared):
     """Client of three workers, which Dask restarts when a test kills them; no fit may be left."""
-    _shared.wait_for_workers(N_WORKERS, timeout=30)
+    wait_for_workers(_shared)
     yield _shared
     wait_until_free(_shared)

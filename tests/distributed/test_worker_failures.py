@@ -32,6 +32,7 @@ from support.clusters import (
     pids,
     restarts_held,
     run,
+    wait_for_workers,
     wait_until_free,
 )
 from support.paths import ROOT
@@ -129,8 +130,10 @@ def test_a_stopped_worker_is_named(client, monkeypatch):
 
 
 def test_rows_that_are_lost_twice(client):
+    # Dask gives up a worker that ends before its nanny has seen it start.
+    listener = Listener(lambda _: wait_for_workers(client))
     with pytest.raises(WorkerError, match="memory") as caught:
-        run(client, DiesWith(part=2), 3, limits=Limits(patience=30))
+        run(client, DiesWith(part=2), 3, listener, limits=Limits(patience=30))
     assert str(caught.value).count("is lost") == 2
 
 

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 
+import dask
 import numpy as np
 from distributed import Client, LocalCluster
 
@@ -27,14 +28,31 @@ def cluster_of(n_workers, **options):
         memory_limit="1GiB",
         **options,
     )
-    with cluster, Client(cluster) as client:
+    # By default a worker that is down 15 seconds after a loss, perhaps a later one, is given up.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
+    with patient, cluster, Client(cluster) as client:
         yield client
+
+
+def wait_for_workers(client, seconds=30):
+    """Wait until all workers that a test has killed run again, and their nannies know it."""
+    nannies = client.cluster.workers.values()
+    end = time.monotonic() + seconds
+    while {nanny.worker_address for nanny in nannies} != _running(client):
+        assert time.monotonic() < end, [nanny.status for nanny in nannies]
+        time.sleep(0.05)
+
+
+def _running(client):
+    """Addresses of the workers that run, as the scheduler knows them."""
+    workers = client.sync(client.scheduler.identity)["workers"]
+    return {address for address, worker in workers.items() if worker["status"] == "running"}
 
 
 @contextlib.contextmanager
 def restarts_held(client):
     """Let lost workers stay lost until the end of a block; Dask may be faster than the fit."""
-    nannies = list(client.cluster.workers.values())
+    nannies = client.cluster.workers.values()
 
     async def restart_nothing():
         return None

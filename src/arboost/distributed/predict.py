@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
 
 from arboost.data.files import is_path
+from arboost.errors import InputTypeError
 from arboost.models.predictor import Predictor, load
 
 MAX_CACHED_MODELS = 4  # in a process
@@ -22,13 +23,7 @@ class PackedModel:
     """Bytes of a model; equal and with the same hash where the digests of the bytes are equal."""
 
     digest: str
-    packed: bytes
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PackedModel) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
+    packed: bytes = field(compare=False)
 
     def __dask_tokenize__(self) -> str:
         return self.digest
@@ -64,7 +59,7 @@ def compute_results(X: Any, packed: PackedModel, method: str, advice: str) -> ND
     # A cluster runs as many tasks at the same time as there are threads.
     results = compute(X, n_jobs=1) if isinstance(model, Predictor) else compute(X)
     if isinstance(results, list):
-        raise TypeError(
+        raise InputTypeError(
             f"{method} of several targets is a list of arrays, which has no form on a cluster. "
             f"{advice}"
         )

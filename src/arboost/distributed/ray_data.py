@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -63,8 +61,12 @@ def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInp
             "trained on without a cluster by fit of the estimator."
         )
     require_column_names("a Ray Dataset", target=target, weight=weight)
-    with _row_order_preserved(data):
+    options = data.context.execution_options
+    before, options.preserve_order = options.preserve_order, True
+    try:
         computed = data.materialize()
+    finally:
+        options.preserve_order = before
     columns = computed.columns() or []
     for argument, column in (("target", target), ("weight", weight)):
         if column is not None and columns and column not in columns:
@@ -79,18 +81,6 @@ def table_input(timeout: float, data: Any, target: Any, weight: Any) -> TableInp
     if not parts:
         raise ValueError("data is a Ray Dataset without rows, but training needs some.")
     return TableInput(PartitionedTable(tuple(parts), tuple(sizes)), target, weight, computed)
-
-
-@contextmanager
-def _row_order_preserved(data: Dataset) -> Iterator[None]:
-    """Have Ray keep the order of the rows, which it does not by default."""
-    options = data.context.execution_options
-    before = options.preserve_order
-    options.preserve_order = True
-    try:
-        yield
-    finally:
-        options.preserve_order = before
 
 
 def _files(timeout: float, data: Any) -> list[str]:
