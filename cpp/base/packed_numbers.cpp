@@ -65,7 +65,7 @@ void pack_numbers(std::span<const std::int64_t> numbers, std::vector<std::uint8_
   }
   for (std::size_t first = 0; skips && first < n; first += word) {
     std::uint64_t mask = 0;
-    std::uint8_t* place = at;
+    std::uint8_t* position = at;
     at += 8;
     for (std::size_t i = first; i < std::min(first + word, n); ++i) {
       const bool is_there = numbers[i] != 0;
@@ -73,7 +73,7 @@ void pack_numbers(std::span<const std::int64_t> numbers, std::vector<std::uint8_
       write(numbers[i]);
       at += is_there ? step : 0;
     }
-    std::memcpy(place, &mask, 8);
+    std::memcpy(position, &mask, 8);
   }
   out.resize(start + size);
 }

@@ -44,14 +44,14 @@ class Proposal::Windows final : public StoredRows {
     const Codes& table = of_.table_;
     const std::size_t stride = of_.codes_.row_stride;
     const std::size_t rows = std::min(window_rows(), table.n_rows);
-    Buffer<std::uint8_t> room(rows * stride + padding);
+    Buffer<std::uint8_t> row_buffer(rows * stride + padding);
     Team team(of_.n_threads_);
     table.each_window(begin, end, [&](const RowWindow& window) {
-      const RowWindow proposed{window.begin, window.end, room.data() - window.begin * stride};
-      team.for_chunks(0, window.end - window.begin, block_rows,
-                      [&](std::size_t first, std::size_t last, int) {
-                        translate(window, window.begin + first, window.begin + last, room.data());
-                      });
+      const RowWindow proposed{window.begin, window.end, row_buffer.data() - window.begin * stride};
+      team.for_chunks(
+          0, window.end - window.begin, block_rows, [&](std::size_t first, std::size_t last, int) {
+            translate(window, window.begin + first, window.begin + last, row_buffer.data());
+          });
       use(proposed);
     });
   }
@@ -94,9 +94,9 @@ Proposal::Proposal(const Codes& table, double eps, Collective& workers, bool els
   const double most = most_bins(eps);
   std::uint32_t widest = 1;
   for (std::size_t f = 0; f < table.n_features; ++f) {
-    const double room = table.has_levels(f) ? 255 : most;  // categories keep their levels
+    const double most_bins = table.has_levels(f) ? 255 : most;  // categories keep their levels
     codes_.n_bins.push_back(
-        static_cast<std::uint32_t>(std::min(room, static_cast<double>(table.n_bins[f]))));
+        static_cast<std::uint32_t>(std::min(most_bins, static_cast<double>(table.n_bins[f]))));
     widest = std::max(widest, codes_.n_bins[f]);
   }
   codes_.width = widest <= 255 ? 1 : 2;

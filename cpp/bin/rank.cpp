@@ -151,12 +151,12 @@ Ranks rank(const Columns& table, const Rows& rows, std::span<const std::uint32_t
     const Column& column = table.columns[feature];
     if (ranks.has_levels(feature))
       return rank_levels(column, rows, n_levels[feature], feature, ranks);
-    auto& own = scratch[static_cast<std::size_t>(member)];
-    if (own == nullptr) own = std::make_unique<Scratch>(ranks.n_rows);
+    auto& memory = scratch[static_cast<std::size_t>(member)];
+    if (memory == nullptr) memory = std::make_unique<Scratch>(ranks.n_rows);
     if (fits_float32(column.type)) {
-      Ranker<Placed<std::uint32_t>>(ranks, feature, *own).run(column, rows);
+      Ranker<Placed<std::uint32_t>>(ranks, feature, *memory).run(column, rows);
     } else {
-      Ranker<LargestItem>(ranks, feature, *own).run(column, rows);
+      Ranker<LargestItem>(ranks, feature, *memory).run(column, rows);
     }
   });
   return ranks;

@@ -55,7 +55,7 @@ void add_own_tree(TreeGrower& self, std::size_t tree, Scores scores, std::size_t
 void add_shared_tree(const TreeGrower& self, std::size_t tree, double factor,
                      const SharedTable& table, const std::optional<RowIds>& rows, Scores scores,
                      std::size_t output, int n_threads) {
-  check_codes(self, tree, table.codes.own);
+  check_codes(self, tree, table.codes.local_codes);
   const auto ids = checked_rows(rows, table.codes.n_rows);
   const std::size_t n_rows = ids.empty() ? table.codes.n_rows : ids.size();
   self.check_scores(scores, n_rows, output);
@@ -115,7 +115,8 @@ void add_shared_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees
                       const Vector<double>& factors, const Vector<std::uint32_t>& outputs,
                       const SharedTable& table, const std::optional<RowIds>& rows, Scores scores,
                       RowLeaves& kept, int n_threads) {
-  require(table.codes.own.n_features == self.codes.n_features, "the codes belong to another table");
+  require(table.codes.local_codes.n_features == self.codes.n_features,
+          "the codes belong to another table");
   const auto ids = checked_rows(rows, table.codes.n_rows);
   const std::size_t n_rows = ids.empty() ? table.codes.n_rows : ids.size();
   AddedTrees{trees, factors, outputs}.check(self, n_rows, scores, kept);

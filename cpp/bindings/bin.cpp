@@ -273,7 +273,7 @@ void bind_stages(nb::module_& m) {
 void bind_bin(nb::module_& m) {
   using namespace nb::literals;
 
-  constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
+  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<Codes>(m, "Codes", "A binned table.")
       .def_prop_ro("n_rows", [](const Codes& codes) { return codes.n_rows; })
       .def_prop_ro("n_features", [](const Codes& codes) { return codes.n_features; })
@@ -290,18 +290,18 @@ void bind_bin(nb::module_& m) {
           "Whether the codes are in a file.")
       .def_prop_ro("width", [](const Codes& codes) { return codes.width; })
       .def_prop_ro(
-          "n_bins", [](const Codes& codes) { return to_numpy(codes.n_bins); }, own)
+          "n_bins", [](const Codes& codes) { return to_numpy(codes.n_bins); }, by_owner)
       .def_prop_ro(
-          "has_missing", [](const Codes& codes) { return to_numpy(codes.has_missing); }, own)
+          "has_missing", [](const Codes& codes) { return to_numpy(codes.has_missing); }, by_owner)
       .def_prop_ro(
-          "is_category", [](const Codes& codes) { return to_numpy(codes.is_category); }, own,
+          "is_category", [](const Codes& codes) { return to_numpy(codes.is_category); }, by_owner,
           "1 for features whose codes are levels; empty where there are none.")
       .def_prop_ro(
-          "first_slot", [](const Codes& codes) { return to_numpy(codes.first_slot); }, own)
+          "first_slot", [](const Codes& codes) { return to_numpy(codes.first_slot); }, by_owner)
       .def_prop_ro(
-          "by_row", [](nb::handle self) { return view_of(self, true); }, own)
+          "by_row", [](nb::handle self) { return view_of(self, true); }, by_owner)
       .def_prop_ro(
-          "by_column", [](nb::handle self) { return view_of(self, false); }, own)
+          "by_column", [](nb::handle self) { return view_of(self, false); }, by_owner)
       .def(
           "add_missing",
           [](Codes& codes, const Vector<std::uint8_t>& others) {
@@ -311,7 +311,7 @@ void bind_bin(nb::module_& m) {
           "Have room for missing values of other rows of the table, where `others` has 1.")
       .def("take", &bound_take, "rows"_a.noconvert().none(), "n_threads"_a,
            "Copy of some or all rows as a table in memory; not for ranks.")
-      .def("row_keys", &bound_keys, own, "A hash of all codes of each row; not of ranks.")
+      .def("row_keys", &bound_keys, by_owner, "A hash of all codes of each row; not of ranks.")
       .def(
           "to_numpy",
           [](nb::handle self) -> nb::object {
@@ -329,7 +329,7 @@ void bind_bin(nb::module_& m) {
         "plan"_a.none() = nb::none(),
         "The same as `encode`, by a CUDA device: codes stay there until the host reads them. Not "
         "for sparse columns.");
-  m.def("mixed_rows", &bound_mixed, own, "keys"_a.noconvert(), "targets"_a.noconvert(),
+  m.def("mixed_rows", &bound_mixed, by_owner, "keys"_a.noconvert(), "targets"_a.noconvert(),
         "The rows whose key is also that of a row with other targets.");
   bind_stages<Columns>(m);
   bind_stages<cuda::DeviceColumns>(m);

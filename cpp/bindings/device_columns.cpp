@@ -84,7 +84,7 @@ void set_missing(DeviceColumns& table, double value, const std::vector<std::size
 
 void bind_device_columns(nb::module_& m) {
   using namespace nb::literals;
-  constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
+  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
 
   nb::class_<DeviceColumns>(m, "DeviceColumns",
                             "Columns of numbers in the memory of a CUDA device, without a copy.")
@@ -102,7 +102,8 @@ void bind_device_columns(nb::module_& m) {
       .def("put", &put, "index"_a, "other"_a,
            "Replace a column by that of a table of one in the host's memory.")
       .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
-      .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.", own)
+      .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.",
+           by_owner)
       .def(
           "stored", [](const DeviceColumns&, std::size_t) { return nb::none(); }, "index"_a,
           "None: no column is sparse.")

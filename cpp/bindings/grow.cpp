@@ -135,10 +135,10 @@ void drop_last(TreeGrower& self) {
 void set_groups(TreeParams& p, const nb::dict& groups) {
   p.grouped.clear();
   for (const auto& [feature, given] : groups) {
-    LevelGroups own{nb::cast<std::vector<std::uint8_t>>(given[0]), {}};
+    LevelGroups level_groups{nb::cast<std::vector<std::uint8_t>>(given[0]), {}};
     for (const auto code : nb::cast<std::vector<std::uint8_t>>(given[1]))
-      put(own.shared, code, true);
-    p.grouped.emplace(nb::cast<std::uint32_t>(feature), std::move(own));
+      put(level_groups.shared, code, true);
+    p.grouped.emplace(nb::cast<std::uint32_t>(feature), std::move(level_groups));
   }
 }
 

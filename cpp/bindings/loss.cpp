@@ -33,9 +33,9 @@ Loss loss_named(const std::string& name) {
       {"one_hot", Loss::one_hot},
       {"exponential", Loss::exponential},
   };
-  const auto found = losses.find(name);
-  if (found == losses.end()) throw std::invalid_argument("unknown loss '" + name + "'");
-  return found->second;
+  const auto entry = losses.find(name);
+  if (entry == losses.end()) throw std::invalid_argument("unknown loss '" + name + "'");
+  return entry->second;
 }
 
 namespace {

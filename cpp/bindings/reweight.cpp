@@ -52,8 +52,8 @@ std::pair<double, double> distribution(const Vector<double>& y,
   require_apart(out.data(), {rows.y, rows.weight, rows.scores});
   GilRelease release;
   Team team(threads_for(8 * rows.n_rows * rows.outputs, n_threads), python_poll());
-  const ScoresOfClasses found = class_distribution(rows, out.data(), team);
-  return {found.log_loss, found.error};
+  const ScoresOfClasses class_scores = class_distribution(rows, out.data(), team);
+  return {class_scores.log_loss, class_scores.error};
 }
 
 double error_of(const Vector<double>& y, const Vector<double>& distribution, const Scores& votes,

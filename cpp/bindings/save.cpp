@@ -89,58 +89,58 @@ class NamedSections {
 };
 
 ForestSections forest_sections(const NamedSections& named, std::size_t width) {
-  ForestSections found{.splits = named.get<std::uint32_t>("splits"),
-                       .structure = named.get<std::uint8_t>("structure"),
-                       .has_order = named.has("order"),
-                       .order = {},
-                       .feature = named.nodes("feature"),
-                       .default_left = named.nodes("default_left"),
-                       .by_set = named.nodes("by_set"),
-                       .has_thresholds = named.has("thresholds"),
-                       .thresholds = {},
-                       .thresholds_of = {},
-                       .threshold = {},
-                       .threshold_of_leaves = named.doubles("threshold of leaves"),
-                       .cover = named.get<std::uint8_t>("cover"),
-                       .value = named.get<std::uint8_t>("value"),
-                       .gain = named.get<std::uint8_t>("gain"),
-                       .cover_of_leaves = named.doubles("cover of leaves"),
-                       .value_of_leaves = named.doubles("value of leaves"),
-                       .gain_of_leaves = named.doubles("gain of leaves"),
-                       .shrinkage = {},
-                       .width = width};
-  if (found.has_order) found.order = named.get<std::uint8_t>("order");
-  if (found.has_thresholds) {
-    found.thresholds = named.get<double>("thresholds");
-    found.thresholds_of = named.get<std::uint32_t>("thresholds_of");
-    found.threshold.packed = named.get<std::uint8_t>("threshold");
+  ForestSections sections{.splits = named.get<std::uint32_t>("splits"),
+                          .structure = named.get<std::uint8_t>("structure"),
+                          .has_order = named.has("order"),
+                          .order = {},
+                          .feature = named.nodes("feature"),
+                          .default_left = named.nodes("default_left"),
+                          .by_set = named.nodes("by_set"),
+                          .has_thresholds = named.has("thresholds"),
+                          .thresholds = {},
+                          .thresholds_of = {},
+                          .threshold = {},
+                          .threshold_of_leaves = named.doubles("threshold of leaves"),
+                          .cover = named.get<std::uint8_t>("cover"),
+                          .value = named.get<std::uint8_t>("value"),
+                          .gain = named.get<std::uint8_t>("gain"),
+                          .cover_of_leaves = named.doubles("cover of leaves"),
+                          .value_of_leaves = named.doubles("value of leaves"),
+                          .gain_of_leaves = named.doubles("gain of leaves"),
+                          .shrinkage = {},
+                          .width = width};
+  if (sections.has_order) sections.order = named.get<std::uint8_t>("order");
+  if (sections.has_thresholds) {
+    sections.thresholds = named.get<double>("thresholds");
+    sections.thresholds_of = named.get<std::uint32_t>("thresholds_of");
+    sections.threshold.packed = named.get<std::uint8_t>("threshold");
   } else {
-    found.threshold = named.doubles("threshold");
+    sections.threshold = named.doubles("threshold");
   }
   if (named.has("shrinkage")) {
     const auto shrinkage = named.get<double>("shrinkage");
     if (shrinkage.size() != 2 || !std::isfinite(shrinkage[0]) || !std::isfinite(shrinkage[1]))
       throw std::invalid_argument("shrinkage must be two finite numbers");
-    found.shrinkage = {
+    sections.shrinkage = {
         .reg_lambda = shrinkage[0], .gain_factor = shrinkage[1], .whole_sums = false};
   }
-  return found;
+  return sections;
 }
 
 nb::dict read_forest(const nb::dict& sections, std::size_t width) {
   const NamedSections named(sections);
-  ForestVectors found = arboost::read_forest(forest_sections(named, width));
-  const std::size_t n_nodes = found.left.size();
+  ForestVectors vectors = arboost::read_forest(forest_sections(named, width));
+  const std::size_t n_nodes = vectors.left.size();
   nb::dict arrays;
-  arrays["tree_start"] = to_numpy(std::move(found.tree_start));
-  arrays["feature"] = to_numpy(std::move(found.feature));
-  arrays["threshold"] = to_numpy(std::move(found.threshold));
-  arrays["left"] = to_numpy(std::move(found.left));
-  arrays["default_left"] = to_numpy(std::move(found.default_left));
-  arrays["value"] = to_numpy<2>(std::move(found.value), {n_nodes, width});
-  arrays["gain"] = to_numpy(std::move(found.gain));
-  arrays["cover"] = to_numpy(std::move(found.cover));
-  arrays["level_set"] = to_numpy(std::move(found.level_set));
+  arrays["tree_start"] = to_numpy(std::move(vectors.tree_start));
+  arrays["feature"] = to_numpy(std::move(vectors.feature));
+  arrays["threshold"] = to_numpy(std::move(vectors.threshold));
+  arrays["left"] = to_numpy(std::move(vectors.left));
+  arrays["default_left"] = to_numpy(std::move(vectors.default_left));
+  arrays["value"] = to_numpy<2>(std::move(vectors.value), {n_nodes, width});
+  arrays["gain"] = to_numpy(std::move(vectors.gain));
+  arrays["cover"] = to_numpy(std::move(vectors.cover));
+  arrays["level_set"] = to_numpy(std::move(vectors.level_set));
   return arrays;
 }
 

@@ -20,10 +20,10 @@ nb::list gather(PythonWorkers& self, const nb::bytes& message) {
     GilRelease release;
     all = self.exchange(Collective::View(bytes, message.size()));
   }
-  nb::list found;
+  nb::list messages;
   for (std::size_t r = 0; r < all.size(); ++r)
-    found.append(r == self.rank() ? message : nb::bytes(all[r].data(), all[r].size()));
-  return found;
+    messages.append(r == self.rank() ? message : nb::bytes(all[r].data(), all[r].size()));
+  return messages;
 }
 
 // Some rows of the table, ascending, as a table of their own, which the same workers share.
@@ -32,16 +32,18 @@ nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_thread
   for (std::size_t i = 0; i < ids.size(); ++i)
     require(ids[i] < self.codes.n_rows && (i == 0 || ids[i - 1] < ids[i]),
             "rows must ascend and lie inside the table");
-  const SharedCodes::Range own = self.codes.own_of(ids);
+  const SharedCodes::Range local_range = self.codes.own_of(ids);
   Codes taken;
   {
     GilRelease release;
-    const std::vector<RowId> local = self.codes.local(ids.subspan(own.begin, own.size()));
-    Team team(threads_for(local.size() * self.codes.own.n_features, n_threads), python_poll());
-    taken = take_rows(self.codes.own, {local.size(), nullptr, local.data()}, team);
+    const std::vector<RowId> local =
+        self.codes.local(ids.subspan(local_range.begin, local_range.size()));
+    Team team(threads_for(local.size() * self.codes.local_codes.n_features, n_threads),
+              python_poll());
+    taken = take_rows(self.codes.local_codes, {local.size(), nullptr, local.data()}, team);
   }
-  return nb::cast(SharedTable(nb::cast(std::move(taken)), own.begin, ids.size(), self.workers,
-                              self.codes.n_votes));
+  return nb::cast(SharedTable(nb::cast(std::move(taken)), local_range.begin, ids.size(),
+                              self.workers, self.codes.n_votes));
 }
 
 }  // namespace
@@ -85,8 +87,9 @@ SharedTable::SharedTable(nb::object own_, std::size_t first_row, std::size_t n_r
       workers(std::move(workers_)),
       codes{nb::cast<const Codes&>(own), first_row, n_rows, nb::cast<PythonWorkers&>(workers),
             n_votes} {
-  require(codes.own.width <= 2 && !codes.own.distant, "shared codes must be bins in host memory");
-  require(first_row <= n_rows && codes.own.n_rows <= n_rows - first_row &&
+  require(codes.local_codes.width <= 2 && !codes.local_codes.distant,
+          "shared codes must be bins in host memory");
+  require(first_row <= n_rows && codes.local_codes.n_rows <= n_rows - first_row &&
               n_rows <= std::numeric_limits<RowId>::max(),
           "the own rows must lie inside the table");
 }
@@ -136,15 +139,16 @@ void bind_shared(nb::module_& m) {
       .def_prop_ro("first_row", [](const SharedTable& self) { return self.codes.first_row; })
       .def_prop_ro(
           "n_rows", [](const SharedTable& self) { return self.codes.n_rows; }, "Of all workers.")
-      .def_prop_ro("n_features", [](const SharedTable& self) { return self.codes.own.n_features; })
-      .def_prop_ro("width", [](const SharedTable& self) { return self.codes.own.width; })
+      .def_prop_ro("n_features",
+                   [](const SharedTable& self) { return self.codes.local_codes.n_features; })
+      .def_prop_ro("width", [](const SharedTable& self) { return self.codes.local_codes.width; })
       .def_prop_ro(
           "is_category",
-          [](const SharedTable& self) { return to_numpy(self.codes.own.is_category); },
+          [](const SharedTable& self) { return to_numpy(self.codes.local_codes.is_category); },
           nb::rv_policy::move)
       .def_prop_ro(
           "is_stored",
-          [](const SharedTable& self) { return self.codes.own.stored_rows != nullptr; },
+          [](const SharedTable& self) { return self.codes.local_codes.stored_rows != nullptr; },
           "Whether the codes of this worker are in a file.")
       .def("take", &take, nb::arg("rows").noconvert(), nb::arg("n_threads"),
            nb::sig("def take(self, rows: numpy.typing.NDArray[numpy.uint32], n_threads: int) -> "
@@ -154,7 +158,7 @@ void bind_shared(nb::module_& m) {
           "gather",
           [](const SharedTable& self, int n_threads) {
             GilRelease release;
-            Team team(threads_for(self.codes.n_rows * self.codes.own.n_features, n_threads),
+            Team team(threads_for(self.codes.n_rows * self.codes.local_codes.n_features, n_threads),
                       python_poll());
             return gather_rows(self.codes, team);
           },
@@ -163,13 +167,15 @@ void bind_shared(nb::module_& m) {
           "checksum",
           [](const SharedTable& self, int n_threads) {
             GilRelease release;
-            Team team(threads_for(self.codes.own.n_rows * self.codes.own.n_features, n_threads),
+            Team team(threads_for(self.codes.local_codes.n_rows * self.codes.local_codes.n_features,
+                                  n_threads),
                       python_poll());
             return checksum(self.codes, team);
           },
           nb::arg("n_threads") = 1, "A number that depends on all codes, and not on the workers.")
-      .def_prop_ro("has_sparse",
-                   [](const SharedTable& self) { return self.codes.own.sparse.size() > 0; });
+      .def_prop_ro("has_sparse", [](const SharedTable& self) {
+        return self.codes.local_codes.sparse.size() > 0;
+      });
 }
 
 }  // namespace arboost::bindings

@@ -34,31 +34,31 @@ LevelRows checked_rows(const Vector<std::int32_t>& codes, std::size_t n_levels,
 
 using OfRowsAndLevels = std::pair<Owned<double>, Owned<double>>;
 
-OfRowsAndLevels returned(Statistics found) {
-  return {to_numpy(std::move(found.of_rows)), to_numpy(std::move(found.of_levels))};
+OfRowsAndLevels returned(Statistics statistics) {
+  return {to_numpy(std::move(statistics.of_rows)), to_numpy(std::move(statistics.of_levels))};
 }
 
 OfRowsAndLevels bound_statistics(const Vector<std::int32_t>& codes, std::size_t n_levels,
                                  const Vector<double>& target, const Weights& weight) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
-  Statistics found;
+  Statistics statistics;
   {
     GilRelease release;
-    found = level_statistics(rows);
+    statistics = level_statistics(rows);
   }
-  return returned(std::move(found));
+  return returned(std::move(statistics));
 }
 
 OfRowsAndLevels bound_means(const Vector<std::int32_t>& codes, std::size_t n_levels,
                             const Vector<double>& target, const Weights& weight, double smoothing) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
   require(smoothing > 0, "a smoothing of 0 or less");
-  Statistics found;
+  Statistics statistics;
   {
     GilRelease release;
-    found = ordered_means(rows, smoothing);
+    statistics = ordered_means(rows, smoothing);
   }
-  return returned(std::move(found));
+  return returned(std::move(statistics));
 }
 
 Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_levels,
@@ -85,14 +85,14 @@ void bind_labels(nb::module_& m) {
       [](const Vector<Label>& given, double widest, Out out, int n_threads) -> nb::object {
         const std::span<const Label> all(given.data(), given.size());
         require(!all.empty() && out.size() == all.size(), "as many indices as labels");
-        std::optional<std::vector<Label>> found;
+        std::optional<std::vector<Label>> labels;
         {
           GilRelease release;
           Team team(threads_for(all.size(), n_threads), python_poll());
-          found = index_labels(all, widest, team, out.data());
+          labels = index_labels(all, widest, team, out.data());
         }
-        if (!found) return nb::none();
-        return nb::cast(to_numpy(std::move(*found)));
+        if (!labels) return nb::none();
+        return nb::cast(to_numpy(std::move(*labels)));
       },
       "labels"_a.noconvert(), "widest"_a, "out"_a.noconvert(), "n_threads"_a,
       "Distinct labels, ascending; the index of each row's label among them goes to out. None "

@@ -36,9 +36,9 @@ void set_plan_state(StoragePlan& plan, const nb::tuple& state) {
                        nb::cast<std::size_t>(state[2]),
                        nb::cast<double>(state[3])};
   for (const auto& digit : nb::cast<std::vector<std::vector<ShareState>>>(state[0])) {
-    DigitPlan& own = restored.digits.emplace_back();
+    DigitPlan& digit_plan = restored.digits.emplace_back();
     for (const auto& [feature, usual, n_codes] : digit)
-      own.shares.push_back({feature, usual, n_codes});
+      digit_plan.shares.push_back({feature, usual, n_codes});
   }
   new (&plan) StoragePlan(std::move(restored));
 }

@@ -45,17 +45,17 @@ void push(TableSketch& self, const Columns& table, const Index& rows, int n_thre
 std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<double>>& weights,
                                  const std::vector<bool>& is_level, int n_threads) {
   require(is_level.size() == self.n_columns(), "A sketch needs an entry for every column.");
-  std::vector<std::vector<double>> found;
+  std::vector<std::vector<double>> edges;
   {
     GilRelease nogil;
     std::span<const double> w;
     if (weights) w = {weights->data(), weights->size()};
     require(!weights || w.size() == self.n_rows(), "A sketch needs one weight for each row.");
     Team team(threads_for(self.places().size() * self.n_columns(), n_threads), python_poll());
-    found = self.edges(w, {is_level.begin(), is_level.end()}, team);
+    edges = self.edges(w, {is_level.begin(), is_level.end()}, team);
   }
   std::vector<Owned<double>> result;
-  for (auto& column : found) result.push_back(to_numpy(std::move(column)));
+  for (auto& column : edges) result.push_back(to_numpy(std::move(column)));
   return result;
 }
 
@@ -63,15 +63,16 @@ std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<d
 nb::object values(TableSketch& self, std::size_t column) {
   require(column < self.n_columns(), "A column beyond the table.");
   nb::object array;
-  self.visit_values(column, [&](const auto& found) { array = nb::cast(to_numpy(found)); });
+  self.visit_values(column,
+                    [&](const auto& column_values) { array = nb::cast(to_numpy(column_values)); });
   return array;
 }
 
 std::optional<Owned<double>> distinct(const TableSketch& self, std::size_t column) {
   require(column < self.n_columns(), "A column beyond the table.");
-  Distinct found = self.distinct(column);
-  if (!found) return std::nullopt;
-  return to_numpy(std::move(*found));
+  Distinct distinct_values = self.distinct(column);
+  if (!distinct_values) return std::nullopt;
+  return to_numpy(std::move(*distinct_values));
 }
 
 std::vector<Owned<double>> bound_sketch_edges(
@@ -85,21 +86,22 @@ std::vector<Owned<double>> bound_sketch_edges(
   require(places.size() == 0 ||
               *std::max_element(places.data(), places.data() + places.size()) < n_rows,
           "A place lies beyond the rows.");
-  std::vector<std::vector<double>> found;
+  std::vector<std::vector<double>> edges;
   {
     GilRelease nogil;
     std::vector<Distinct> values;
-    for (const auto& one : distinct) {
+    for (const auto& column_values : distinct) {
       values.emplace_back();
-      if (one) values.back().emplace(one->data(), one->data() + one->size());
+      if (column_values)
+        values.back().emplace(column_values->data(), column_values->data() + column_values->size());
     }
     std::span<const double> w;
     if (weights) w = {weights->data(), weights->size()};
     Team team(threads_for(sample.n_rows * sample.columns.size(), n_threads), python_poll());
-    found = sketch_edges(sample, {places.data(), places.size()}, n_rows, w, values, max_bins, team);
+    edges = sketch_edges(sample, {places.data(), places.size()}, n_rows, w, values, max_bins, team);
   }
   std::vector<Owned<double>> result;
-  for (auto& column : found) result.push_back(to_numpy(std::move(column)));
+  for (auto& column : edges) result.push_back(to_numpy(std::move(column)));
   return result;
 }
 
@@ -157,7 +159,7 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
 
 void bind_stream(nb::module_& m) {
   using namespace nb::literals;
-  constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
+  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<TableSketch>(m, "TableSketch", "Edges of a table whose rows come in batches.")
       .def(
           "__init__",
@@ -199,7 +201,7 @@ void bind_stream(nb::module_& m) {
            "Distinct values of a column, ascending; None where they are more than max_bins.")
       .def_prop_ro("n_rows", &TableSketch::n_rows)
       .def_prop_ro(
-          "places", [](TableSketch& self) { return to_numpy(self.places()); }, own,
+          "places", [](TableSketch& self) { return to_numpy(self.places()); }, by_owner,
           "Positions of the sampled rows among all rows.")
       .def_prop_ro("has_missing", [](const TableSketch& self) {
         const auto missing = self.has_missing();

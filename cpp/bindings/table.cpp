@@ -271,7 +271,7 @@ Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
 
 void bind_table(nb::module_& m) {
   using namespace nb::literals;
-  constexpr auto own = nb::rv_policy::automatic;  // arrays that hold their owner
+  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
 
   nb::class_<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
       .def(
@@ -300,10 +300,12 @@ void bind_table(nb::module_& m) {
       .def("extend", &extend, "other"_a, "Append the columns of another table.")
       .def("put", &put, "index"_a, "other"_a, "Replace a column by that of a table of one.")
       .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
-      .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.", own)
+      .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.",
+           by_owner)
       .def("is_all_missing", &is_all_missing, "index"_a, "Whether a column has no values.")
       .def("stored", &stored, "index"_a,
-           "(rows, values, value of all other rows) of a sparse column; None of a dense one.", own)
+           "(rows, values, value of all other rows) of a sparse column; None of a dense one.",
+           by_owner)
       .def("inexact_columns", &arboost::inexact_columns,
            "Indices of columns with integers that a float64 cannot hold.")
       .def_prop_ro(

@@ -76,12 +76,12 @@ Text take(const Text& entries, const Vector<std::int64_t>& codes) {
 
 std::tuple<Owned<std::uint8_t>, Owned<std::int64_t>, Owned<std::int32_t>> levels(const Text& text) {
   std::vector<std::int32_t> codes;
-  Strings found;
+  Strings sorted;
   {
     GilRelease nogil;
-    found = sorted_levels(text, codes);
+    sorted = sorted_levels(text, codes);
   }
-  return {to_numpy(std::move(found.bytes)), to_numpy(std::move(found.offsets)),
+  return {to_numpy(std::move(sorted.bytes)), to_numpy(std::move(sorted.offsets)),
           to_numpy(std::move(codes))};
 }
 
@@ -113,9 +113,9 @@ std::tuple<Owned<std::uint8_t>, Owned<std::int64_t>, Owned<std::int32_t>> sorted
     LevelSet& set) {
   set.text.codes.resize(set.text.strings.size());
   std::iota(set.text.codes.begin(), set.text.codes.end(), 0);
-  auto found = levels(set.text);
+  auto text_levels = levels(set.text);
   set.text.codes = {};
-  return found;
+  return text_levels;
 }
 
 }  // namespace

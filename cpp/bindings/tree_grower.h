@@ -79,7 +79,7 @@ struct TreeGrower {
                checked_params(params_, codes_, codes_.n_rows, width), width, *workspace) {}
   TreeGrower(const SharedTable& table, std::size_t width, const TreeParams& params_,
              const std::optional<RowIds>& rows, std::shared_ptr<Workspace> shared)
-      : codes(table.codes.own),
+      : codes(table.codes.local_codes),
         params(params_),
         workspace(shared ? std::move(shared) : std::make_shared<Workspace>()),
         trees(width),

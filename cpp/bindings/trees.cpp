@@ -52,9 +52,9 @@ std::vector<TreeRef> trees_of(const std::vector<const TreeGrower*>& growers,
     for (std::size_t t = 0; t < grower->trees.n_trees(); ++t) all.push_back({&grower->trees, t});
   }
   for (std::size_t t = 0; t < order.shape(0); ++t) {
-    const auto place = static_cast<std::size_t>(order.data()[t]);
-    require(place < all.size(), "the order names an unknown tree");
-    ordered.push_back(all[place]);
+    const auto position = static_cast<std::size_t>(order.data()[t]);
+    require(position < all.size(), "the order names an unknown tree");
+    ordered.push_back(all[position]);
   }
   return ordered;
 }

@@ -126,8 +126,8 @@ Device& Device::number(int ordinal) {
   static std::map<int, std::unique_ptr<Device>> devices;
   const int n = count();  // raises in a forked process
   std::lock_guard lock(mutex);
-  const auto found = devices.find(ordinal);
-  if (found != devices.end()) return *found->second;
+  const auto entry = devices.find(ordinal);
+  if (entry != devices.end()) return *entry->second;
   if (ordinal < 0 || ordinal >= n)
     throw DeviceError("there is no CUDA device " + std::to_string(ordinal) + ": " +
                       std::to_string(n) +
@@ -215,7 +215,7 @@ void give_memory_back(Address address) {
   release([=](const Driver& d) { d.MemFree(address); });
 }
 
-std::byte* PinnedBytes::room(std::size_t bytes) {
+std::byte* PinnedBytes::buffer(std::size_t bytes) {
   if (bytes > size_) {
     if (data_ != nullptr) driver().MemFreeHost(data_);
     data_ = nullptr;
@@ -266,8 +266,8 @@ void Queue::wait() {
 }
 
 Answer Queue::ask() {
-  std::byte* room = flag_.room(sizeof ticket_);
-  auto* flag = reinterpret_cast<std::uint32_t*>(room);
+  std::byte* flag_bytes = flag_.buffer(sizeof ticket_);
+  auto* flag = reinterpret_cast<std::uint32_t*>(flag_bytes);
   if (ticket_ == 0) *flag = 0;
   return {flag, ++ticket_};
 }

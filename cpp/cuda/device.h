@@ -126,7 +126,7 @@ class PinnedBytes {
   PinnedBytes(const PinnedBytes&) = delete;
   PinnedBytes& operator=(const PinnedBytes&) = delete;
   // At least so many bytes; growing discards their content.
-  std::byte* room(std::size_t bytes);
+  std::byte* buffer(std::size_t bytes);
 
  private:
   void* data_ = nullptr;

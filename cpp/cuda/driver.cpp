@@ -37,9 +37,9 @@ void* symbol(void* library, const char* name) {
 // Sets a pointer to the function of a library; false if it has none of that name.
 template <class Pointer>
 bool find(void* library, const char* name, Pointer& to) {
-  void* const found = symbol(library, name);
-  std::memcpy(&to, &found, sizeof found);
-  return found != nullptr;
+  void* const address = symbol(library, name);
+  std::memcpy(&to, &address, sizeof address);
+  return address != nullptr;
 }
 
 #if defined(_WIN32)

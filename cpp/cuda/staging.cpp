@@ -20,7 +20,7 @@ struct Staging {
   // A buffer that the device has read.
   std::byte* free_buffer(int side) {
     queues[side].wait();
-    return buffers[side].room(staged_bytes);
+    return buffers[side].buffer(staged_bytes);
   }
 };
 
@@ -29,9 +29,9 @@ Staging& staging_of(const Device& device) {
   static std::mutex mutex;
   static auto& all = *new std::map<const Device*, std::unique_ptr<Staging>>();
   std::lock_guard lock(mutex);
-  std::unique_ptr<Staging>& found = all[&device];
-  if (!found) found = std::make_unique<Staging>();
-  return *found;
+  std::unique_ptr<Staging>& staging = all[&device];
+  if (!staging) staging = std::make_unique<Staging>();
+  return *staging;
 }
 
 // The team of a caller, or one of its own.
@@ -106,7 +106,7 @@ void download_staged(const Device& device, Address from, std::size_t bytes, void
   const auto ask = [&](std::size_t begin, int side) {
     if (begin < bytes)
       staging.queues[side].copy_out(from + begin, size_at(begin),
-                                    staging.buffers[side].room(staged_bytes));
+                                    staging.buffers[side].buffer(staged_bytes));
   };
   for (Queue& queue : staging.queues) queue.wait();
   ask(0, 0);
@@ -114,7 +114,7 @@ void download_staged(const Device& device, Address from, std::size_t bytes, void
   for (std::size_t begin = 0; begin < bytes; begin += staged_bytes, side ^= 1) {
     ask(begin + staged_bytes, side ^ 1);
     staging.queues[side].wait();
-    copy_by_threads(staging.buffers[side].room(staged_bytes), size_at(begin), target + begin,
+    copy_by_threads(staging.buffers[side].buffer(staged_bytes), size_at(begin), target + begin,
                     copying.team());
   }
 }

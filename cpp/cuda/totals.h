@@ -15,7 +15,7 @@ class Totals {
   GivenTotals start(std::size_t n, Queue& queue) {
     make_room(sums_, n + 1);
     queue.fill_zero(sums_.address(), (n + 1) * sizeof(std::int64_t));
-    auto* given = reinterpret_cast<std::int64_t*>(given_.room(n * sizeof(std::int64_t)));
+    auto* given = reinterpret_cast<std::int64_t*>(given_.buffer(n * sizeof(std::int64_t)));
     last_ = {.sums = sums_.data(),
              .n_done = reinterpret_cast<std::uint32_t*>(sums_.data() + n),
              .given = given,

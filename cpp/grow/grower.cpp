@@ -64,9 +64,10 @@ Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const Tree
 
 Grower::Grower(const SharedCodes& codes, std::span<const RowId> table_rows,
                const TreeParams& params, std::size_t width, Workspace& workspace)
-    : proposal_(proposal_of(codes.own, checked(codes.own, params), codes.workers)),
-      policy_(proposal_ ? proposal_->codes() : codes.own, counting(codes.own, params), width),
-      rows_(std::make_unique<ShareRows>(codes, proposal_ ? proposal_->codes() : codes.own,
+    : proposal_(proposal_of(codes.local_codes, checked(codes.local_codes, params), codes.workers)),
+      policy_(proposal_ ? proposal_->codes() : codes.local_codes,
+              counting(codes.local_codes, params), width),
+      rows_(std::make_unique<ShareRows>(codes, proposal_ ? proposal_->codes() : codes.local_codes,
                                         table_rows, policy_, workspace)) {
   if (params.device >= 0)
     throw std::invalid_argument("rows that are divided among workers need no device");

@@ -48,7 +48,7 @@ using Weighted = std::pair<double, double>;  // y and weight
 double median_of(std::vector<Weighted>& values) {
   std::sort(values.begin(), values.end());
   double total = 0, sum = 0;
-  for (const Weighted& one : values) total += one.second;
+  for (const Weighted& weighted : values) total += weighted.second;
   for (std::size_t i = 0; i < values.size(); ++i) {
     sum += values[i].second;
     if (sum > total / 2) return values[i].first;

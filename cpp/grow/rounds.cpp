@@ -61,17 +61,17 @@ bool needs_all_rows(const RoundParams& params) {
 }
 
 // One round on the worker's own rows of a shared table: scores, gradients and sample of no others.
-void run_own_round(Grower& grower, ShareRows& own, const RoundParams& params, const LossRows& rows,
-                   const RoundState& state, Team& loss_team, Team& team) {
+void run_own_round(Grower& grower, ShareRows& local_rows, const RoundParams& params,
+                   const LossRows& rows, const RoundState& state, Team& loss_team, Team& team) {
   GrownTrees& forest = state.forest;
-  Gradients& gradients = own.own_gradients(rows.outputs, state.gradients.by_row);
-  apply_loss(params.loss, own.own_rows(rows), params.largest_weight, gradients, loss_team,
-             own.workers());
+  Gradients& gradients = local_rows.own_gradients(rows.outputs, state.gradients.by_row);
+  apply_loss(params.loss, local_rows.own_rows(rows), params.largest_weight, gradients, loss_team,
+             local_rows.workers());
   grower.propose(gradients, team);
   const std::uint64_t round = forest.n_trees() / (rows.outputs / forest.width);
   const bool samples = params.sampling.rate < 1;
   if (samples)
-    own.draw_own(params.sampling.rate, draw_bits({params.seed, round}), state.sample, team);
+    local_rows.draw_own(params.sampling.rate, draw_bits({params.seed, round}), state.sample, team);
   for (std::size_t output = 0; output < rows.outputs; output += forest.width) {
     grower.grow(gradients, output,
                 {.seed = params.seed,
@@ -81,7 +81,7 @@ void run_own_round(Grower& grower, ShareRows& own, const RoundParams& params, co
                  .sample = samples ? &state.sample : nullptr,
                  .leaves_from_all_rows = params.sampling.leaves_from_all_rows},
                 forest, team);
-    own.add_own(forest, {state.scores + output, rows.outputs}, team);
+    local_rows.add_own(forest, {state.scores + output, rows.outputs}, team);
   }
 }
 
@@ -96,13 +96,13 @@ void set_quantiles(Grower& grower, const RoundParams& params, const LossRows& ro
   std::vector<double> values(n_nodes * forest.width);
   for (std::size_t k = 0; k < forest.width; ++k) {
     const double alpha = params.leaf_quantiles[output + k];
-    const std::vector<double> own =
+    const std::vector<double> leaf_values =
         device != nullptr
             ? device->leaf_quantiles(output + k, alpha, scale, n_nodes)
             : refit_leaves(rows, output + k, leaves.data(), n_nodes, {alpha, {}}, team);
     for (std::size_t i = 0; i < n_nodes; ++i)
       values[i * forest.width + k] =
-          params.rate * std::clamp(own[i], -params.max_step, params.max_step);
+          params.rate * std::clamp(leaf_values[i], -params.max_step, params.max_step);
   }
   forest.set_values(tree, values, grower.params().monotone);
 }
@@ -112,10 +112,10 @@ void take_losses(std::size_t n_rounds, WatchedSets& watched) {
   const std::size_t n_sets = watched.sets.size(), n_losses = watched.losses.size();
   watched.values.resize(n_rounds * n_sets * n_losses);
   for (std::size_t s = 0; s < n_sets; ++s) {
-    const std::vector<double> found = watched.sets[s]->losses();
+    const std::vector<double> losses = watched.sets[s]->losses();
     for (std::size_t round = 0; round < n_rounds; ++round)
       for (std::size_t l = 0; l < n_losses; ++l)
-        watched.values[(round * n_sets + s) * n_losses + l] = found[round * n_losses + l];
+        watched.values[(round * n_sets + s) * n_losses + l] = losses[round * n_losses + l];
   }
 }
 

@@ -139,8 +139,8 @@ void apply_loss(const LossSpec& spec, const LossRows& rows, double largest_weigh
   LossArgs args = make_args(spec, rows);
   std::optional<GradientBounds> bounds = known_bounds(spec, rows, largest_weight);
   if (!bounds) {
-    const LossSums found = run(args, team);
-    std::int64_t largest[] = {found.max_g_bits, found.max_h_bits};
+    const LossSums sums = run(args, team);
+    std::int64_t largest[] = {sums.max_g_bits, sums.max_h_bits};
     workers.max(largest);
     bounds = {std::bit_cast<double>(largest[0]), std::bit_cast<double>(largest[1])};
   }

@@ -110,12 +110,12 @@ Grouped<Item> group_by_leaf(const Items<Item>& source, std::size_t n_rows,
   grouped.first[n_nodes] = total;
   grouped.items = Buffer<Item>(total);
   team.for_chunks(0, n_rows, block, [&](std::size_t begin, std::size_t end, int) {
-    std::size_t* place = next.data() + begin / block * n_nodes;
+    std::size_t* position = next.data() + begin / block * n_nodes;
     for (std::size_t i = begin; i < end; ++i) {
       if (leaf[i] == no_leaf || !source.counts(i)) continue;
       const Item item = source.at(i);
       check_residual(value_of(item));
-      grouped.items[place[leaf[i]]++] = item;
+      grouped.items[position[leaf[i]]++] = item;
     }
   });
   return grouped;
@@ -155,8 +155,8 @@ double quantile_of_all(const LossRows& rows, double alpha, bool absolute, Team& 
   });
   std::size_t n = 0;
   for (std::size_t b = 0; b < counts.size(); ++b) {
-    const Item* found = items.data() + b * block;
-    if (n < b * block) std::copy(found, found + counts[b], items.data() + n);
+    const Item* block_items = items.data() + b * block;
+    if (n < b * block) std::copy(block_items, block_items + counts[b], items.data() + n);
     n += counts[b];
   }
   return n == 0 ? 0.0 : quantile_of(items.data(), n, alpha, team, 0);
@@ -169,8 +169,8 @@ double weight_scale(const LossRows& rows, Team& team) {
   const double largest = max_weight(rows.weight, rows.n_rows, team);
   if (!std::isfinite(largest)) throw std::invalid_argument("a weight is infinite");
   std::frexp(largest, &exponent);
-  const int room = 62 - exponent - std::bit_width(rows.n_rows);
-  return std::ldexp(1.0, std::min(room, 1000));
+  const int bits_left = 62 - exponent - std::bit_width(rows.n_rows);
+  return std::ldexp(1.0, std::min(bits_left, 1000));
 }
 
 std::vector<double> refit_leaves(const LossRows& rows, std::size_t output,

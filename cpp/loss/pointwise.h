@@ -81,9 +81,9 @@ struct Tweedie {
     return {w * (b - a), w * ((power - 1.0) * a + (2.0 - power) * b)};
   }
   double value(double y, double score) const {
-    const double own = y > 0 ? exp_of((2.0 - power) * log_of(y)) / (power - 1.0) : 0.0;
+    const double saturated = y > 0 ? exp_of((2.0 - power) * log_of(y)) / (power - 1.0) : 0.0;
     const double a = y * growing_exp((1.0 - power) * score) / (power - 1.0);
-    return a + (growing_exp((2.0 - power) * score) - own) / (2.0 - power);
+    return a + (growing_exp((2.0 - power) * score) - saturated) / (2.0 - power);
   }
 };
 

@@ -106,33 +106,33 @@ double quantile_of(Item* items, std::size_t n, double alpha, Team& team, int sel
     return select(items, n, 0, QuantileGoal(alpha, weight_between(items, items + n)));
   };
   if (n < worth_a_sample) return of_all();
-  struct Found {
+  struct Counts {
     std::int64_t below = 0, inside = 0, total = 0;  // weights
     std::size_t n_inside = 0;
   };
   const auto [low, high] = enclose(items, n, alpha);
-  std::vector<Found> blocks((n + block - 1) / block);
+  std::vector<Counts> blocks((n + block - 1) / block);
   // Items between the two go to the front of their block.
   team.for_chunks(self, n, block,
                   [&, low = low, high = high](std::size_t begin, std::size_t end, int) {
-                    Found found;
+                    Counts counts;
                     std::size_t front = begin;
                     for (std::size_t i = begin; i < end; ++i) {
                       const Item item = items[i];
                       const double value = value_of(item);
                       const std::int64_t weight = weight_of(item);
                       const bool inside = value >= low && value <= high;
-                      found.below += value < low ? weight : 0;
-                      found.inside += inside ? weight : 0;
-                      found.total += weight;
+                      counts.below += value < low ? weight : 0;
+                      counts.inside += inside ? weight : 0;
+                      counts.total += weight;
                       items[i] = items[front];
                       items[front] = item;
                       front += inside ? 1 : 0;
                     }
-                    found.n_inside = front - begin;
-                    blocks[begin / block] = found;
+                    counts.n_inside = front - begin;
+                    blocks[begin / block] = counts;
                   });
-  Found all;
+  Counts all;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     for (std::size_t i = 0; i < blocks[b].n_inside; ++i)
       std::swap(items[all.n_inside + i], items[b * block + i]);

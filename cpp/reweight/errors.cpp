@@ -122,9 +122,9 @@ void r2_reweight(const double* losses, double log_factor, std::span<double> dist
   team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
     Buffer<double> margins(end - begin);
     for (std::size_t i = begin; i < end; ++i) margins[i - begin] = -log_factor * (1.0 - losses[i]);
-    double* own = distribution.data() + begin;
+    double* weights = distribution.data() + begin;
     chunks[begin / rows_per_chunk] =
-        reweight_kernels().weigh(margins.data(), own, end - begin, own);
+        reweight_kernels().weigh(margins.data(), weights, end - begin, weights);
   });
   scale_to(1.0, chunks, total(chunks), distribution.data(), n_rows, team);
 }

@@ -39,13 +39,13 @@ void vote_of_many(const double* ARBOOST_RESTRICT y, const double* ARBOOST_RESTRI
     finite[i] = 0.0;
   }
   for (std::size_t k = 0; k < outputs; ++k) {
-    const auto own = static_cast<double>(k);
+    const auto label = static_cast<double>(k);
     for (std::size_t i = 0; i < n; ++i) {
       const double score = scores[i * outputs + k];
       const bool higher = score > highest[i];
       highest[i] = higher ? score : highest[i];
-      voted[i] = higher ? own : voted[i];
-      margins[i] = y[i] == own ? score : margins[i];
+      voted[i] = higher ? label : voted[i];
+      margins[i] = y[i] == label ? score : margins[i];
       finite[i] += score - score;
     }
   }
@@ -57,20 +57,20 @@ void vote_of_many(const double* ARBOOST_RESTRICT y, const double* ARBOOST_RESTRI
 
 LossValue vote(const LossRows& rows, std::size_t begin, std::size_t end, double* margins) {
   LossValue sums;
-  double own[value_block], wrong[value_block];
+  double of_label[value_block], wrong[value_block];
   for (std::size_t first = begin; first < end; first += value_block) {
     const std::size_t n = end - first < value_block ? end - first : value_block;
     const double* scores = rows.scores + first * rows.outputs;
     for (std::size_t i = n; i < value_block; ++i) wrong[i] = 0;
     if (rows.outputs == 1)
-      vote_of_two(rows.y + first, scores, n, own, wrong);
+      vote_of_two(rows.y + first, scores, n, of_label, wrong);
     else
-      vote_of_many(rows.y + first, scores, n, rows.outputs, own, wrong);
-    for (std::size_t i = 0; i < n; ++i) wrong[i] += own[i] - own[i];
+      vote_of_many(rows.y + first, scores, n, rows.outputs, of_label, wrong);
+    for (std::size_t i = 0; i < n; ++i) wrong[i] += of_label[i] - of_label[i];
     if (rows.weight != nullptr)
       for (std::size_t i = 0; i < n; ++i) wrong[i] += rows.weight[first + i] >= 0 ? 0.0 : no_number;
     if (margins != nullptr)
-      for (std::size_t i = 0; i < n; ++i) margins[first - begin + i] = own[i];
+      for (std::size_t i = 0; i < n; ++i) margins[first - begin + i] = of_label[i];
     add_block(wrong, rows.weight, first, n, sums);
   }
   return sums;
@@ -84,8 +84,8 @@ double highest_of(const double* margins, const double* weight, std::size_t n) {
   for (std::size_t j = 0; j < lanes; ++j) highest[j] = lowest;
   const auto take = [&](std::size_t i, std::size_t j) {
     const bool counts = weight == nullptr || weight[i] > 0;
-    const double own = counts ? -margins[i] : lowest;
-    highest[j] = own > highest[j] ? own : highest[j];
+    const double negative_margin = counts ? -margins[i] : lowest;
+    highest[j] = negative_margin > highest[j] ? negative_margin : highest[j];
   };
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes)
@@ -97,19 +97,19 @@ double highest_of(const double* margins, const double* weight, std::size_t n) {
 }
 
 Weighed weigh(const double* margins, const double* weight, std::size_t n, double* out) {
-  Weighed found{highest_of(margins, weight, n), 0};
+  Weighed weighed{highest_of(margins, weight, n), 0};
   double values[value_block];
   for (std::size_t first = 0; first < n; first += value_block) {
     const std::size_t size = n - first < value_block ? n - first : value_block;
-    const double* own = margins + first;
+    const double* block_margins = margins + first;
     for (std::size_t i = size; i < value_block; ++i) values[i] = 0;
-    for (std::size_t i = 0; i < size; ++i) values[i] = exp_of(-own[i] - found.highest);
+    for (std::size_t i = 0; i < size; ++i) values[i] = exp_of(-block_margins[i] - weighed.highest);
     if (weight != nullptr)
       for (std::size_t i = 0; i < size; ++i) values[i] *= weight[first + i];
     for (std::size_t i = 0; i < size; ++i) out[first + i] = values[i];
-    found.sum += sum_of_block(values);
+    weighed.sum += sum_of_block(values);
   }
-  return found;
+  return weighed;
 }
 
 LossValue weighted_sum(const double* values, const double* weight, std::size_t n) {

@@ -49,9 +49,9 @@ void check_links(std::span<const std::int32_t> left, std::vector<std::uint8_t>& 
 
 // Without branches, so that the loop vectorises.
 void check_finite(std::span<const double> numbers, const char* what) {
-  std::uint64_t found = 0;
-  for (const double x : numbers) found |= !(std::abs(x) <= std::numeric_limits<double>::max());
-  require(found == 0, what);
+  std::uint64_t not_finite = 0;
+  for (const double x : numbers) not_finite |= !(std::abs(x) <= std::numeric_limits<double>::max());
+  require(not_finite == 0, what);
 }
 
 void check_numbers(const CheckedForest& forest) {
@@ -75,8 +75,8 @@ class Kinds {
       require((categorical_[feature] != 0) == by_set, "sets for splits of no category");
       return;
     }
-    const auto found = seen_.try_emplace(feature, by_set).first;
-    require(found->second == by_set, "a feature that is both split by sets and by thresholds");
+    const auto entry = seen_.try_emplace(feature, by_set).first;
+    require(entry->second == by_set, "a feature that is both split by sets and by thresholds");
   }
 
  private:

@@ -42,9 +42,10 @@ void derive_tree(std::span<const std::int32_t> left, const NodeNumbers& numbers,
 inline double moved(double x, std::uint64_t places) {
   constexpr std::uint64_t sign = std::uint64_t{1} << 63;
   const auto bits = std::bit_cast<std::uint64_t>(x);
-  const std::uint64_t place = (bits & sign ? ~bits : bits | sign) +  // in their order, as integers
-                              ((places >> 1) ^ (0 - (places & 1)));
-  return std::bit_cast<double>(place & sign ? place ^ sign : ~place);
+  const std::uint64_t position =
+      (bits & sign ? ~bits : bits | sign) +  // in their order, as integers
+      ((places >> 1) ^ (0 - (places & 1)));
+  return std::bit_cast<double>(position & sign ? position ^ sign : ~position);
 }
 
 }  // namespace arboost

@@ -218,11 +218,11 @@ class Reader {
 
   void read_links(std::size_t begin, std::size_t size, std::size_t n_splits) {
     if (size > largest_int) refuse("a tree of " + std::to_string(size) + " nodes");
-    std::size_t found = 0;
-    for (std::size_t i = begin; i < begin + size; ++i) found += is_split(i);
+    std::size_t n_seen = 0;
+    for (std::size_t i = begin; i < begin + size; ++i) n_seen += is_split(i);
     // This guarantees the numbers of splits and of leaves over all trees.
-    if (found != n_splits) refuse("the structure and the numbers of splits disagree");
-    found = 0;
+    if (n_seen != n_splits) refuse("the structure and the numbers of splits disagree");
+    n_seen = 0;
     for (std::size_t i = begin; i < begin + size; ++i) {
       const bool split = is_split(i);
       const auto feature = static_cast<std::int32_t>(feature_.next(split)) - 1;
@@ -231,8 +231,8 @@ class Reader {
       out_.level_set[i] = by_set_.next(split) != 0 ? next_set() : -1;
       out_.threshold[i] = split ? threshold_.next(feature) : threshold_of_leaves_.next();
       if (split)
-        out_.left[i] = static_cast<std::int32_t>(1 + 2 * (order_ ? order_->next() : found));
-      found += split;
+        out_.left[i] = static_cast<std::int32_t>(1 + 2 * (order_ ? order_->next() : n_seen));
+      n_seen += split;
     }
   }
 

@@ -141,23 +141,24 @@ ArrowType text_type(std::string_view format) {
 
 void describe(const ArrowSchema& field, ArrowImport& into) {
   require_arrow(field.format != nullptr, "a column has no format");
-  ArrowColumn found;
-  found.name = field.name == nullptr ? "" : field.name;
-  found.format = field.format;
+  ArrowColumn arrow_column;
+  arrow_column.name = field.name == nullptr ? "" : field.name;
+  arrow_column.format = field.format;
   if (field.dictionary != nullptr) {
     const auto index = number_type(field.format);
     require_arrow(index && is_index(*index), "indices of a dictionary are no integers");
     require_arrow(field.dictionary->format != nullptr, "a dictionary has no format");
-    found.index = *index;
+    arrow_column.index = *index;
     constexpr std::int64_t ordered_flag = 1;  // ARROW_FLAG_DICTIONARY_ORDERED
-    found.is_ordered = (field.flags & ordered_flag) != 0;
-    found.format = field.dictionary->format;
-    if (field.dictionary->dictionary == nullptr) found.type = arrow_type(found.format.c_str());
+    arrow_column.is_ordered = (field.flags & ordered_flag) != 0;
+    arrow_column.format = field.dictionary->format;
+    if (field.dictionary->dictionary == nullptr)
+      arrow_column.type = arrow_type(arrow_column.format.c_str());
   } else {
-    found.type = arrow_type(found.format.c_str());
+    arrow_column.type = arrow_type(arrow_column.format.c_str());
   }
-  into.is_complete = into.is_complete && found.type.kind != ArrowKind::unsupported;
-  into.columns.push_back(std::move(found));
+  into.is_complete = into.is_complete && arrow_column.type.kind != ArrowKind::unsupported;
+  into.columns.push_back(std::move(arrow_column));
 }
 
 // Numbers are zero-copy views; all other types go through a reader.

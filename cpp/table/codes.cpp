@@ -24,7 +24,7 @@ void Codes::give_own_places() {
 
 std::uint32_t Codes::decode(std::size_t feature, std::uint32_t stored) const {
   const Place& place = where[feature];
-  if (place.storage == Storage::own) return stored;
+  if (place.storage == Storage::single) return stored;
   const Digit& of = digits[place.digit];
   const std::uint32_t digit = stored / of.stride % of.radix;
   if (!place.exclusive) return digit;
@@ -36,7 +36,7 @@ void Codes::number_slots() {
   std::vector<std::uint64_t> sizes(n_stores, 1);
   for (const Digit& digit : digits) sizes[digit.store] *= digit.radix;
   for (std::size_t f = 0; f < n_features; ++f)
-    if (where[f].storage == Storage::own) sizes[where[f].store] = n_codes(f);
+    if (where[f].storage == Storage::single) sizes[where[f].store] = n_codes(f);
   std::uint64_t slots = 0;
   first_slot.clear();
   for (std::size_t s = 0; s <= n_stores; ++s) {
@@ -57,23 +57,23 @@ void Codes::add_missing(const std::vector<std::uint8_t>& others) {
   number_slots();
 }
 
-Codes Codes::room_for(std::size_t rows) const {
-  Codes room;
-  room.n_rows = rows;
-  room.n_features = n_features;
-  room.n_stores = n_stores;
-  room.width = width;
-  room.row_stride = row_stride;
-  room.n_bins = n_bins;
-  room.has_missing = has_missing;
-  room.edges = edges;
-  room.is_category = is_category;
-  room.where = where;
-  room.digits = digits;
-  room.by_row = Buffer<std::uint8_t>(room.bytes_by_row());
-  room.by_column = Buffer<std::uint8_t>(room.bytes_by_column());
-  room.number_slots();
-  return room;
+Codes Codes::empty_copy(std::size_t rows) const {
+  Codes empty_codes;
+  empty_codes.n_rows = rows;
+  empty_codes.n_features = n_features;
+  empty_codes.n_stores = n_stores;
+  empty_codes.width = width;
+  empty_codes.row_stride = row_stride;
+  empty_codes.n_bins = n_bins;
+  empty_codes.has_missing = has_missing;
+  empty_codes.edges = edges;
+  empty_codes.is_category = is_category;
+  empty_codes.where = where;
+  empty_codes.digits = digits;
+  empty_codes.by_row = Buffer<std::uint8_t>(empty_codes.bytes_by_row());
+  empty_codes.by_column = Buffer<std::uint8_t>(empty_codes.bytes_by_column());
+  empty_codes.number_slots();
+  return empty_codes;
 }
 
 }  // namespace arboost

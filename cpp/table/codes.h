@@ -18,16 +18,16 @@ namespace arboost {
 // Storage of a feature's codes. In many columns most rows have one and the same code, the usual
 // code: 0 for flags, counts and word frequencies.
 //
-//   own      a stored column has the feature's codes and nothing else
+//   single   a stored column has the feature's codes and nothing else
 //   shared   stored codes of one byte are numbers of mixed radix, code = sum of digit * stride over
 //            the column's digits. A digit is a feature's code, or it is exclusive: of features of
 //            which no row, or hardly any, has more than one away from its usual code. It is 0 where
 //            all have that, and else counts the other codes of one feature after the other.
 //   sparse   only what is not the usual code is stored, with its row
-enum class Storage : std::uint8_t { own, shared, sparse };
+enum class Storage : std::uint8_t { single, shared, sparse };
 
 struct Place {
-  Storage storage = Storage::own;
+  Storage storage = Storage::single;
   bool exclusive = false;
   std::uint32_t store = 0;  // stored column, or number among the sparse ones
   std::uint32_t digit = 0;  // shared: number among the digits of the table
@@ -169,7 +169,7 @@ struct Codes {
   void add_missing(const std::vector<std::uint8_t>& others);
 
   // Room for so many rows with the columns of these codes, none of them sparse.
-  Codes room_for(std::size_t rows) const;
+  Codes empty_copy(std::size_t rows) const;
 
   // Every feature has a stored column of its own.
   void give_own_places();

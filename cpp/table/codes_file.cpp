@@ -100,13 +100,13 @@ void describe(const Codes& codes, Writer& out) {
   for (const Place& place : codes.where) {
     out.number(static_cast<std::uint8_t>(place.storage));
     out.number<std::uint8_t>(place.exclusive ? 1 : 0);
-    for (const std::uint32_t one :
+    for (const std::uint32_t number :
          {place.store, place.digit, place.first, place.usual, place.n_others})
-      out.number(one);
+      out.number(number);
   }
   out.number<std::uint64_t>(codes.digits.size());
   for (const Digit& digit : codes.digits)
-    for (const std::uint32_t one : {digit.store, digit.stride, digit.radix}) out.number(one);
+    for (const std::uint32_t number : {digit.store, digit.stride, digit.radix}) out.number(number);
 }
 
 // Features and digits name stored columns, digits and slots that there are.
@@ -125,7 +125,7 @@ void check_places(const Codes& codes) {
     const Place& place = codes.where[f];
     require(place.store < codes.n_stores && codes.has_missing[f] <= 1);
     require(codes.n_codes(f) <= std::uint32_t{1} << 8 * codes.width);
-    if (place.storage == Storage::own) {
+    if (place.storage == Storage::single) {
       require(slots[place.store] == 1 && !is_own[place.store]);
       is_own[place.store] = true;
       continue;
@@ -154,7 +154,7 @@ class KnownCodes {
     for (std::size_t i = 0; i < shared_.size(); ++i) number[shared_[i].store] = i;
     for (std::size_t f = 0; f < codes.n_features; ++f) {
       const std::uint32_t store = codes.where[f].store;
-      if (codes.where[f].storage == Storage::own) {
+      if (codes.where[f].storage == Storage::single) {
         most_[store] = codes.n_codes(f);
         continue;
       }
@@ -219,17 +219,17 @@ Codes read_description(Reader& in) {
     Place place;
     place.storage = static_cast<Storage>(in.number<std::uint8_t>());
     place.exclusive = in.number<std::uint8_t>() != 0;
-    for (std::uint32_t* one :
+    for (std::uint32_t* number :
          {&place.store, &place.digit, &place.first, &place.usual, &place.n_others})
-      *one = in.number<std::uint32_t>();
+      *number = in.number<std::uint32_t>();
     codes.where.push_back(place);
   }
   const auto n_digits = in.number<std::uint64_t>();
   require(n_digits <= codes.n_features);
   for (std::size_t d = 0; d < n_digits; ++d) {
     Digit digit{};
-    for (std::uint32_t* one : {&digit.store, &digit.stride, &digit.radix})
-      *one = in.number<std::uint32_t>();
+    for (std::uint32_t* number : {&digit.store, &digit.stride, &digit.radix})
+      *number = in.number<std::uint32_t>();
     codes.digits.push_back(digit);
   }
   check_places(codes);
@@ -238,7 +238,7 @@ Codes read_description(Reader& in) {
 
 std::uint64_t sum_of(const std::vector<std::uint64_t>& checksums) {
   std::uint64_t sum = 0;
-  for (const std::uint64_t one : checksums) sum += one;
+  for (const std::uint64_t checksum : checksums) sum += checksum;
   return sum;
 }
 

@@ -197,7 +197,7 @@ void read_rows(const Column& column, std::span<const RowId> rows, double* out) {
 
 std::vector<std::size_t> inexact_columns(const Columns& table) {
   constexpr double limit = 0x1p53;  // 2^53 + 1 reads as 2^53, so the limit itself is suspect
-  std::vector<std::size_t> wide, found;
+  std::vector<std::size_t> wide, wide_columns;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const Type type = table.columns[c].type;
     if (type == Type::int64 || type == Type::uint64) wide.push_back(c);
@@ -210,12 +210,12 @@ std::vector<std::size_t> inexact_columns(const Columns& table) {
       bool beyond = false;
       for (std::size_t i = 0; i < end - begin; ++i)
         beyond |= (block[i] >= limit) | (block[i] <= -limit);
-      if (beyond) found.push_back(c);
+      if (beyond) wide_columns.push_back(c);
       return beyond;
     });
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  std::sort(wide_columns.begin(), wide_columns.end());
+  return wide_columns;
 }
 
 }  // namespace arboost

@@ -17,7 +17,7 @@ struct Narrow {
 };
 
 Narrow find_narrow(const Column& values, std::size_t n) {
-  Narrow found;
+  Narrow narrow;
   double block[block_rows], first = 0;
   for (std::size_t begin = 0; begin < n; begin += block_rows) {
     const std::size_t size = std::min(block_rows, n - begin);
@@ -26,14 +26,15 @@ Narrow find_narrow(const Column& values, std::size_t n) {
     for (std::size_t i = 0; i < size; ++i) {
       const double x = block[i];
       const bool is_whole = std::trunc(x) == x && !(x == 0 && std::signbit(x));  // false for NaN
-      found.is_one = found.is_one && x == first;
-      found.int8 = found.int8 && is_whole && x >= -128 && x <= 127;
-      found.int16 = found.int16 && is_whole && x >= -32768 && x <= 32767;
-      found.float32 = found.float32 && !(static_cast<double>(static_cast<float>(x)) != x && x == x);
+      narrow.is_one = narrow.is_one && x == first;
+      narrow.int8 = narrow.int8 && is_whole && x >= -128 && x <= 127;
+      narrow.int16 = narrow.int16 && is_whole && x >= -32768 && x <= 32767;
+      narrow.float32 =
+          narrow.float32 && !(static_cast<double>(static_cast<float>(x)) != x && x == x);
     }
-    if (!found.float32 && !found.int16 && !found.is_one) break;
+    if (!narrow.float32 && !narrow.int16 && !narrow.is_one) break;
   }
-  return found;
+  return narrow;
 }
 
 template <class Index>

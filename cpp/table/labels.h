@@ -48,13 +48,13 @@ template <class Label>
 Range<Label> range_of(std::span<const Label> given, Team& team) {
   std::vector<Range<Label>> parts(static_cast<std::size_t>(team.size()), {given[0], given[0]});
   team.for_chunks(0, given.size(), grain, [&](std::size_t begin, std::size_t end, int member) {
-    Range<Label> own = parts[static_cast<std::size_t>(member)];
+    Range<Label> part_range = parts[static_cast<std::size_t>(member)];
     for (const Label label : given.subspan(begin, end - begin)) {
-      own.low = std::min(own.low, label);
-      own.high = std::max(own.high, label);
-      if constexpr (std::is_floating_point_v<Label>) own.whole &= std::floor(label) == label;
+      part_range.low = std::min(part_range.low, label);
+      part_range.high = std::max(part_range.high, label);
+      if constexpr (std::is_floating_point_v<Label>) part_range.whole &= std::floor(label) == label;
     }
-    parts[static_cast<std::size_t>(member)] = own;
+    parts[static_cast<std::size_t>(member)] = part_range;
   });
   Range<Label> all = parts[0];
   for (const Range<Label>& part : parts) {
@@ -80,14 +80,14 @@ std::optional<std::vector<Label>> index_labels(std::span<const Label> given, dou
                                               std::vector<std::uint8_t>(size));
   const auto each = [&](auto body) { team.for_chunks(0, given.size(), labels::grain, body); };
   each([&](std::size_t begin, std::size_t end, int member) {
-    std::uint8_t* own = seen[static_cast<std::size_t>(member)].data();
-    for (std::size_t i = begin; i < end; ++i) own[labels::offset(range.low, given[i])] = 1;
+    std::uint8_t* part_seen = seen[static_cast<std::size_t>(member)].data();
+    for (std::size_t i = begin; i < end; ++i) part_seen[labels::offset(range.low, given[i])] = 1;
   });
   std::vector<Label> distinct;
   std::vector<double> number(size);
   for (std::size_t k = 0; k < size; ++k) {
-    const bool is_seen =
-        std::any_of(seen.begin(), seen.end(), [k](const auto& own) { return own[k] != 0; });
+    const bool is_seen = std::any_of(seen.begin(), seen.end(),
+                                     [k](const auto& part_seen) { return part_seen[k] != 0; });
     if (!is_seen) continue;
     number[k] = static_cast<double>(distinct.size());
     distinct.push_back(static_cast<Label>(range.low + static_cast<Label>(k)));
@@ -109,11 +109,11 @@ inline std::vector<std::int64_t> class_counts(std::span<const double> codes, std
   std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(team.size()),
                                                std::vector<std::int64_t>(counters * n_classes));
   const auto count = [&](std::size_t begin, std::size_t end, int member) {
-    std::int64_t* own = parts[static_cast<std::size_t>(member)].data();
+    std::int64_t* part_counts = parts[static_cast<std::size_t>(member)].data();
     for (std::size_t i = begin; i < end; ++i) {
       if (!(codes[i] >= 0 && codes[i] < static_cast<double>(n_classes)))
         throw std::invalid_argument("a code that is no class");
-      ++own[i % counters + counters * static_cast<std::size_t>(codes[i])];
+      ++part_counts[i % counters + counters * static_cast<std::size_t>(codes[i])];
     }
   };
   team.for_chunks(0, codes.size(), labels::grain, count);

@@ -12,9 +12,9 @@
 namespace arboost {
 
 struct SharedCodes {
-  const Codes& own;       // of this worker's rows
-  std::size_t first_row;  // their place in the table: those of lower ranks come before
-  std::size_t n_rows;     // of all workers
+  const Codes& local_codes;  // of this worker's rows
+  std::size_t first_row;     // their place in the table: those of lower ranks come before
+  std::size_t n_rows;        // of all workers
   Collective& workers;
   std::size_t n_votes = 0;  // features that each worker proposes for a node; 0: no voting
 
@@ -30,15 +30,15 @@ struct SharedCodes {
                            [](RowId a, std::size_t b) { return std::size_t{a} < b; }) -
           rows.begin());
     };
-    return {at(first_row), at(first_row + own.n_rows)};
+    return {at(first_row), at(first_row + local_codes.n_rows)};
   }
   // The same for all rows of the table.
-  Range own_of_all() const { return {first_row, first_row + own.n_rows}; }
+  Range own_of_all() const { return {first_row, first_row + local_codes.n_rows}; }
   // Rows of this worker, by their numbers in its own table.
   std::vector<RowId> local(std::span<const RowId> rows) const {
-    std::vector<RowId> found;
-    for (const RowId row : rows) found.push_back(row - static_cast<RowId>(first_row));
-    return found;
+    std::vector<RowId> local_rows;
+    for (const RowId row : rows) local_rows.push_back(row - static_cast<RowId>(first_row));
+    return local_rows;
   }
 };
 

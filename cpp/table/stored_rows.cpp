@@ -110,9 +110,9 @@ CodesFile::~CodesFile() {
 }
 
 std::uint64_t CodesFile::size() const {
-  struct stat found{};
-  if (fstat(descriptor_, &found) != 0) fail("looking at the file of codes");
-  return static_cast<std::uint64_t>(found.st_size);
+  struct stat status{};
+  if (fstat(descriptor_, &status) != 0) fail("looking at the file of codes");
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 void CodesFile::write(std::uint64_t at, const void* bytes, std::size_t n) {
@@ -260,9 +260,9 @@ void RowsInFile::each_window(std::size_t begin, std::size_t end,
       });
     use({first, last, window.data() - first * stride_});
     if (!next.valid()) continue;
-    CodesFile::Window found = next.get();
+    CodesFile::Window next_window = next.get();
     done = std::move(window);
-    window = std::move(found);
+    window = std::move(next_window);
   }
 }
 

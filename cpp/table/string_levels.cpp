@@ -167,9 +167,9 @@ std::vector<std::int32_t> add_rows(StringSet& known, const Text& text) {
   std::vector<std::int32_t> codes(text.codes.size(), -1);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (text.codes[i] < 0) continue;
-    const auto own = static_cast<std::size_t>(text.codes[i]);
-    if (number[own] < 0) number[own] = known.add(text.strings[own]);
-    codes[i] = number[own];
+    const auto level = static_cast<std::size_t>(text.codes[i]);
+    if (number[level] < 0) number[level] = known.add(text.strings[level]);
+    codes[i] = number[level];
   }
   return codes;
 }

@@ -24,8 +24,8 @@ namespace {
 // The groups of a feature; null for any other feature than a grouped category.
 inline const LevelGroups* groups_of(const GroupedFeatures* grouped, std::size_t feature) {
   if (grouped == nullptr || grouped->empty()) return nullptr;
-  const auto found = grouped->find(static_cast<std::uint32_t>(feature));
-  return found == grouped->end() ? nullptr : &found->second;
+  const auto entry = grouped->find(static_cast<std::uint32_t>(feature));
+  return entry == grouped->end() ? nullptr : &entry->second;
 }
 
 // The first groups in the order of their means.

@@ -22,15 +22,15 @@ class Colouring {
       : columns_(columns), limits_(limits), bundle_of_(columns.size(), none) {}
 
   void add(std::uint32_t column) {
-    const std::uint32_t place = find(column);
-    Bundle& bundle = bundles_[place];
+    const std::uint32_t position = find(column);
+    Bundle& bundle = bundles_[position];
     bundle.n_conflicts += conflicts(bundle, column, ~std::size_t{0});
     for (const std::uint32_t row : columns_[column].rows)
       bundle.rows[row / 64] |= std::uint64_t{1} << (row % 64);
     bundle.n_others += columns_[column].n_others;
     bundle.columns.push_back(column);
-    bundle_of_[column] = place;
-    if (bundle.n_others >= limits_.most_others) close(place);
+    bundle_of_[column] = position;
+    if (bundle.n_others >= limits_.most_others) close(position);
   }
 
   std::size_t size() const { return bundles_.size(); }
@@ -56,13 +56,13 @@ class Colouring {
     return n;
   }
 
-  void close(std::uint32_t place) {
-    std::erase(open_, place);
-    bundles_[place].rows = {};
+  void close(std::uint32_t position) {
+    std::erase(open_, position);
+    bundles_[position].rows = {};
   }
 
-  bool takes(std::uint32_t place, std::uint32_t column) const {
-    const Bundle& bundle = bundles_[place];
+  bool takes(std::uint32_t position, std::uint32_t column) const {
+    const Bundle& bundle = bundles_[position];
     if (bundle.n_others + columns_[column].n_others > limits_.most_others) return false;
     const std::size_t left = limits_.most_conflicts - bundle.n_conflicts;
     return conflicts(bundle, column, left) <= left;
@@ -70,19 +70,19 @@ class Colouring {
 
   // Neighbours in the table first: columns that belong together are mostly side by side.
   std::uint32_t find(std::uint32_t column) {
-    const auto takes_open = [&](std::uint32_t place) {
-      return place != none && !bundles_[place].rows.empty() && takes(place, column);
+    const auto takes_open = [&](std::uint32_t position) {
+      return position != none && !bundles_[position].rows.empty() && takes(position, column);
     };
     if (column > 0 && takes_open(bundle_of_[column - 1])) return bundle_of_[column - 1];
     if (column + 1 < columns_.size() && takes_open(bundle_of_[column + 1]))
       return bundle_of_[column + 1];
-    for (const std::uint32_t place : open_)
-      if (takes(place, column)) return place;
+    for (const std::uint32_t position : open_)
+      if (takes(position, column)) return position;
     if (open_.size() == limits_.most_open) close(open_.front());
-    const auto place = static_cast<std::uint32_t>(bundles_.size());
+    const auto position = static_cast<std::uint32_t>(bundles_.size());
     bundles_.emplace_back().rows.resize(limits_.n_rows / 64 + 1, 0);
-    open_.push_back(place);
-    return place;
+    open_.push_back(position);
+    return position;
   }
 
   const std::vector<BundleColumn>& columns_;

@@ -68,9 +68,9 @@ class Encoder {
         has_columns_(has_columns),
         blocks_(has_columns ? 0 : n_threads * block_rows * codes.n_stores) {
     for (std::size_t f = 0; f < codes.n_features; ++f) {
-      const bool is_read = codes.where[f].storage == Storage::own || reads_shared(f);
+      const bool is_read = codes.where[f].storage == Storage::single || reads_shared(f);
       lookups_.emplace_back(is_read ? edges[f] : std::span<const double>(), rows.size());
-      if (codes.where[f].storage == Storage::own) own_.push_back(f);
+      if (codes.where[f].storage == Storage::single) own_.push_back(f);
     }
   }
 
@@ -133,23 +133,23 @@ class Encoder {
     const std::size_t n = end - begin;
     std::memset(out, 0, n);
     for (DigitSource& digit : source.digits) {
-      std::uint8_t own[block_rows], found[block_rows] = {};
+      std::uint8_t codes[block_rows], digits[block_rows] = {};
       for (ShareSource& share : digit.shares) {
         if (share.is_thin) {
-          if (!digit.exclusive) std::memset(found, static_cast<int>(share.usual), n);
+          if (!digit.exclusive) std::memset(digits, static_cast<int>(share.usual), n);
           continue;
         }
-        read(share.feature, begin, end, own);
+        read(share.feature, begin, end, codes);
         std::size_t clashes = 0;
         for (std::size_t i = 0; i < n; ++i) {
-          const std::uint8_t more = share.digit_of[own[i]];
-          clashes += found[i] != 0 && more != 0 ? 1 : 0;
-          found[i] = found[i] != 0 ? found[i] : more;
+          const std::uint8_t more = share.digit_of[codes[i]];
+          clashes += digits[i] != 0 && more != 0 ? 1 : 0;
+          digits[i] = digits[i] != 0 ? digits[i] : more;
         }
         if (clashes > 0) share.clashes.fetch_add(clashes, std::memory_order_relaxed);
       }
       for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Code>(out[i] + found[i] * digit.stride);
+        out[i] = static_cast<Code>(out[i] + digits[i] * digit.stride);
     }
   }
 

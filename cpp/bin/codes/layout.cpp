@@ -30,7 +30,7 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
         codes.where[share.feature].storage = Storage::shared;
   std::uint32_t store = 0;
   for (Place& place : codes.where)
-    if (place.storage == Storage::own) place.store = store++;
+    if (place.storage == Storage::single) place.store = store++;
   for (const auto& column : columns) {
     StoreSource& source = sources.emplace_back();
     source.store = store;
@@ -50,12 +50,12 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
                  share.n_codes - 1};
         first += share.n_codes - 1;
         const bool is_thin = arboost::is_thin(table, share.feature, codes.is_category);
-        ShareSource& own = source.digits.back().shares.emplace_back();
-        own.feature = share.feature;
-        own.is_thin = is_thin;
-        own.usual = share.usual;
+        ShareSource& share_source = source.digits.back().shares.emplace_back();
+        share_source.feature = share.feature;
+        share_source.is_thin = is_thin;
+        share_source.usual = share.usual;
         for (std::uint32_t code = 0; code < 256; ++code)
-          own.digit_of[code] = static_cast<std::uint8_t>(digit_of(place, code));
+          share_source.digit_of[code] = static_cast<std::uint8_t>(digit_of(place, code));
       }
       codes.digits.push_back({store, stride, digit.radix()});
       stride *= digit.radix();

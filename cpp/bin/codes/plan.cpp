@@ -257,22 +257,23 @@ std::vector<std::vector<std::uint32_t>> StoragePlan::columns() const {
     return digits[a].radix() > digits[b].radix();
   });
   std::vector<std::vector<std::uint32_t>> columns;
-  std::vector<std::vector<std::uint32_t>> with_room(257);  // columns, by how often a code fits in
+  std::vector<std::vector<std::uint32_t>> with_free_codes(
+      257);  // columns, by how often a code fits in
   for (const std::uint32_t d : order) {
     const std::uint32_t radix = digits[d].radix();
-    std::uint32_t room = radix;
-    while (room <= 256 && with_room[room].empty()) ++room;
+    std::uint32_t n_free = radix;
+    while (n_free <= 256 && with_free_codes[n_free].empty()) ++n_free;
     std::uint32_t column = 0;
-    if (room <= 256) {
-      column = with_room[room].back();
-      with_room[room].pop_back();
+    if (n_free <= 256) {
+      column = with_free_codes[n_free].back();
+      with_free_codes[n_free].pop_back();
     } else {
-      room = 256;
+      n_free = 256;
       column = static_cast<std::uint32_t>(columns.size());
       columns.emplace_back();
     }
     columns[column].push_back(d);
-    with_room[room / radix].push_back(column);
+    with_free_codes[n_free / radix].push_back(column);
   }
   const auto pays = [this](const std::vector<std::uint32_t>& column) {
     std::size_t slots = 1;

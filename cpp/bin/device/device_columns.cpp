@@ -59,9 +59,9 @@ bool DeviceColumns::by_row() const {
 
 Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> columns, const Rows& rows,
                Team* team) {
-  Columns found;
-  found.n_rows = rows.size();
-  found.columns.resize(table.columns.size());
+  Columns device_table;
+  device_table.n_rows = rows.size();
+  device_table.columns.resize(table.columns.size());
   std::vector<std::size_t> first{0};  // byte of each column
   for (const std::uint32_t c : columns)
     first.push_back(first.back() + (rows.size() * item_size(table.columns[c].type) + 15) / 16 * 16);
@@ -82,17 +82,18 @@ Columns gather(const DeviceColumns& table, std::span<const std::uint32_t> column
   queue.wait();
   auto bytes = std::make_shared<Buffer<std::byte>>(first.back());
   download_staged(device, values.address(), first.back(), bytes->data(), team);
-  for (Column& column : found.columns) column.pieces = {Piece{.begin = 0, .end = rows.size()}};
+  for (Column& column : device_table.columns)
+    column.pieces = {Piece{.begin = 0, .end = rows.size()}};
   for (std::size_t k = 0; k < columns.size(); ++k) {
     const DeviceColumn& from = table.columns[columns[k]];
-    Column& column = found.columns[columns[k]];
+    Column& column = device_table.columns[columns[k]];
     column.type = from.type;
     column.stride = static_cast<std::ptrdiff_t>(item_size(from.type));
     column.missing = from.missing;
     column.pieces[0].values = bytes->data() + first[k];
   }
-  found.owners.push_back(std::move(bytes));
-  return found;
+  device_table.owners.push_back(std::move(bytes));
+  return device_table;
 }
 
 void put(DeviceColumns& table, std::size_t index, const Column& column, Team& team) {
@@ -105,7 +106,7 @@ void put(DeviceColumns& table, std::size_t index, const Column& column, Team& te
 }
 
 std::vector<std::size_t> inexact_columns(const DeviceColumns& table) {
-  std::vector<std::size_t> wide, found;
+  std::vector<std::size_t> wide, distant;
   std::vector<DeviceColumn> records;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const Type type = table.columns[c].type;
@@ -113,7 +114,7 @@ std::vector<std::size_t> inexact_columns(const DeviceColumns& table) {
     wide.push_back(c);
     records.push_back(table.columns[c]);
   }
-  if (wide.empty() || table.n_rows == 0) return found;
+  if (wide.empty() || table.n_rows == 0) return distant;
   Device& device = Device::number(table.device);
   Device::Use use(device);
   Queue queue;
@@ -125,8 +126,8 @@ std::vector<std::size_t> inexact_columns(const DeviceColumns& table) {
                flags.data());
   const std::vector<std::uint32_t> is_inexact = receive(flags, queue);
   for (std::size_t k = 0; k < wide.size(); ++k)
-    if (is_inexact[k] != 0) found.push_back(wide[k]);
-  return found;
+    if (is_inexact[k] != 0) distant.push_back(wide[k]);
+  return distant;
 }
 
 }  // namespace arboost::cuda

@@ -22,7 +22,8 @@ void complete(const DeviceColumns& table, const Rows& rows, const std::vector<Fe
   Queue queue;
   const std::size_t n_slots = std::bit_ceil(4 * max_bins);
   std::vector<double> known;
-  for (const FewValues& one : few) known.insert(known.end(), one.values.begin(), one.values.end());
+  for (const FewValues& values_of_column : few)
+    known.insert(known.end(), values_of_column.values.begin(), values_of_column.values.end());
   const DeviceArray<double> known_there = queue.send(known);
   DeviceArray<std::uint32_t> n_found(few.size());
   DeviceArray<unsigned long long> slots(few.size() * n_slots);

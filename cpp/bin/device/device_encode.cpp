@@ -106,16 +106,16 @@ class DeviceEncoder {
       numbers.push_back(f);
     };
     for (std::size_t f = 0; f < codes_.n_features; ++f)
-      if (codes_.where[f].storage == Storage::own)
+      if (codes_.where[f].storage == Storage::single)
         add(f, there_->by_column.data() + codes_.where[f].store * codes_.n_rows * width);
     for (const StoreSource& source : shared)
       for (const DigitSource& digit : source.digits)
-        for (const ShareSource& one : digit.shares) {
+        for (const ShareSource& share : digit.shares) {
           std::uint8_t* to = share_codes_.data() + share_features_.size() * codes_.n_rows;
-          add(one.feature, to);
+          add(share.feature, to);
           SharedFeature& feature = share_features_.emplace_back();
           feature.codes = to;
-          std::copy(one.digit_of, one.digit_of + 256, feature.digit_of);
+          std::copy(share.digit_of, share.digit_of + 256, feature.digit_of);
         }
     const std::vector<std::uint32_t> has_missing =
         narrow_ ? launch(records, numbers, narrow_edges_) : launch(records, numbers, wide_edges_);
@@ -179,11 +179,12 @@ class DeviceEncoder {
                   {blocks_of(device_, codes_.n_rows), columns.size()}, block_threads, 0,
                   sent_columns.data(), sent_digits.data(), sent_features.data(),
                   static_cast<std::uint64_t>(codes_.n_rows), clashes.data());
-    const std::vector<unsigned long long> found = receive(clashes, queue_);
-    auto next = found.begin();
+    const std::vector<unsigned long long> n_clashes = receive(clashes, queue_);
+    auto next = n_clashes.begin();
     for (StoreSource& source : shared)
       for (DigitSource& digit : source.digits)
-        for (ShareSource& one : digit.shares) one.clashes.store(static_cast<std::size_t>(*next++));
+        for (ShareSource& share : digit.shares)
+          share.clashes.store(static_cast<std::size_t>(*next++));
     share_codes_ = {};
   }
 

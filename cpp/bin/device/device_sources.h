@@ -55,16 +55,16 @@ class HostSource {
     const std::size_t chunk_rows =
         std::min(staged_bytes / row_bytes / block_rows * block_rows, padded(rows_.size()));
     if (chunk_rows == 0) throw std::invalid_argument("too many columns to encode on a device");
-    DeviceArray<std::uint8_t> room[2];
+    DeviceArray<std::uint8_t> staged[2];
     DeviceArray<CodedFeature> sent[2];
     Queue queue;
     for (int side = 0; side < 2; ++side) {
-      room[side] = DeviceArray<std::uint8_t>(chunk_rows * row_bytes);
+      staged[side] = DeviceArray<std::uint8_t>(chunk_rows * row_bytes);
       for (std::size_t k = 0; k < features.size(); ++k)
         features[k].column =
             matrix_.first != nullptr
-                ? in_matrix(table_.columns[numbers[k]], room[side].data())
-                : column_at<Number>(room[side].data() + k * chunk_rows * sizeof(Number));
+                ? in_matrix(table_.columns[numbers[k]], staged[side].data())
+                : column_at<Number>(staged[side].data() + k * chunk_rows * sizeof(Number));
       sent[side] = queue.send(features);
       queue.wait();
     }
@@ -81,15 +81,15 @@ class HostSource {
       copy_by_threads(matrix_.first + first * row_bytes, bytes, buffer, team_);
       return bytes;
     };
-    const auto use = [&](std::size_t chunk, int side, Queue& own) {
+    const auto use = [&](std::size_t chunk, int side, Queue& sending) {
       launch({.features = sent[side].data(),
               .rows = {nullptr, n_of(chunk)},
               .first_row = chunk * chunk_rows,
               .by_row = matrix_.first != nullptr},
-             own);
+             sending);
     };
     send_chunks(device_, (rows_.size() + chunk_rows - 1) / chunk_rows,
-                {room[0].address(), room[1].address()}, fill, use);
+                {staged[0].address(), staged[1].address()}, fill, use);
   }
 
  private:
@@ -124,8 +124,8 @@ class HostSource {
     return {first, static_cast<std::size_t>(stride), static_cast<std::size_t>(used)};
   }
 
-  DeviceColumn in_matrix(const Column& column, const std::uint8_t* room) const {
-    return {room + (column.pieces[0].values - matrix_.first), column.stride, column.missing,
+  DeviceColumn in_matrix(const Column& column, const std::uint8_t* staged) const {
+    return {staged + (column.pieces[0].values - matrix_.first), column.stride, column.missing,
             column.type};
   }
 

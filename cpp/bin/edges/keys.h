@@ -88,10 +88,10 @@ class KeySet {
   }
   std::size_t size() const { return size_; }
   std::vector<std::uint64_t> keys() const {
-    std::vector<std::uint64_t> found;
-    std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(found),
+    std::vector<std::uint64_t> keys;
+    std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(keys),
                  [](std::uint64_t key) { return key != empty; });
-    return found;
+    return keys;
   }
 
  private:

@@ -42,12 +42,12 @@ class Lookup {
 
   // The code of one value that is not NaN.
   std::size_t code(double x) const {
-    std::size_t found = first_[scale_ == Scale::linear ? linear_bucket(x) : bits_bucket(x)];
+    std::size_t bin = first_[scale_ == Scale::linear ? linear_bucket(x) : bits_bucket(x)];
     for (int step = steps_ - 1; step >= 0; --step) {
       const std::size_t half = std::size_t{1} << step;
-      found += edges_[found + half - 1] < x ? half : 0;
+      bin += edges_[bin + half - 1] < x ? half : 0;
     }
-    return found;
+    return bin;
   }
 
   // Codes of n values; n_edges + 1 for NaN. Returns whether there was one.

@@ -68,19 +68,19 @@ class Sampler {
       scratch.items = Buffer<LargestItem>(columns.size() * n);
       scratch.spare = Buffer<LargestItem>(n);
     }
-    std::vector<std::size_t> found(columns.size());  // values that are not missing
+    std::vector<std::size_t> n_values(columns.size());  // values that are not missing
     for (std::size_t first = 0; first < n; first += block_rows) {
       const std::size_t last = std::min(first + block_rows, n);
       for (std::size_t k = 0; k < columns.size(); ++k)
-        found[k] +=
-            read(table_.columns[columns[k]], first, last, scratch.items.data() + k * n, found[k]);
+        n_values[k] += read(table_.columns[columns[k]], first, last, scratch.items.data() + k * n,
+                            n_values[k]);
     }
     for (std::size_t k = 0; k < columns.size(); ++k) {
       with_item(table_.columns[columns[k]].type, !weights_.empty(), [&]<class Item>() {
         auto* items = reinterpret_cast<Item*>(scratch.items.data() + k * n);
         auto* spare = reinterpret_cast<Item*>(scratch.spare.data());
-        sort_by_key<Item>({items, found[k]}, {spare, n});
-        collect<Item>({items, found[k]}, scratch);
+        sort_by_key<Item>({items, n_values[k]}, {spare, n});
+        collect<Item>({items, n_values[k]}, scratch);
       });
       done(columns[k], scratch.values, scratch.sums);
     }
@@ -161,7 +161,8 @@ void complete(const Columns& table, const Rows& rows, const std::vector<FewValue
               std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
   if (few.empty()) return;
   std::deque<Candidate> candidates;
-  for (const FewValues& one : few) candidates.emplace_back(one, edges[one.column], rows.size());
+  for (const FewValues& column_values : few)
+    candidates.emplace_back(column_values, edges[column_values.column], rows.size());
   std::vector<std::vector<KeySet>> seen(static_cast<std::size_t>(team.size()),
                                         std::vector<KeySet>(candidates.size()));
   const auto scan = [&](Candidate& candidate, std::size_t begin, std::size_t end, KeySet& others) {
@@ -266,13 +267,13 @@ std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& row
   if (thin.empty()) return edges;
   const ThinSampler sampler(table, rows, sample.places, whole);
   team.for_chunks(0, thin.size(), 16, [&](std::size_t begin, std::size_t end, int member) {
-    Scratch& own = scratch[static_cast<std::size_t>(member)];
+    Scratch& memory = scratch[static_cast<std::size_t>(member)];
     for (const std::size_t c : std::span(thin).subspan(begin, end - begin)) {
-      sampler.run(table.columns[c], own.thin, own.values, own.sums);
-      edges[c] = cut(own.values, own.sums, max_bins);
-      if (!sample.complete && own.values.size() <= max_bins &&
-          sampler.find_values(table.columns[c], max_bins, own.values))
-        edges[c] = cut(own.values, {}, max_bins);
+      sampler.run(table.columns[c], memory.thin, memory.values, memory.sums);
+      edges[c] = cut(memory.values, memory.sums, max_bins);
+      if (!sample.complete && memory.values.size() <= max_bins &&
+          sampler.find_values(table.columns[c], max_bins, memory.values))
+        edges[c] = cut(memory.values, {}, max_bins);
     }
   });
   return edges;

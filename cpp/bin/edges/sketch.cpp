@@ -157,19 +157,19 @@ void Summary::prune(std::size_t size) {
 }
 
 std::vector<std::size_t> Summary::cuts(double eps) const {
-  std::vector<std::size_t> found;
+  std::vector<std::size_t> chosen;
   Cutter cutter(eps, total_);
   for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
     const SummaryEntry& next = entries_[i + 1];
     if (!cutter.cuts_before(next.weight, next.rmax - next.weight)) continue;
-    found.push_back(i);
+    chosen.push_back(i);
     cutter.cut(entries_[i].rmin + entries_[i].weight);
   }
-  return found;
+  return chosen;
 }
 
 std::vector<std::size_t> Summary::cuts(std::span<const std::int64_t> sums, double eps) {
-  std::vector<std::size_t> found;
+  std::vector<std::size_t> chosen;
   Cutter cutter(eps, sums.empty() ? 0 : sums.back());
   std::size_t last = 0;  // value of a weight above 0
   std::int64_t below = 0;
@@ -177,13 +177,13 @@ std::vector<std::size_t> Summary::cuts(std::span<const std::int64_t> sums, doubl
     const std::int64_t weight = sums[i] - below;
     if (weight == 0) continue;
     if (below > 0 && cutter.cuts_before(weight, below)) {
-      found.push_back(last);
+      chosen.push_back(last);
       cutter.cut(below);
     }
     last = i;
     below = sums[i];
   }
-  return found;
+  return chosen;
 }
 
 }  // namespace arboost

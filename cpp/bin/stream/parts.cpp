@@ -33,8 +33,8 @@ StoragePlan join_plans(const StoragePlan& plan, std::span<const StoragePlan> cha
   for (const DigitPlan& digit : plan.digits)
     for (const Share& share : digit.shares) leader_of[share.feature] = digit.shares.front().feature;
   std::map<std::uint32_t, Change> changes;
-  for (const StoragePlan& one : changed)
-    for (const DigitPlan& digit : one.digits)
+  for (const StoragePlan& changed_plan : changed)
+    for (const DigitPlan& digit : changed_plan.digits)
       for (const Share& share : digit.shares) {
         Change& change = changes[share.feature];
         change.n_codes = std::max(change.n_codes, share.n_codes);
@@ -63,7 +63,7 @@ void CodesParts::append(const Codes& part, Team& team) {
   const auto width = static_cast<std::size_t>(part.width);
   if (!has_layout_) {
     has_layout_ = true;
-    all_ = part.room_for(n_rows_);
+    all_ = part.empty_copy(n_rows_);
     all_.has_missing.assign(part.n_features, 0);
   }
   const bool belongs = part.width < 4 && part.width == all_.width && part.sparse.size() == 0 &&

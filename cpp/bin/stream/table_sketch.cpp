@@ -18,8 +18,8 @@ namespace {
 // Rows in the sample before those above the threshold of the rows so far are dropped.
 constexpr std::size_t most_sampled = edge_sample_size + edge_sample_size / 4;
 
-bool is_below(std::uint64_t place, std::uint64_t threshold) {
-  return counter_hash(0, Purpose::quantile_rows, 0, place) < threshold;
+bool is_below(std::uint64_t position, std::uint64_t threshold) {
+  return counter_hash(0, Purpose::quantile_rows, 0, position) < threshold;
 }
 
 }  // namespace
@@ -59,36 +59,36 @@ void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {
 }
 
 // Distinct values, until they are too many.
-void TableSketch::see(const Column& column, const Rows& rows, SampledColumn& own) const {
+void TableSketch::see(const Column& column, const Rows& rows, SampledColumn& sampled) const {
   double block[block_rows];
-  for (std::size_t begin = 0; begin < rows.size() && !own.too_many; begin += block_rows) {
+  for (std::size_t begin = 0; begin < rows.size() && !sampled.too_many; begin += block_rows) {
     const std::size_t n = std::min(block_rows, rows.size() - begin);
     rows.read(column, begin, begin + n, block);
     for (std::size_t i = 0; i < n; ++i) {
       if (std::isnan(block[i]))
-        own.any_missing = true;
+        sampled.any_missing = true;
       else
-        own.seen.insert(key_of(block[i]));
+        sampled.seen.insert(key_of(block[i]));
     }
-    if (own.seen.size() > max_bins_) {
-      own.too_many = true;
-      own.seen = {};
+    if (sampled.seen.size() > max_bins_) {
+      sampled.too_many = true;
+      sampled.seen = {};
     }
   }
 }
 
-void TableSketch::widen(SampledColumn& own) {
-  if (own.is_wide) return;
-  own.wide->assign(own.narrow->begin(), own.narrow->end());
-  own.narrow->clear();
-  own.narrow->shrink_to_fit();
-  own.is_wide = true;
+void TableSketch::widen(SampledColumn& sampled) {
+  if (sampled.is_wide) return;
+  sampled.wide->assign(sampled.narrow->begin(), sampled.narrow->end());
+  sampled.narrow->clear();
+  sampled.narrow->shrink_to_fit();
+  sampled.is_wide = true;
 }
 
 void TableSketch::keep(const Column& column, std::span<const RowId> rows,
-                       SampledColumn& own) const {
-  if (column.type != Type::null && !fits_float32(column.type)) widen(own);
-  own.visit([&](auto& values) {
+                       SampledColumn& sampled) const {
+  if (column.type != Type::null && !fits_float32(column.type)) widen(sampled);
+  sampled.visit([&](auto& values) {
     const std::size_t size = values->size() + rows.size();
     if (size > values->capacity())
       values->reserve(std::max(size, std::min(2 * size, most_sampled + rows.size())));
@@ -97,10 +97,10 @@ void TableSketch::keep(const Column& column, std::span<const RowId> rows,
   for (std::size_t begin = 0; begin < rows.size(); begin += block_rows) {
     const std::size_t n = std::min(block_rows, rows.size() - begin);
     read_rows(column, rows.subspan(begin, n), block);
-    own.visit([&](auto& values) {
+    sampled.visit([&](auto& values) {
       using Number = typename std::remove_reference_t<decltype(*values)>::value_type;
       for (std::size_t i = 0; i < n; ++i) {
-        own.any_missing |= std::isnan(block[i]);
+        sampled.any_missing |= std::isnan(block[i]);
         values->push_back(static_cast<Number>(block[i]));
       }
     });
@@ -138,33 +138,33 @@ void TableSketch::replace_codes(std::size_t column, std::span<const double> code
     if (code >= codes.size()) throw std::invalid_argument("A level code beyond the levels.");
     return codes[code];
   };
-  SampledColumn& own = columns_.at(column);
+  SampledColumn& sampled = columns_.at(column);
   const auto is_narrow = [](double code) {
     return std::isnan(code) || static_cast<double>(static_cast<float>(code)) == code;
   };
-  if (!std::all_of(codes.begin(), codes.end(), is_narrow)) widen(own);
-  own.visit([&](auto& values) {
+  if (!std::all_of(codes.begin(), codes.end(), is_narrow)) widen(sampled);
+  sampled.visit([&](auto& values) {
     for (auto& value : *values)
       if (!std::isnan(value))
         value = static_cast<std::remove_reference_t<decltype(value)>>(replaced(value));
   });
   KeySet seen;
-  for (const std::uint64_t key : own.seen.keys()) {
+  for (const std::uint64_t key : sampled.seen.keys()) {
     const double value = replaced(value_of(key));
     if (!std::isnan(value)) seen.insert(key_of(value));
   }
-  own.seen = std::move(seen);
+  sampled.seen = std::move(seen);
 }
 
 void TableSketch::add_column(std::span<const float> values, std::size_t source) {
   finish();
   if (values.size() != places_.size())
     throw std::invalid_argument("A derived column needs a value for each sampled row.");
-  SampledColumn own;
-  own.any_missing = columns_.at(source).any_missing;
-  own.too_many = true;
-  own.narrow->assign(values.begin(), values.end());
-  columns_.push_back(std::move(own));
+  SampledColumn sampled;
+  sampled.any_missing = columns_.at(source).any_missing;
+  sampled.too_many = true;
+  sampled.narrow->assign(values.begin(), values.end());
+  columns_.push_back(std::move(sampled));
 }
 
 Columns TableSketch::sample() {
@@ -173,14 +173,14 @@ Columns TableSketch::sample() {
   table.n_rows = places_.size();
   for (SampledColumn& column : columns_)
     column.visit([&](auto& values) {
-      Column own;
-      own.type = column.is_wide ? Type::float64 : Type::float32;
-      own.stride = column.is_wide ? sizeof(double) : sizeof(float);
+      Column sampled;
+      sampled.type = column.is_wide ? Type::float64 : Type::float32;
+      sampled.stride = column.is_wide ? sizeof(double) : sizeof(float);
       Piece piece;
       piece.end = table.n_rows;
       piece.values = reinterpret_cast<const std::byte*>(values->data());
-      if (table.n_rows > 0) own.pieces.push_back(piece);
-      table.columns.push_back(std::move(own));
+      if (table.n_rows > 0) sampled.pieces.push_back(piece);
+      table.columns.push_back(std::move(sampled));
       table.owners.push_back(values);
     });
   return table;
@@ -192,10 +192,10 @@ const std::vector<std::uint32_t>& TableSketch::places() {
 }
 
 Distinct TableSketch::distinct(std::size_t column) const {
-  const SampledColumn& own = columns_.at(column);
-  if (own.too_many) return std::nullopt;
+  const SampledColumn& sampled = columns_.at(column);
+  if (sampled.too_many) return std::nullopt;
   std::vector<double> values;
-  for (const std::uint64_t key : own.seen.keys()) values.push_back(value_of(key));
+  for (const std::uint64_t key : sampled.seen.keys()) values.push_back(value_of(key));
   std::sort(values.begin(), values.end());
   return values;
 }
@@ -214,10 +214,10 @@ std::vector<std::vector<double>> TableSketch::edges(std::span<const double> weig
     numbers.columns.push_back(all.columns[c]);
     values.push_back(distinct(c));
   }
-  std::vector<std::vector<double>> found =
+  std::vector<std::vector<double>> edges_of_columns =
       sketch_edges(numbers, places_, n_sampled_of(), weights, values, max_bins_, team);
   std::vector<std::vector<double>> edges(columns_.size());
-  for (std::size_t k = 0; k < index.size(); ++k) edges[index[k]] = std::move(found[k]);
+  for (std::size_t k = 0; k < index.size(); ++k) edges[index[k]] = std::move(edges_of_columns[k]);
   return edges;
 }
 

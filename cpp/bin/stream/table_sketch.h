@@ -86,9 +86,9 @@ class TableSketch {
     }
   };
 
-  void see(const Column& column, const Rows& rows, SampledColumn& own) const;
-  void keep(const Column& column, std::span<const RowId> rows, SampledColumn& own) const;
-  static void widen(SampledColumn& own);
+  void see(const Column& column, const Rows& rows, SampledColumn& sampled) const;
+  void keep(const Column& column, std::span<const RowId> rows, SampledColumn& sampled) const;
+  static void widen(SampledColumn& sampled);
   void drop_rows(std::uint64_t threshold, Team& team);
   void finish();
 

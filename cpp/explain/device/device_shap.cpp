@@ -24,8 +24,8 @@ DeviceArray<T> send(const std::vector<T>& from, Queue& queue) {
 DeviceShap::DeviceShap(const DeviceForest& trees, const ShapForest& forest, Team& team)
     : trees_(trees), n_features_(forest.n_features), n_outputs_(forest.n_outputs) {
   Device& device = trees.device();
-  const std::size_t room = std::min(most_program_bytes, device.free_bytes() / 2);
-  const HostShapPages host = shap_pages(trees.trees(), forest, room, team);
+  const std::size_t max_bytes = std::min(most_program_bytes, device.free_bytes() / 2);
+  const HostShapPages host = shap_pages(trees.trees(), forest, max_bytes, team);
   stack_ = host.stack;
   std::vector<std::uint32_t> features(trees.trees().features.begin(), trees.trees().features.end());
   Device::Use use(device);

@@ -143,9 +143,9 @@ HostShapPages shap_pages(const ForestLayout& trees, const ShapForest& forest,
                             "model.to(\"cpu\"), or explain a model with fewer or shallower trees.");
       }
     });
-    for (HostShapPages& one : made) {
-      append(all, one);
-      one = {};
+    for (HostShapPages& pages : made) {
+      append(all, pages);
+      pages = {};
     }
   }
   all.page_start.push_back(static_cast<std::uint32_t>(all.pages.size()));

@@ -71,8 +71,8 @@ class BlockSums {
           "more "
           "than 4 GiB. Explain a model with shallower trees.");
     const bool is_whole = program_.n_parts() == 1;
-    const std::size_t room = std::max<std::size_t>(1, most_scratch / size) * shap_lanes;
-    const std::size_t rows = is_whole ? n_rows : std::min(whole_lanes(n_rows), room);
+    const std::size_t rows_at_once = std::max<std::size_t>(1, most_scratch / size) * shap_lanes;
+    const std::size_t rows = is_whole ? n_rows : std::min(whole_lanes(n_rows), rows_at_once);
     const std::size_t needed = is_whole ? size : rows / shap_lanes * size;
     if (scratch_.size() < needed) scratch_ = Buffer<double>(needed);
     for (std::size_t begin = 0; begin < n_rows; begin += rows) {

@@ -27,9 +27,9 @@ void ShapPatterns::list(std::size_t root) {
     const Waiting at = waiting.back();
     waiting.pop_back();
     features.resize(at.n_features);
-    const auto found = std::find(features.begin(), features.end(), at.column);
-    const bool again = found != features.end();
-    const auto bit = static_cast<std::uint32_t>(1) << (found - features.begin());
+    const auto entry = std::find(features.begin(), features.end(), at.column);
+    const bool again = entry != features.end();
+    const auto bit = static_cast<std::uint32_t>(1) << (entry - features.begin());
     if (at.depth > 0 && !again) features.push_back(at.column);
     if (features.size() > most_pattern_features) {
       fits_ = false;

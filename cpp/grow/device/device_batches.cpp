@@ -18,7 +18,7 @@ void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
       std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, bytes), 1, 64);
   for (std::size_t first = 0; first < nodes.size(); first += together) {
     const auto some = nodes.subspan(first, std::min(together, nodes.size() - first));
-    std::byte* staged = s.received.room(together * bytes);
+    std::byte* staged = s.received.buffer(together * bytes);
     for (std::size_t j = 0; j < some.size(); ++j)
       s.queue.copy_out(reinterpret_cast<Address>(some[j]->histogram), bytes, staged + j * bytes);
     s.queue.wait();
@@ -93,11 +93,11 @@ void DeviceRows::send(Batch& batch) {
   make_room(s.segments, 2 * n);
   make_room(s.found, m * batch.most_features);
   s.which_batch = 1 - s.which_batch;
-  std::byte* staged = s.sent_batches[s.which_batch].room(std::bit_ceil(size));
+  std::byte* staged = s.sent_batches[s.which_batch].buffer(std::bit_ceil(size));
   const std::size_t counts_bytes = (n * sizeof(NodeCount) + 15) / 16 * 16;
   const std::size_t best_bytes = m * sizeof(FoundSplit);
   const std::size_t left_bytes = m * policy_.width() * sizeof(std::int64_t);
-  std::byte* answers = s.answers.room(std::bit_ceil(counts_bytes + best_bytes + left_bytes));
+  std::byte* answers = s.answers.buffer(std::bit_ceil(counts_bytes + best_bytes + left_bytes));
   const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(staged + at, from, bytes);
   };

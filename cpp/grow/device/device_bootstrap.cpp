@@ -21,11 +21,11 @@ void DeviceRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed
   const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
   s.queue.launch(s.device.kernel("collect_draws"), {std::min(blocks, blocks_for(n_training_))},
                  threads, 0, s.draw_counts.data(), drawn, s.sample_sums.start(2, s.queue));
-  const std::vector<std::int64_t> found = s.sample_sums.wait(s.queue);
-  out.size = static_cast<std::size_t>(found[0]);
+  const std::vector<std::int64_t> sums = s.sample_sums.wait(s.queue);
+  out.size = static_cast<std::size_t>(sums[0]);
   out.weighted = true;
   out.on_device = true;
-  out.largest_weight = std::bit_cast<float>(static_cast<std::uint32_t>(found[1]));
+  out.largest_weight = std::bit_cast<float>(static_cast<std::uint32_t>(sums[1]));
 }
 
 }  // namespace arboost::cuda

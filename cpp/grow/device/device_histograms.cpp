@@ -72,9 +72,9 @@ void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
 void DeviceRows::launch_histograms(const BatchWork& work) {
   DeviceState& s = *state_;
   const DeviceCodes codes = [&] {
-    DeviceCodes own = s.table->codes();
-    own.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
-    return own;
+    DeviceCodes device_codes = s.table->codes();
+    device_codes.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
+    return device_codes;
   }();
   const RowValues values = row_values();
   const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());

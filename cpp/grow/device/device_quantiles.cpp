@@ -61,11 +61,11 @@ std::vector<double> DeviceRows::leaf_quantiles(std::size_t output, double alpha,
   }
   s.queue.launch(s.device.kernel("next_residuals"), {blocks_for(n)}, threads, 0, s.residuals.data(),
                  n, s.quantiles.data());
-  const auto found = s.receive<LeafQuantile>(s.quantiles.address(), n_nodes);
+  const auto leaf_values = s.receive<LeafQuantile>(s.quantiles.address(), n_nodes);
   const auto bad = s.receive<unsigned long long>(s.bad_residual.address(), 1);
   if (bad[0] != 0) require_finite(std::bit_cast<double>(bad[0]), "residual");
   std::vector<double> values;
-  for (const LeafQuantile& leaf : found) values.push_back(quantile_of(leaf, alpha));
+  for (const LeafQuantile& leaf : leaf_values) values.push_back(quantile_of(leaf, alpha));
   return values;
 }
 

@@ -30,9 +30,9 @@ std::size_t row_bytes(std::size_t width) {
 }
 
 // Throws before any work where a table does not fit.
-void check_memory(const Device& device, const Codes& table, std::size_t room, std::size_t n_rows,
-                  std::size_t width) {
-  const std::size_t needed = bytes_of(table) + room + n_rows * row_bytes(width);
+void check_memory(const Device& device, const Codes& table, std::size_t bytes_needed,
+                  std::size_t n_rows, std::size_t width) {
+  const std::size_t needed = bytes_of(table) + bytes_needed + n_rows * row_bytes(width);
   const std::size_t free = device.free_bytes();
   if (needed <= free) return;
   const double share = static_cast<double>(free) / static_cast<double>(needed);
@@ -52,9 +52,9 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
   // Of trees that grow as a whole: samples, rows by number, and two nodes a row.
   const std::size_t of_sample = 4 * sizeof(std::uint32_t) + width * sizeof(FixedPair);
   const std::size_t of_nodes = 2 * sizeof(TreeNode) + sizeof(OpenNode) / 2;
-  const std::size_t own = n_rows * (row_bytes(width) + of_sample + of_nodes);
+  const std::size_t bytes_per_tree = n_rows * (row_bytes(width) + of_sample + of_nodes);
   const std::size_t free = Device::number(device).free_bytes() / 10 * 9, table = bytes_of(codes);
-  return std::max<std::size_t>(1, free > table ? (free - table) / own : 0);
+  return std::max<std::size_t>(1, free > table ? (free - table) / bytes_per_tree : 0);
 }
 
 DeviceRows::DeviceRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
@@ -76,7 +76,7 @@ DeviceRows::DeviceRows(const Codes& table, const Codes& codes, std::span<const R
         "the criterion \"absolute_error\" does not run on a CUDA device: use squared_error, or "
         "device=\"cpu\"");
   Device& device = Device::number(params_.device);
-  check_memory(device, table, &codes == &table ? 0 : bytes_of_room(codes), n_training_,
+  check_memory(device, table, &codes == &table ? 0 : buffer_bytes(codes), n_training_,
                policy.width());
   Device::Use use(device);
   state_ = std::make_unique<DeviceState>(device, table, codes);
@@ -126,10 +126,10 @@ void DeviceRows::send_columns() {
          .usual = place.usual});
     own_codes.insert(own_codes.end(), place.own_codes.begin(), place.own_codes.end());
     if (grouped == nullptr) continue;
-    GroupColumn& own = groups.emplace_back();
-    own.shared = grouped->shared;
-    own.n = static_cast<std::uint32_t>(grouped->order.size());
-    std::copy(grouped->order.begin(), grouped->order.end(), own.order);
+    GroupColumn& group = groups.emplace_back();
+    group.shared = grouped->shared;
+    group.n = static_cast<std::uint32_t>(grouped->order.size());
+    std::copy(grouped->order.begin(), grouped->order.end(), group.order);
   }
   s.send(columns, s.columns);
   s.send(groups, s.groups);
@@ -140,22 +140,22 @@ void DeviceRows::send_columns() {
 DeviceRows::ColumnPlace DeviceRows::place_of(std::size_t feature) const {
   const Place& place = codes_.where[feature];
   const Slots& slots = slots_.slots();
-  ColumnPlace found;
+  ColumnPlace place_on_device;
   if (place.storage == Storage::sparse) {
-    found.first_slot =
+    place_on_device.first_slot =
         static_cast<std::uint32_t>(slots.first_sparse) + codes_.sparse.first_slot[place.store];
-    found.usual = place.usual;
+    place_on_device.usual = place.usual;
     for (std::uint32_t rank = 0; rank < place.n_others; ++rank)
-      found.own_codes.push_back(static_cast<std::uint8_t>(place.code_of(rank)));
-    return found;
+      place_on_device.own_codes.push_back(static_cast<std::uint8_t>(place.code_of(rank)));
+    return place_on_device;
   }
-  found.first_slot = slots.first[place.store];
-  if (place.storage == Storage::own) return found;
+  place_on_device.first_slot = slots.first[place.store];
+  if (place.storage == Storage::single) return place_on_device;
   const std::uint32_t n_slots =
       codes_.first_slot[place.store + std::size_t{1}] - codes_.first_slot[place.store];
   for (std::uint32_t code = 0; code < n_slots; ++code)
-    found.own_codes.push_back(static_cast<std::uint8_t>(codes_.decode(feature, code)));
-  return found;
+    place_on_device.own_codes.push_back(static_cast<std::uint8_t>(codes_.decode(feature, code)));
+  return place_on_device;
 }
 
 DeviceRows::~DeviceRows() {
@@ -168,7 +168,7 @@ DeviceRows::~DeviceRows() {
 }
 
 // Room for a sample of n rows: the next one may be a little larger.
-std::size_t DeviceRows::room_for(std::size_t n) const {
+std::size_t DeviceRows::empty_copy(std::size_t n) const {
   return std::min(n_training_, n + n / 64);
 }
 
@@ -204,7 +204,7 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   }
   const int drop = bits_of_factor(std::max(1.0f, largest));
   const double factor = std::ldexp(1.0, -drop);
-  make_room(s.sample_pairs, room_for(sample->size) * width);
+  make_room(s.sample_pairs, empty_copy(sample->size) * width);
   const PairRows rows{all.pairs,
                       all.row_stride,
                       all.output_stride,
@@ -218,13 +218,13 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
                  threads, 0, rows, sample->weighted ? s.weights.data() : nullptr, factor,
                  s.sample_pairs.data(), s.sample_sums.start(2 * width, s.queue));
   const std::vector<std::int64_t> sums = s.sample_sums.wait(s.queue);
-  Pairs own{s.sample_pairs.data(),       width, 1, gradients.g_exponent - drop,
-            gradients.h_exponent - drop, {},    {}};
+  Pairs sample_pairs{s.sample_pairs.data(),       width, 1, gradients.g_exponent - drop,
+                     gradients.h_exponent - drop, {},    {}};
   for (std::size_t k = 0; k < width; ++k) {
-    own.sum_abs_g.push_back(sums[2 * k]);
-    own.sum_h.push_back(sums[2 * k + 1]);
+    sample_pairs.sum_abs_g.push_back(sums[2 * k]);
+    sample_pairs.sum_h.push_back(sums[2 * k + 1]);
   }
-  return own;
+  return sample_pairs;
 }
 
 TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
@@ -263,7 +263,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
 void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
   DeviceState& s = *state_;
   const std::size_t n = tree_rows_.n;
-  for (auto& elements : s.elements) make_room(elements, room_for(n));
+  for (auto& elements : s.elements) make_room(elements, empty_copy(n));
   const PairRows rows{pairs_.pairs,
                       pairs_.row_stride,
                       pairs_.output_stride,

@@ -100,7 +100,7 @@ class DeviceRows final : public BatchRows {
   std::vector<float> norms_at(const NormArgs& norms, const NormRows& rows);
   template <class Plan>
   void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
-  std::size_t room_for(std::size_t n) const;
+  std::size_t empty_copy(std::size_t n) const;
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
   struct ColumnPlace {
     std::uint32_t first_slot = 0, usual = no_code;
@@ -145,7 +145,7 @@ class DeviceRows final : public BatchRows {
   LeafSizes sizes_;
   Histograms slots_;  // the layout of histograms, and one of them
   SplitSearch search_;
-  ColumnSampler::Room columns_;
+  ColumnSampler::Scratch columns_;
   Pairs pairs_{};
   TargetPairs targets_{};
   const Sample* sample_ = nullptr;

@@ -26,11 +26,11 @@ void DeviceRows::collect(const char* kernel, const Plan& plan, bool weighted, Sa
   const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
   s.queue.launch(s.device.kernel(kernel), {std::min(blocks, blocks_for(n_training_))}, threads, 0,
                  plan, drawn, s.sample_sums.start(2, s.queue));
-  const std::vector<std::int64_t> found = s.sample_sums.wait(s.queue);
-  out.size = static_cast<std::size_t>(found[0]);
+  const std::vector<std::int64_t> sums = s.sample_sums.wait(s.queue);
+  out.size = static_cast<std::size_t>(sums[0]);
   out.weighted = weighted;
   out.on_device = true;
-  out.largest_weight = weighted ? std::bit_cast<float>(static_cast<std::uint32_t>(found[1])) : 1.0f;
+  out.largest_weight = weighted ? std::bit_cast<float>(static_cast<std::uint32_t>(sums[1])) : 1.0f;
   if (out.size > 0) return;
   out.size = 1;
   out.largest_weight = 1;

@@ -87,10 +87,10 @@ struct DeviceState {
       queue.wait();
       constexpr std::size_t least = std::size_t{1} << 20;
       sent_size = std::max({sent_size, least, std::bit_ceil(4 * bytes)});
-      sent.room(sent_size);
+      sent.buffer(sent_size);
       n_sent = 0;
     }
-    std::byte* staged = sent.room(sent_size) + n_sent;
+    std::byte* staged = sent.buffer(sent_size) + n_sent;
     n_sent += (bytes + 15) / 16 * 16;
     std::memcpy(staged, from.data(), bytes);
     queue.copy_in(staged, bytes, to.address());
@@ -104,7 +104,7 @@ struct DeviceState {
   }
   template <class T>
   std::vector<T> receive(Address from, std::size_t n) {
-    std::byte* staged = received.room(n * sizeof(T));
+    std::byte* staged = received.buffer(n * sizeof(T));
     queue.copy_out(from, n * sizeof(T), staged);
     queue.wait();
     n_sent = 0;

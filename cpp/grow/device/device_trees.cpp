@@ -46,12 +46,12 @@ DeviceTrees::DeviceTrees(DeviceState& state, const Codes& codes, const TreePolic
     if (search.table(f) != nullptr)
       own_codes.insert(own_codes.end(), search.table(f), search.table(f) + most_codes);
   state_.send(own_codes, own_codes_);
-  const std::uint8_t* own = own_codes_.data();
+  const std::uint8_t* feature_codes = own_codes_.data();
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     const bool is_shared = search.table(f) != nullptr;
     columns.push_back({codes.where[f].store, codes.n_bins[f], codes.has_missing[f], 0,
-                       is_shared ? own : nullptr});
-    if (is_shared) own += most_codes;
+                       is_shared ? feature_codes : nullptr});
+    if (is_shared) feature_codes += most_codes;
     std::copy(codes.edges[f].begin(), codes.edges[f].end(),
               edges.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
   }
@@ -75,8 +75,8 @@ void DeviceTrees::open_root(const GrowNode& root, bool may_split, std::int64_t m
   if (max_depth < 31) most_nodes = std::min(most_nodes, std::size_t{2} << max_depth);
   make_room(nodes_, most_nodes);
   state_.send(std::vector<TreeNode>{{-1.0, 0, n, 0, 0, 0, 0, 0, 0}}, nodes_);
-  LevelRoom& level = levels_[0];
-  level.room = 1;
+  LevelScratch& level = levels_[0];
+  level.capacity = 1;
   const std::uint32_t kind = kind_of(n);
   std::vector<std::int64_t> sums;
   for (std::uint32_t k = 0; k < node_kinds; ++k)
@@ -148,7 +148,7 @@ void DeviceTrees::grow(const TreePolicy& policy, const TreeRequest& request, con
 
 // Waits for bytes of the device, in received_.
 void DeviceTrees::receive(Address from, std::size_t bytes) {
-  state_.queue.copy_out(from, bytes, received_.room(std::bit_ceil(bytes)));
+  state_.queue.copy_out(from, bytes, received_.buffer(std::bit_ceil(bytes)));
   state_.queue.wait();
   state_.n_sent = 0;
 }
@@ -158,18 +158,18 @@ void DeviceTrees::grow_level(TreeWork& work) {
   const std::size_t turn = work.depth % 2;
   const LevelCounts counts = found_.levels[turn];
   const std::size_t channels = work.values.channels, n_rows = s.elements[0].size();
-  LevelRoom &level = levels_[turn], &next = levels_[1 - turn];
+  LevelScratch &level = levels_[turn], &next = levels_[1 - turn];
   // Medium and large nodes have children in the next level.
   const std::size_t n_inner = counts.n_open[medium_kind] + counts.n_open[large_kind];
-  next.room = std::max<std::size_t>(1, 2 * n_inner);
-  make_spare_room(next.open, node_kinds * next.room);
-  make_spare_room(next.sums, node_kinds * next.room * channels);
+  next.capacity = std::max<std::size_t>(1, 2 * n_inner);
+  make_spare_room(next.open, node_kinds * next.capacity);
+  make_spare_room(next.sums, node_kinds * next.capacity * channels);
   make_spare_room(next.tiles, n_rows / rows_of_tile + n_rows / block_rows + 1);
   make_spare_room(left_sums_, n_inner * channels);
   TreeCounts* all = counts_.data();
-  const auto level_of = [&](const LevelRoom& room, std::size_t which) {
-    return TreeLevel{room.open.data(), room.sums.data(), room.tiles.data(), &all->levels[which],
-                     static_cast<std::uint32_t>(room.room)};
+  const auto level_of = [&](const LevelScratch& buffers, std::size_t which) {
+    return TreeLevel{buffers.open.data(), buffers.sums.data(), buffers.tiles.data(),
+                     &all->levels[which], static_cast<std::uint32_t>(buffers.capacity)};
   };
   work.level = level_of(level, turn);
   work.next = level_of(next, 1 - turn);
@@ -194,7 +194,7 @@ void DeviceTrees::grow_small(TreeWork& work) {
 
 void DeviceTrees::take_counts() {
   receive(counts_.address(), sizeof(TreeCounts));
-  std::memcpy(&found_, received_.room(sizeof(TreeCounts)), sizeof(TreeCounts));
+  std::memcpy(&found_, received_.buffer(sizeof(TreeCounts)), sizeof(TreeCounts));
 }
 
 void DeviceTrees::grow_large(TreeWork& work) {
@@ -238,7 +238,7 @@ void DeviceTrees::grow_large(TreeWork& work) {
 void DeviceTrees::take_nodes() {
   const std::size_t n = found_.n_nodes;
   receive(nodes_.address(), n * sizeof(TreeNode));
-  const auto* nodes = reinterpret_cast<const TreeNode*>(received_.room(1));
+  const auto* nodes = reinterpret_cast<const TreeNode*>(received_.buffer(1));
   grown_.nodes.resize(n);
   largest_leaf_ = 0;
   for (std::size_t j = 0; j < n; ++j) {
@@ -265,12 +265,12 @@ std::vector<std::int64_t> DeviceTrees::leaf_sums(const TreeShape& shape, const P
                  0, nodes_.data(), found_.n_nodes, s.elements[0].data(), s.elements[1].data(),
                  pairs, number_of_row, leaf_sums_.data());
   receive(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
-  const auto* found = reinterpret_cast<const std::int64_t*>(received_.room(1));
+  const auto* leaf_sums = reinterpret_cast<const std::int64_t*>(received_.buffer(1));
   std::vector<std::int64_t> sums(shape.size() * per_node);
   for (std::size_t id = 0; id < shape.size(); ++id) {
     if (shape.left()[id] != 0) continue;
     const auto number = static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data());
-    std::copy_n(found + number * per_node, per_node,
+    std::copy_n(leaf_sums + number * per_node, per_node,
                 sums.begin() + static_cast<std::ptrdiff_t>(id * per_node));
   }
   return sums;

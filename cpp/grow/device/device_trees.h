@@ -39,11 +39,11 @@ class DeviceTrees {
 
  private:
   // Nodes of one of two levels that may be split.
-  struct LevelRoom {
+  struct LevelScratch {
     DeviceArray<OpenNode> open;
     DeviceArray<std::int64_t> sums;
     DeviceArray<RowTile> tiles;
-    std::size_t room = 0;
+    std::size_t capacity = 0;
   };
 
   void open_root(const GrowNode& root, bool may_split, std::int64_t max_depth);
@@ -64,7 +64,7 @@ class DeviceTrees {
   DeviceArray<TreeNode> nodes_;
   DeviceArray<TreeCounts> counts_;
   TreeCounts found_{};
-  LevelRoom levels_[2];
+  LevelScratch levels_[2];
   DeviceArray<OpenNode> small_;
   DeviceArray<std::int64_t> left_sums_, large_sums_, histograms_;
   DeviceArray<std::uint16_t> drawn_;

@@ -148,10 +148,10 @@ void accumulate_few(const RowCodes& codes, const Slots& slots, const RowSums& su
     if (i + prefetch_distance < n) ask(row_of(elements[i + prefetch_distance]));
     const RowId id = row_of(elements[i]);
     const PackedSum narrow = widen(elements[i]);
-    const PackedSum* own = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
+    const PackedSum* row_sums = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
     PackedSum values[channels];
-    for (std::size_t k = 0; k + 1 < channels; ++k) values[k] = sign * own[k];
-    values[channels - 1] = sums.counted ? sign : sign * own[channels - 1];
+    for (std::size_t k = 0; k + 1 < channels; ++k) values[k] = sign * row_sums[k];
+    values[channels - 1] = sums.counted ? sign : sign * row_sums[channels - 1];
     const Code* row = codes.row<Code>(id);
     for (std::size_t j = 0; j < slots.n_stores; ++j) {
       const std::size_t f = slots.store(j);

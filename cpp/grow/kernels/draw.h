@@ -112,10 +112,10 @@ std::size_t draw_few(std::uint64_t key, const std::uint32_t* features, std::size
   }
   for (std::size_t j = 0; j < lanes; ++j) halves[n + j] = 0;  // padding
   for (std::size_t first = 0; first < n; first += lanes) {
-    std::int32_t own[lanes], counts[lanes] = {};
-    for (std::size_t j = 0; j < lanes; ++j) own[j] = halves[first + j];
+    std::int32_t numbers_of_lanes[lanes], counts[lanes] = {};
+    for (std::size_t j = 0; j < lanes; ++j) numbers_of_lanes[j] = halves[first + j];
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < lanes; ++j) counts[j] += halves[i] < own[j] ? 1 : 0;
+      for (std::size_t j = 0; j < lanes; ++j) counts[j] += halves[i] < numbers_of_lanes[j] ? 1 : 0;
     for (std::size_t j = 0; j < lanes; ++j) below[first + j] = counts[j];
   }
   const auto wanted = static_cast<std::int32_t>(size);
@@ -131,12 +131,13 @@ std::size_t draw_few(std::uint64_t key, const std::uint32_t* features, std::size
 std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_t nth) {
   constexpr std::size_t lanes = 8;
   for (std::size_t first = 0; first < n; first += lanes) {
-    std::uint64_t own[lanes], below[lanes] = {};
-    for (std::size_t j = 0; j < lanes; ++j) own[j] = numbers[first + j < n ? first + j : n - 1];
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < lanes; ++j) below[j] += numbers[i] < own[j] ? 1 : 0;
+    std::uint64_t numbers_of_lanes[lanes], below[lanes] = {};
     for (std::size_t j = 0; j < lanes; ++j)
-      if (below[j] == nth) return own[j];
+      numbers_of_lanes[j] = numbers[first + j < n ? first + j : n - 1];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < lanes; ++j) below[j] += numbers[i] < numbers_of_lanes[j] ? 1 : 0;
+    for (std::size_t j = 0; j < lanes; ++j)
+      if (below[j] == nth) return numbers_of_lanes[j];
   }
   return numbers[0];  // only where numbers are equal
 }

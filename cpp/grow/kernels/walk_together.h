@@ -51,9 +51,9 @@ ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const Code
   const __m512i bits = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201u));
   const __m512i byte = _mm512_and_si512(_mm512_srli_epi16(x, 3), _mm512_set1_epi8(15));
   const __m512i bit = _mm512_shuffle_epi8(bits, _mm512_and_si512(x, _mm512_set1_epi8(7)));
-  const __m512i found = _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(half(0), byte),
+  const __m512i bytes = _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(half(0), byte),
                                                  _mm512_movepi8_mask(x), half(1), byte);
-  return _mm512_testn_epi8_mask(found, bit);
+  return _mm512_testn_epi8_mask(bytes, bit);
 }
 #else
 ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const CodeSet& set) {
@@ -67,9 +67,9 @@ ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const Code
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes) + part);
     const __m256i byte = _mm256_and_si256(_mm256_srli_epi16(x, 3), _mm256_set1_epi8(15));
     const __m256i bit = _mm256_shuffle_epi8(bits, _mm256_and_si256(x, _mm256_set1_epi8(7)));
-    const __m256i found = _mm256_blendv_epi8(_mm256_shuffle_epi8(half(0), byte),
+    const __m256i bytes = _mm256_blendv_epi8(_mm256_shuffle_epi8(half(0), byte),
                                              _mm256_shuffle_epi8(half(1), byte), x);
-    const __m256i none = _mm256_cmpeq_epi8(_mm256_and_si256(found, bit), _mm256_setzero_si256());
+    const __m256i none = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), _mm256_setzero_si256());
     outside[part] = static_cast<std::uint32_t>(_mm256_movemask_epi8(none));
   }
   return outside[0] | std::uint64_t{outside[1]} << 32;
@@ -128,8 +128,9 @@ std::size_t walk_together(const WalkArgs& args, std::size_t begin, std::size_t e
   BlockWalk block(args);
   for (; begin + bit_rows <= end; begin += bit_rows, leaves += bit_rows) {
     const std::uint8_t* numbers = block.numbers(begin);
-    for_leaf_rows(
-        [&](std::size_t row, std::size_t place) { leaves[row] = args.leaves[numbers[place]]; });
+    for_leaf_rows([&](std::size_t row, std::size_t position) {
+      leaves[row] = args.leaves[numbers[position]];
+    });
   }
   return begin;
 }

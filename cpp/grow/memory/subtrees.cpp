@@ -18,9 +18,9 @@ constexpr std::size_t cells_per_poll = std::size_t{1} << 20;  // about a millise
 bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
   for (std::size_t i = 1; i < n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
-      const std::int64_t one = values[k], other = values[i * channels + k];
-      if (sum_h(one) == 0 ||
-          std::int64_t{sum_g(one)} * sum_h(other) != std::int64_t{sum_g(other)} * sum_h(one))
+      const std::int64_t first_row = values[k], other = values[i * channels + k];
+      if (sum_h(first_row) == 0 || std::int64_t{sum_g(first_row)} * sum_h(other) !=
+                                       std::int64_t{sum_g(other)} * sum_h(first_row))
         return false;
     }
   return true;
@@ -32,8 +32,9 @@ bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::
 bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
   for (std::size_t i = 1; i < n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
-      const std::int64_t one = values[k], other = values[i * channels + k];
-      const std::int64_t g = sum_g(one), h = sum_h(one), g2 = sum_g(other), h2 = sum_h(other);
+      const std::int64_t first_row = values[k], other = values[i * channels + k];
+      const std::int64_t g = sum_g(first_row), h = sum_h(first_row), g2 = sum_g(other),
+                         h2 = sum_h(other);
       if (std::abs(g * h2 - g2 * h) > std::abs(g) + h + std::abs(g2) + h2 + 8) return true;
     }
   return false;
@@ -118,42 +119,42 @@ void Subtrees::start_tree(std::size_t most_rows, bool values_tell_purity, int n_
 bool Subtrees::grow(GrowNode& root, int member, const std::atomic<bool>& failed, Team& team) {
   if (rows_.any_empty(root)) return false;
   SplitSearch::Scratch& scratch = search_.scratch(member);
-  Member& own = *members_[static_cast<std::size_t>(member)];
+  Member& worker = *members_[static_cast<std::size_t>(member)];
   root.subtree_of = member;
-  root.subtree = own.trees.nodes.size();
-  own.spare.resize(std::max(own.spare.size(), root.n_rows()));
-  own.sums.resize(channels_);
-  own.left_sums.resize(channels_);
-  own.trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
-                             .end = static_cast<std::uint32_t>(root.end)});
-  open(own, root.subtree, root.depth, root.path, root.sums.data());
+  root.subtree = worker.trees.nodes.size();
+  worker.spare.resize(std::max(worker.spare.size(), root.n_rows()));
+  worker.sums.resize(channels_);
+  worker.left_sums.resize(channels_);
+  worker.trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
+                                .end = static_cast<std::uint32_t>(root.end)});
+  open(worker, root.subtree, root.depth, root.path, root.sums.data());
   std::size_t cells = 0;  // since the last poll
-  while (!own.open.empty()) {
-    const Open at = own.open.back();
-    own.open.pop_back();
-    const SubtreeNode& node = own.trees.nodes[at.node];
+  while (!worker.open.empty()) {
+    const Open at = worker.open.back();
+    worker.open.pop_back();
+    const SubtreeNode& node = worker.trees.nodes[at.node];
     cells += (node.end - node.begin) * codes_.n_features;
     if (cells > cells_per_poll) {
       if (failed) break;
       team.poll_if_due(member);
       cells = 0;
     }
-    const std::int64_t* sums = own.open_sums.data() + own.open.size() * channels_;
-    std::copy(sums, sums + channels_, own.sums.data());
-    if (find(own, scratch, at, root.buffer)) split(own, at, root.buffer);
+    const std::int64_t* sums = worker.open_sums.data() + worker.open.size() * channels_;
+    std::copy(sums, sums + channels_, worker.sums.data());
+    if (find(worker, scratch, at, root.buffer)) split(worker, at, root.buffer);
   }
   return true;
 }
 
 // Pushes a node to the open nodes, if it may be split.
-void Subtrees::open(Member& own, std::size_t number, std::int64_t depth, std::uint64_t path,
+void Subtrees::open(Member& worker, std::size_t number, std::int64_t depth, std::uint64_t path,
                     const std::int64_t* sums) {
-  const SubtreeNode& node = own.trees.nodes[number];
+  const SubtreeNode& node = worker.trees.nodes[number];
   if (!policy_.may_split(depth, node.end - node.begin, sums)) return;
-  const std::size_t at = own.open.size();
-  own.open.push_back({static_cast<std::uint32_t>(number), depth, path});
-  if (own.open_sums.size() < (at + 1) * channels_) own.open_sums.resize((at + 1) * channels_);
-  std::copy(sums, sums + channels_, own.open_sums.data() + at * channels_);
+  const std::size_t at = worker.open.size();
+  worker.open.push_back({static_cast<std::uint32_t>(number), depth, path});
+  if (worker.open_sums.size() < (at + 1) * channels_) worker.open_sums.resize((at + 1) * channels_);
+  std::copy(sums, sums + channels_, worker.open_sums.data() + at * channels_);
 }
 
 // True if the node is pure. Trees that split only for gain use a weaker test.
@@ -165,42 +166,42 @@ bool Subtrees::is_pure(const Element* elements, std::size_t n, const std::int64_
 }
 
 // The node's best split, and the sums of its left side; false where it stays a leaf.
-bool Subtrees::find(Member& own, SplitSearch::Scratch& scratch, const Open& at, int buffer) {
-  SubtreeNode& node = own.trees.nodes[at.node];
+bool Subtrees::find(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer) {
+  SubtreeNode& node = worker.trees.nodes[at.node];
   const std::size_t n = node.end - node.begin;
   if (scratch.values.size() < n * channels_ + padded_rows)
     scratch.values.resize(n * channels_ + padded_rows);
   const Element* elements = space_.elements[buffer].data() + node.begin;
   rows_.read_values(elements, n, scratch.values.data());
   if (is_pure(elements, n, scratch.values.data())) return false;
-  const double score = policy_.node_score(own.sums.data());
+  const double score = policy_.node_score(worker.sums.data());
   const auto features = policy_.columns().of_node(at.depth, at.path, scratch.columns);
-  NodeSplit best{.feature = -1, .split = {}, .left_sums = own.left_sums.data()};
-  best.split.score = policy_.floor_of(own.sums.data(), score);
+  NodeSplit best{.feature = -1, .split = {}, .left_sums = worker.left_sums.data()};
+  best.split.score = policy_.floor_of(worker.sums.data(), score);
   if (codes_.width == 2 && scratch.split.keys.size() < n) scratch.split.keys.resize(n);
-  const FewRows rows = search_.few_rows(elements, n, own.sums.data(), scratch);
+  const FewRows rows = search_.few_rows(elements, n, worker.sums.data(), scratch);
   const bool is_ratio = params_.criterion == Criterion::gain_ratio;
   bool is_done = !params_.allow_zero_gain;
   if (is_ratio)
-    search_as_node(own, scratch, at, buffer, features, score, best);
+    search_as_node(worker, scratch, at, buffer, features, score, best);
   else if (params_.random_cuts)
     is_done = cut(rows, features, at.path, scratch, best);
   else
     grow_kernels().find_split_few(policy_.gain(), rows, {features.data(), features.size()},
                                   scratch.split, best);
   if (best.feature < 0 && !is_done && !is_ratio)
-    search_as_node(own, scratch, at, buffer, features, score, best);
+    search_as_node(worker, scratch, at, buffer, features, score, best);
   if (best.feature < 0) return false;
-  own.codes = best.codes;
+  worker.codes = best.codes;
   FeatureSplit& split = best.split;
   node.feature = best.feature;
   node.gain = std::max(split.score - score, 0.0);
-  policy_.settle(best.feature, split, split.next, best.left_sums, own.sums.data());
+  policy_.settle(best.feature, split, split.next, best.left_sums, worker.sums.data());
   node.bin = split.bin;
   node.missing_left = split.missing_left;
   if (split.by_set) {
-    node.set = static_cast<std::int32_t>(own.trees.sets.size());
-    own.trees.sets.push_back(split.left);
+    node.set = static_cast<std::int32_t>(worker.trees.sets.size());
+    worker.trees.sets.push_back(split.left);
   }
   return true;
 }
@@ -211,8 +212,8 @@ bool Subtrees::cut(const FewRows& rows, std::span<const std::uint32_t> features,
   const auto is_category = [this](std::uint32_t f) { return codes_.has_levels(f); };
   if (codes_.width != 1 || std::any_of(features.begin(), features.end(), is_category)) return false;
   std::fill_n(scratch.values.data() + rows.n * channels_, padded_rows, 0);
-  const std::size_t room = cut_group * (rows.n + padded_rows);
-  if (scratch.split.codes.size() < room) scratch.split.codes.resize(room);
+  const std::size_t n_codes = cut_group * (rows.n + padded_rows);
+  if (scratch.split.codes.size() < n_codes) scratch.split.codes.resize(n_codes);
   const std::size_t n_varying =
       grow_kernels().find_cut_few(policy_.gain(), rows, search_.draws(path),
                                   {features.data(), features.size()}, scratch.split, best);
@@ -220,66 +221,66 @@ bool Subtrees::cut(const FewRows& rows, std::span<const std::uint32_t> features,
 }
 
 // Gain ratios, and random thresholds, with features drawn in place of constant ones.
-void Subtrees::search_as_node(Member& own, SplitSearch::Scratch& scratch, const Open& at,
+void Subtrees::search_as_node(Member& worker, SplitSearch::Scratch& scratch, const Open& at,
                               int buffer, std::span<const std::uint32_t> features, double score,
                               NodeSplit& best) {
-  const SubtreeNode& node = own.trees.nodes[at.node];
-  GrowNode& view = own.view;
+  const SubtreeNode& node = worker.trees.nodes[at.node];
+  GrowNode& view = worker.view;
   view.begin = node.begin;
   view.end = node.end;
   view.buffer = buffer;
   view.depth = at.depth;
   view.path = at.path;
-  view.sums = own.sums;
+  view.sums = worker.sums;
   if (scratch.sums != nullptr) search_.open_sums(view, scratch);
-  scratch.found.resize(1);
-  SplitSearch::Found& found = scratch.found.front();
-  found.feature = -1;
-  found.split = best.split;
+  scratch.best_of_chunks.resize(1);
+  SplitSearch::FeatureBest& search_best = scratch.best_of_chunks.front();
+  search_best.feature = -1;
+  search_best.split = best.split;
   if (params_.criterion == Criterion::gain_ratio)
     search_.search_ratio(
         view, features, true, score, scratch,
         [&](SplitSearch::SearchChunk search_chunk) { search_chunk(0, features.size(), scratch); },
-        found);
+        search_best);
   else if (params_.random_cuts)
-    search_.search(view, features, true, scratch, scratch, found);
-  if (found.feature < 0 && params_.allow_zero_gain)
-    search_.search_further(view, features, scratch, found);
-  if (found.feature < 0) return;
-  best.feature = view.feature = found.feature;
-  best.split = view.split = found.split;
+    search_.search(view, features, true, scratch, scratch, search_best);
+  if (search_best.feature < 0 && params_.allow_zero_gain)
+    search_.search_further(view, features, scratch, search_best);
+  if (search_best.feature < 0) return;
+  best.feature = view.feature = search_best.feature;
+  best.split = view.split = search_best.split;
   if (!params_.random_cuts && !best.split.by_set)
     best.split.next = search_.next_code(view, scratch);
-  std::copy(found.left_sums.begin(), found.left_sums.end(), best.left_sums);
+  std::copy(search_best.left_sums.begin(), search_best.left_sums.end(), best.left_sums);
 }
 
-void Subtrees::split(Member& own, const Open& at, int buffer) {
-  std::vector<SubtreeNode>& nodes = own.trees.nodes;
+void Subtrees::split(Member& worker, const Open& at, int buffer) {
+  std::vector<SubtreeNode>& nodes = worker.trees.nodes;
   const SubtreeNode node = nodes[at.node];
   const auto feature = static_cast<std::size_t>(node.feature);
   const SplitRule rule = own_rule(
       codes_, feature,
       {.bin = node.bin,
        .missing_left = node.missing_left,
-       .levels = node.set < 0 ? nullptr : &own.trees.sets[static_cast<std::size_t>(node.set)]});
+       .levels = node.set < 0 ? nullptr : &worker.trees.sets[static_cast<std::size_t>(node.set)]});
   const auto partition =
       codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
   const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
-  const std::uint8_t* gathered = own.codes;
+  const std::uint8_t* gathered = worker.codes;
   const std::size_t n_left =
       gathered != nullptr
           ? partition_by(
                 rule, [=](std::size_t i, RowId) -> std::uint32_t { return gathered[i]; },
-                elements.data(), elements.size(), own.spare.data())
-          : partition(codes_, feature, search_.table(feature), rule, elements, own.spare.data());
+                elements.data(), elements.size(), worker.spare.data())
+          : partition(codes_, feature, search_.table(feature), rule, elements, worker.spare.data());
   const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
   const std::size_t left = nodes.size();
   nodes[at.node].left = static_cast<std::uint32_t>(left - at.node);
   nodes.push_back({.begin = node.begin, .end = middle});
   nodes.push_back({.begin = middle, .end = node.end});
-  for (std::size_t c = 0; c < channels_; ++c) own.sums[c] -= own.left_sums[c];
-  open(own, left + 1, at.depth + 1, mix_bits(2 * at.path + 1), own.sums.data());
-  open(own, left, at.depth + 1, mix_bits(2 * at.path), own.left_sums.data());
+  for (std::size_t c = 0; c < channels_; ++c) worker.sums[c] -= worker.left_sums[c];
+  open(worker, left + 1, at.depth + 1, mix_bits(2 * at.path + 1), worker.sums.data());
+  open(worker, left, at.depth + 1, mix_bits(2 * at.path), worker.left_sums.data());
 }
 
 }  // namespace arboost

@@ -55,15 +55,15 @@ class Subtrees {
   };
 
   bool grow(GrowNode& root, int member, const std::atomic<bool>& failed, Team& team);
-  void open(Member& own, std::size_t number, std::int64_t depth, std::uint64_t path,
+  void open(Member& worker, std::size_t number, std::int64_t depth, std::uint64_t path,
             const std::int64_t* sums);
-  bool find(Member& own, SplitSearch::Scratch& scratch, const Open& at, int buffer);
+  bool find(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer);
   bool is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const;
   bool cut(const FewRows& rows, std::span<const std::uint32_t> features, std::uint64_t path,
            SplitSearch::Scratch& scratch, NodeSplit& best);
-  void search_as_node(Member& own, SplitSearch::Scratch& scratch, const Open& at, int buffer,
+  void search_as_node(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer,
                       std::span<const std::uint32_t> features, double score, NodeSplit& best);
-  void split(Member& own, const Open& at, int buffer);
+  void split(Member& worker, const Open& at, int buffer);
 
   const Codes& codes_;
   TreePolicy& policy_;

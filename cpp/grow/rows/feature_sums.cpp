@@ -131,9 +131,9 @@ void FeatureSums::Touched::for_each(std::size_t begin, std::size_t end, const Us
 
 bool FeatureSums::Touched::any(std::size_t begin, std::size_t end) const {
   if (end - begin == 1) return slots[begin / 64] >> (begin % 64) & 1;  // the most frequent case
-  bool found = false;
-  for_each(begin, end, [&](std::size_t) { found = true; });
-  return found;
+  bool is_touched = false;
+  for_each(begin, end, [&](std::size_t) { is_touched = true; });
+  return is_touched;
 }
 
 bool FeatureSums::varies(std::size_t feature) const {
@@ -153,36 +153,36 @@ const std::int64_t* FeatureSums::others(const Place& place) const {
 }
 
 const std::int64_t* FeatureSums::of(std::size_t feature, const std::int64_t* totals,
-                                    std::vector<std::int64_t>& room) const {
+                                    std::vector<std::int64_t>& buffer) const {
   const Place& place = codes_.where[feature];
-  if (place.storage == Storage::own) return stored_ + first_[place.store] * channels_;
+  if (place.storage == Storage::single) return stored_ + first_[place.store] * channels_;
   const std::int64_t* from = others(place);
   if (place.storage == Storage::shared && !place.exclusive) return from;
   const std::size_t n_codes = place.n_others + std::size_t{1}, usual = place.usual;
-  room.resize(std::max(room.size(), n_codes * channels_));
+  buffer.resize(std::max(buffer.size(), n_codes * channels_));
   std::copy(totals, totals + channels_,
-            room.begin() + static_cast<std::ptrdiff_t>(usual * channels_));
+            buffer.begin() + static_cast<std::ptrdiff_t>(usual * channels_));
   for (std::size_t rank = 0; rank + 1 < n_codes; ++rank) {
     const std::size_t code = place.code_of(static_cast<std::uint32_t>(rank));
     for (std::size_t c = 0; c < channels_; ++c) {
       const std::int64_t sum = from[rank * channels_ + c];
-      room[code * channels_ + c] = sum;
-      room[usual * channels_ + c] -= sum;
+      buffer[code * channels_ + c] = sum;
+      buffer[usual * channels_ + c] -= sum;
     }
   }
-  return room.data();
+  return buffer.data();
 }
 
 std::size_t FeatureSums::list(std::size_t feature, const std::int64_t* totals,
                               SplitScratch& scratch) const {
   const Place& place = codes_.where[feature];
   const std::uint32_t first = codes_.sparse.first_slot[place.store];
-  std::int64_t* own = scratch.missing.data();
-  std::copy(totals, totals + channels_, own);  // at first the usual code's
+  std::int64_t* usual_sums = scratch.missing.data();
+  std::copy(totals, totals + channels_, usual_sums);  // at first the usual code's
   std::size_t n = 0;
   touched_.for_each(first, first + place.n_others, [&](std::size_t slot) {
     scratch.bins[n++] = place.code_of(static_cast<std::uint32_t>(slot - first));
-    for (std::size_t c = 0; c < channels_; ++c) own[c] -= sparse_[slot * channels_ + c];
+    for (std::size_t c = 0; c < channels_; ++c) usual_sums[c] -= sparse_[slot * channels_ + c];
   });
   // The usual code takes its place among those that were found.
   std::size_t at = n++;
@@ -190,12 +190,12 @@ std::size_t FeatureSums::list(std::size_t feature, const std::int64_t* totals,
     scratch.bins[at] = scratch.bins[at - 1];
   scratch.bins[at] = place.usual;
   for (std::size_t c = 0; c < channels_; ++c) {
-    const std::int64_t usual = own[c];
+    const std::int64_t usual = usual_sums[c];
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t slot = first + place.rank_of(scratch.bins[i]);
-      own[c] = i == at ? usual : sparse_[slot * channels_ + c];
-      scratch.prefix[c * scratch.stride + i] = sum += own[c];
+      usual_sums[c] = i == at ? usual : sparse_[slot * channels_ + c];
+      scratch.prefix[c * scratch.stride + i] = sum += usual_sums[c];
     }
   }
   return n;
@@ -203,7 +203,7 @@ std::size_t FeatureSums::list(std::size_t feature, const std::int64_t* totals,
 
 std::size_t FeatureSums::add_candidates(std::size_t feature, const std::int64_t* totals,
                                         std::size_t n, SplitScratch& scratch,
-                                        std::vector<std::int64_t>& room) const {
+                                        std::vector<std::int64_t>& buffer) const {
   const Place& place = codes_.where[feature];
   const std::uint32_t n_bins = codes_.n_bins[feature];
   if (n_bins == 2 && place.n_others == 1 && (place.exclusive || place.storage == Storage::sparse)) {
@@ -212,7 +212,7 @@ std::size_t FeatureSums::add_candidates(std::size_t feature, const std::int64_t*
       scratch.prefix[c * scratch.stride + n] = place.usual == 0 ? totals[c] - other[c] : other[c];
     return n + 1;
   }
-  const std::int64_t* sums = of(feature, totals, room);
+  const std::int64_t* sums = of(feature, totals, buffer);
   for (std::size_t c = 0; c < channels_; ++c) {
     std::int64_t sum = 0;
     for (std::size_t code = 0; code + 1 < n_bins; ++code)

@@ -28,7 +28,7 @@ class FeatureSums {
 
   // The sums [n_codes][channels] of the feature's codes, in `room` or in the histogram itself.
   const std::int64_t* of(std::size_t feature, const std::int64_t* totals,
-                         std::vector<std::int64_t>& room) const;
+                         std::vector<std::int64_t>& buffer) const;
 
   // False where all rows of a small node have the usual code of a sparse feature.
   bool varies(std::size_t feature) const;
@@ -41,7 +41,7 @@ class FeatureSums {
   // Appends the left sums of all splits of a feature without missing values to the n entries of
   // scratch.prefix. Returns the new number of entries.
   std::size_t add_candidates(std::size_t feature, const std::int64_t* totals, std::size_t n,
-                             SplitScratch& scratch, std::vector<std::int64_t>& room) const;
+                             SplitScratch& scratch, std::vector<std::int64_t>& buffer) const;
 
  private:
   // Sparse slots of a small node: all zero between nodes, with a bit for each nonzero slot, so that

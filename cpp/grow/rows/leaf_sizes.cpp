@@ -111,13 +111,13 @@ bool LeafSizes::is_certain(std::size_t feature, const FeatureSplit& split,
 
 std::span<const std::int64_t> LeafSizes::count(std::size_t feature, const Element* elements,
                                                std::size_t n,
-                                               std::vector<std::int64_t>& room) const {
+                                               std::vector<std::int64_t>& buffer) const {
   const Place& place = codes_.where[feature];
   const bool shared = place.storage == Storage::shared;
   const std::size_t n_codes = codes_.n_codes(feature);
   const std::size_t n_stored = shared ? 256 : n_codes;  // codes of the stored column
-  room.assign(n_stored + (shared ? n_codes : 0), 0);
-  std::int64_t* counts = room.data();
+  buffer.assign(n_stored + (shared ? n_codes : 0), 0);
+  std::int64_t* counts = buffer.data();
   const auto each_row = [&](const auto* column) {
     for (std::size_t i = 0; i < n; ++i) ++counts[column[row_of(elements[i])]];
   };

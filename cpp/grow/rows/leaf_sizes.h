@@ -59,7 +59,7 @@ class LeafSizes {
 
   // The number of rows of each code of a feature among n elements, in `room`.
   std::span<const std::int64_t> count(std::size_t feature, const Element* elements, std::size_t n,
-                                      std::vector<std::int64_t>& room) const;
+                                      std::vector<std::int64_t>& buffer) const;
   // True if both sides have enough of the counted rows, and no missing value was overlooked.
   bool has_enough(std::size_t feature, const FeatureSplit& split,
                   std::span<const std::int64_t> counts) const;

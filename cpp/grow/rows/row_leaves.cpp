@@ -103,10 +103,10 @@ class RowLeaves::NodeSums {
   template <class LeafOf>
   void add(const TreePairs& pairs, std::size_t begin, std::size_t end, LeafOf leaf) {
     if (in_one_) return add_to(sums_, pairs, begin, end, leaf);
-    std::vector<std::int64_t> own(sums_.size(), 0);
-    add_to(own, pairs, begin, end, leaf);
+    std::vector<std::int64_t> sums(sums_.size(), 0);
+    add_to(sums, pairs, begin, end, leaf);
     std::lock_guard lock(mutex_);
-    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += own[j];
+    for (std::size_t j = 0; j < sums_.size(); ++j) sums_[j] += sums[j];
   }
 
   // Adds the sums of other workers, and of inner nodes.
@@ -119,19 +119,19 @@ class RowLeaves::NodeSums {
 
  private:
   template <class LeafOf>
-  void add_to(std::vector<std::int64_t>& own, const TreePairs& pairs, std::size_t begin,
+  void add_to(std::vector<std::int64_t>& sums, const TreePairs& pairs, std::size_t begin,
               std::size_t end, LeafOf leaf) const {
     if (width_ == 1 && pairs.row_stride == 1) {  // the common case: no strides
       const FixedPair* pair = pairs.pairs;
       for (std::size_t i = begin; i < end; ++i) {
-        std::int64_t* sum = own.data() + std::size_t{2} * leaf(i);
+        std::int64_t* sum = sums.data() + std::size_t{2} * leaf(i);
         sum[0] += pair[i].g;
         sum[1] += pair[i].h;
       }
       return;
     }
     for (std::size_t i = begin; i < end; ++i) {
-      std::int64_t* sum = own.data() + leaf(i) * 2 * width_;
+      std::int64_t* sum = sums.data() + leaf(i) * 2 * width_;
       for (std::size_t k = 0; k < width_; ++k) {
         const FixedPair& pair = pairs.at(i, k);
         sum[2 * k] += pair.g;

@@ -142,8 +142,8 @@ std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
   const ColumnCodes codes =
       column_of(codes_.where[static_cast<std::size_t>(node.feature)].store, n);
   return with_column(node, rule(node), elements(node), n, codes, member,
-                     [&](const ColumnCodes& column, const SplitRule& own) {
-                       return split_by(column, own, node, member, team);
+                     [&](const ColumnCodes& column, const SplitRule& column_rule) {
+                       return split_by(column, column_rule, node, member, team);
                      });
 }
 
@@ -157,12 +157,13 @@ void RowPartition::split_stretch(const GrowNode& node, const SplitRule& rule, st
     const ColumnCodes codes = codes_.stored_rows ? codes_.codes_in_rows(store, window.row_zero)
                                                  : codes_.column_codes(store);
     Element* from = space_.elements[0].data() + range.begin;
-    Element* room = space_.rooms[static_cast<std::size_t>(member)].data();
+    Element* buffer = space_.buffers[static_cast<std::size_t>(member)].data();
     n_left = with_column(node, rule, from, n, codes, member,
-                         [&](const ColumnCodes& column, const SplitRule& own) {
-                           return grow_kernels().partition(column, own, from, n, room, room + n);
+                         [&](const ColumnCodes& column, const SplitRule& column_rule) {
+                           return grow_kernels().partition(column, column_rule, from, n, buffer,
+                                                           buffer + n);
                          });
-    std::memcpy(from, room, n * sizeof(Element));
+    std::memcpy(from, buffer, n * sizeof(Element));
   }
   const auto middle = static_cast<std::uint32_t>(range.begin + n_left);
   stretches_->of(*node.left, stretch) = {range.begin, middle};

@@ -28,8 +28,8 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   make_room(space_.elements[0], size);
   if (!stretches_) make_room(space_.elements[1], size);
   const auto n_members = static_cast<std::size_t>(team.size());
-  if (stretches_ && space_.rooms.size() < n_members) space_.rooms.resize(n_members);
-  for (auto& room : space_.rooms) make_room(room, stretches_ ? stretches_->rows() : 0);
+  if (stretches_ && space_.buffers.size() < n_members) space_.buffers.resize(n_members);
+  for (auto& buffer : space_.buffers) make_room(buffer, stretches_ ? stretches_->rows() : 0);
   pairs_ = pairs_of_rows(gradients, output, team);
   add_workers(pairs_);
   const TreeScaling scaling = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, all_rows_, sum_bits_,
@@ -43,14 +43,14 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
 
 // Sums and numbers of rows, over all workers: the scale of the tree is chosen from them.
 void RowPartition::add_workers(TreePairs& pairs) {
-  std::vector<std::int64_t> own(pairs.sum_abs_g);
-  own.insert(own.end(), pairs.sum_h.begin(), pairs.sum_h.end());
-  own.push_back(static_cast<std::int64_t>(rows_.n));
-  own.push_back(static_cast<std::int64_t>(n_training_));
-  std::vector<std::int64_t> all(own.size(), 0);
+  std::vector<std::int64_t> sums(pairs.sum_abs_g);
+  sums.insert(sums.end(), pairs.sum_h.begin(), pairs.sum_h.end());
+  sums.push_back(static_cast<std::int64_t>(rows_.n));
+  sums.push_back(static_cast<std::int64_t>(n_training_));
+  std::vector<std::int64_t> all(sums.size(), 0);
   first_position_ = 0;
   std::size_t rank = 0;
-  for (const std::vector<std::int64_t>& numbers : workers_.gather(own)) {
+  for (const std::vector<std::int64_t>& numbers : workers_.gather(sums)) {
     if (rank++ < workers_.rank()) first_position_ += static_cast<std::uint32_t>(numbers.back());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] += numbers[i];
   }

@@ -14,9 +14,9 @@ namespace arboost {
 struct Workspace {
   Buffer<Element> elements[2];
   Buffer<std::uint32_t> leaf_of_row;
-  Buffer<FixedPair> pairs;             // of a sample
-  Buffer<PackedSum> wide;              // by row
-  std::vector<Buffer<Element>> rooms;  // by member: elements of a stretch
+  Buffer<FixedPair> pairs;               // of a sample
+  Buffer<PackedSum> wide;                // by row
+  std::vector<Buffer<Element>> buffers;  // by member: elements of a stretch
   // By member: a byte for each row, all 0 between splits (grow/rows/row_partition.cpp).
   std::vector<Buffer<std::uint8_t>> marks;
   std::size_t histogram_size = 0;

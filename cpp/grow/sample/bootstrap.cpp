@@ -82,8 +82,8 @@ Draws<Place> draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n
     const auto place = random;
     std::uint32_t* to = next.data() + begin / chunk_draws * n_parts;
     for (std::size_t j = begin; j < end; ++j) {
-      const std::uint64_t found = place(j);
-      places[to[found >> shift]++] = static_cast<Place>(found);
+      const std::uint64_t drawn = place(j);
+      places[to[drawn >> shift]++] = static_cast<Place>(drawn);
     }
   });
   return draws;
@@ -149,13 +149,13 @@ std::size_t count_rows(const Rows& rows, const Place* places, std::size_t n,
                        std::uint32_t* positions, float* weights) {
   std::vector<std::uint32_t> counts(rows.last() - rows.first() + 1, 0);
   for (std::size_t j = 0; j < n; ++j) ++counts[rows.row_at(places[j]) - rows.first()];
-  std::size_t found = 0;
-  for (std::size_t i = 0; found < n && i < counts.size(); ++i) {
-    positions[found] = static_cast<std::uint32_t>(rows.first() + i);
-    weights[found] = static_cast<float>(counts[i]);
-    found += counts[i] > 0 ? 1 : 0;
+  std::size_t n_drawn = 0;
+  for (std::size_t i = 0; n_drawn < n && i < counts.size(); ++i) {
+    positions[n_drawn] = static_cast<std::uint32_t>(rows.first() + i);
+    weights[n_drawn] = static_cast<float>(counts[i]);
+    n_drawn += counts[i] > 0 ? 1 : 0;
   }
-  return found;
+  return n_drawn;
 }
 
 // rows_of(begin, end, n_draws) are the rows at the places of a part.
@@ -169,19 +169,19 @@ void count_parts(const Draws<Place>& draws, std::uint64_t length, RowsOf rows_of
   make_room(out.weights, n);
   std::uint32_t* positions = out.positions.data();
   float* weights = out.weights.data();
-  std::vector<std::size_t> found(draws.n_parts, 0);
+  std::vector<std::size_t> n_drawn_of_part(draws.n_parts, 0);
   team.for_chunks(0, draws.n_parts, 1, [&](std::size_t part, std::size_t, int) {
     const std::size_t start = draws.start[part], n_draws = draws.start[part + 1] - start;
     if (n_draws == 0) return;
     const std::uint64_t begin = std::uint64_t{part} << draws.shift;
     const std::uint64_t end = std::min(length, begin + (std::uint64_t{1} << draws.shift));
-    found[part] = count_rows(rows_of(begin, end, n_draws), draws.places.data() + start, n_draws,
-                             positions + start, weights + start);
+    n_drawn_of_part[part] = count_rows(rows_of(begin, end, n_draws), draws.places.data() + start,
+                                       n_draws, positions + start, weights + start);
   });
   // The parts move together. A row may have draws at the end of one and in those that follow.
   out.size = 0;
   for (std::size_t part = 0; part < draws.n_parts; ++part) {
-    std::size_t from = draws.start[part], n_rows = found[part];
+    std::size_t from = draws.start[part], n_rows = n_drawn_of_part[part];
     if (n_rows > 0 && out.size > 0 && positions[out.size - 1] == positions[from]) {
       weights[out.size - 1] += weights[from];
       ++from;
@@ -236,10 +236,10 @@ Buffer<std::uint64_t> ends_of(std::span<const double> weight, Team& team) {
     length[begin / chunk_rows] = at;
   });
   std::uint64_t before = 0;
-  for (std::uint64_t& own : length) {
+  for (std::uint64_t& chunk_length : length) {
     const std::uint64_t start = before;
-    before += own;
-    own = start;
+    before += chunk_length;
+    chunk_length = start;
   }
   team.for_chunks(0, weight.size(), chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     const std::uint64_t start = length[begin / chunk_rows];

@@ -17,21 +17,21 @@ constexpr std::size_t few_numbers = 32;  // above, halving is faster than compar
 // The size-th lowest of distinct random numbers; `room` is scratch of the same size. A limit first
 // filters out most of the numbers: about 2 sqrt(size) more than needed are expected below it.
 std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t size,
-                         std::uint64_t* room) {
+                         std::uint64_t* buffer) {
   const auto wanted = static_cast<double>(size), all = static_cast<double>(numbers.size());
   const double share = (wanted + 2 * std::sqrt(wanted) + 2) / all;
   const std::uint64_t limit =
       share < 1 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
   std::size_t n = 0;
   for (const std::uint64_t number : numbers) {
-    room[n] = number;
+    buffer[n] = number;
     n += number <= limit ? 1 : 0;
   }
   if (n < size)
-    n = static_cast<std::size_t>(std::copy(numbers.begin(), numbers.end(), room) - room);
-  if (n <= few_numbers) return grow_kernels().nth_of_few(room, n, size - 1);
-  std::nth_element(room, room + (size - 1), room + n);
-  return room[size - 1];
+    n = static_cast<std::size_t>(std::copy(numbers.begin(), numbers.end(), buffer) - buffer);
+  if (n <= few_numbers) return grow_kernels().nth_of_few(buffer, n, size - 1);
+  std::nth_element(buffer, buffer + (size - 1), buffer + n);
+  return buffer[size - 1];
 }
 
 // A share of the features, at least one: those of the lowest hashes under a key.
@@ -103,15 +103,15 @@ std::span<const std::uint32_t> ColumnSampler::of_level(std::int64_t depth) {
 }
 
 std::span<const std::uint32_t> ColumnSampler::of_path(const GrowNode& node,
-                                                      std::vector<std::uint32_t>& own) {
+                                                      std::vector<std::uint32_t>& allowed) {
   const std::span<const std::uint32_t> features = of_level(node.depth);
   if (!restricts()) return features;
-  own.clear();
-  std::copy_if(features.begin(), features.end(), std::back_inserter(own), [&](std::uint32_t f) {
+  allowed.clear();
+  std::copy_if(features.begin(), features.end(), std::back_inserter(allowed), [&](std::uint32_t f) {
     return std::any_of(node.groups.begin(), node.groups.end(),
                        [&](std::uint32_t g) { return holds(params_.interactions[g], f); });
   });
-  return own;
+  return allowed;
 }
 
 std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
@@ -131,24 +131,24 @@ std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
   return rest;
 }
 
-std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node, Room& room) {
-  if (!restricts()) return of_node(node.depth, node.path, room);
-  return draw_for(of_path(node, room.allowed), node.path, room);
+std::span<const std::uint32_t> ColumnSampler::of_node(const GrowNode& node, Scratch& scratch) {
+  if (!restricts()) return of_node(node.depth, node.path, scratch);
+  return draw_for(of_path(node, scratch.allowed), node.path, scratch);
 }
 
 std::span<const std::uint32_t> ColumnSampler::of_node(std::int64_t depth, std::uint64_t path,
-                                                      Room& room) {
+                                                      Scratch& scratch) {
   if (params_.colsample_bylevel >= 1 && params_.colsample_bynode >= 1) return in_turn_;
-  return draw_for(of_level(depth), path, room);
+  return draw_for(of_level(depth), path, scratch);
 }
 
 std::span<const std::uint32_t> ColumnSampler::draw_for(std::span<const std::uint32_t> from,
-                                                       std::uint64_t path, Room& room) const {
+                                                       std::uint64_t path, Scratch& scratch) const {
   if (from.empty()) return {};
   draw(from, params_.colsample_bynode, counter_hash(seed_, Purpose::node_columns, number_, path),
-       room.features, room.ranks);
-  turn(room.features);
-  return room.features;
+       scratch.features, scratch.ranks);
+  turn(scratch.features);
+  return scratch.features;
 }
 
 void ColumnSampler::open_groups(GrowNode& root) const {

@@ -33,15 +33,15 @@ class ColumnSampler {
   std::span<const std::uint32_t> of_tree() const { return tree_; }  // ascending
 
   // Scratch memory of one thread.
-  struct Room {
+  struct Scratch {
     std::vector<std::uint32_t> features, allowed;
     std::vector<std::uint64_t> ranks;
   };
 
   // The features that the node may split on, in the tree's rotated order. Thread-safe.
-  std::span<const std::uint32_t> of_node(const GrowNode& node, Room& room);
+  std::span<const std::uint32_t> of_node(const GrowNode& node, Scratch& scratch);
   // The same without interaction constraints: depth and path of a node suffice.
-  std::span<const std::uint32_t> of_node(std::int64_t depth, std::uint64_t path, Room& room);
+  std::span<const std::uint32_t> of_node(std::int64_t depth, std::uint64_t path, Scratch& scratch);
 
   // The features that the node has not drawn, in random order. Thread-safe.
   std::vector<std::uint32_t> rest_of_node(const GrowNode& node);
@@ -53,11 +53,11 @@ class ColumnSampler {
  private:
   std::span<const std::uint32_t> of_level(std::int64_t depth);
   // The features of the node's level that the constraints allow on its path; `own` is scratch.
-  std::span<const std::uint32_t> of_path(const GrowNode& node, std::vector<std::uint32_t>& own);
+  std::span<const std::uint32_t> of_path(const GrowNode& node, std::vector<std::uint32_t>& allowed);
   void turn(std::vector<std::uint32_t>& features) const;
   bool restricts() const { return !params_.interactions.empty(); }
   std::span<const std::uint32_t> draw_for(std::span<const std::uint32_t> from, std::uint64_t path,
-                                          Room& room) const;
+                                          Scratch& scratch) const;
 
   const TreeParams& params_;
   std::size_t n_features_;

@@ -17,9 +17,9 @@ inline std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
 #else
   const std::uint64_t mask = 0xffffffff;
   const std::uint64_t low = (a & mask) * (b & mask);
-  const std::uint64_t one = (a >> 32) * (b & mask) + (low >> 32);
-  const std::uint64_t other = (a & mask) * (b >> 32) + (one & mask);
-  return (a >> 32) * (b >> 32) + (one >> 32) + (other >> 32);
+  const std::uint64_t high_low = (a >> 32) * (b & mask) + (low >> 32);
+  const std::uint64_t low_high = (a & mask) * (b >> 32) + (high_low & mask);
+  return (a >> 32) * (b >> 32) + (high_low >> 32) + (low_high >> 32);
 #endif
 }
 

@@ -38,9 +38,9 @@ void try_each(const GainParams& p, const std::int64_t* totals, SplitScratch& scr
     const std::int64_t* sums = levels.sums.data() + i * static_cast<std::size_t>(p.channels);
     const double score = score_of_set<plain>(p, sums, totals);
     if (!(score > best.score)) continue;
-    CodeSet one;
-    put(one, levels.codes[i], true);
-    take_set(p, score, one, sums, scratch, best);
+    CodeSet single_level;
+    put(single_level, levels.codes[i], true);
+    take_set(p, score, single_level, sums, scratch, best);
   }
 }
 
@@ -186,8 +186,8 @@ inline void add_level(const GainParams& p, std::uint32_t code, const std::int64_
   const int channels = p.channels;
   put(levels.seen, code, true);
   levels.codes[levels.n] = code;
-  std::int64_t* own = levels.sums.data() + levels.n * static_cast<std::size_t>(channels);
-  for (int c = 0; c < channels; ++c) own[c] = sums[c];
+  std::int64_t* level_sums = levels.sums.data() + levels.n * static_cast<std::size_t>(channels);
+  for (int c = 0; c < channels; ++c) level_sums[c] = sums[c];
   ++levels.n;
 }
 
@@ -207,14 +207,14 @@ FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std
 FeatureSplit find_set_listed(const GainParams& p, std::size_t n_codes, std::uint32_t n_bins,
                              const std::int64_t* totals, double floor, SplitScratch& scratch) {
   const auto channels = static_cast<std::size_t>(p.channels);
-  std::int64_t* own = scratch.sides.data();
+  std::int64_t* code_sums = scratch.sides.data();
   scratch.levels.clear();
   for (std::size_t i = 0; i < n_codes; ++i) {
     for (std::size_t c = 0; c < channels; ++c) {
       const std::int64_t* at = scratch.prefix.data() + c * scratch.stride + i;
-      own[c] = at[0] - (i == 0 ? 0 : at[-1]);
+      code_sums[c] = at[0] - (i == 0 ? 0 : at[-1]);
     }
-    add_level(p, scratch.bins[i], own, scratch.levels);
+    add_level(p, scratch.bins[i], code_sums, scratch.levels);
   }
   return best_of_levels(p, n_bins, totals, floor, scratch);
 }

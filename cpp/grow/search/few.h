@@ -47,12 +47,12 @@ inline void count_in_registers(std::size_t n, FewCodes& few) {
     codes[r] = _mm512_load_si512(few.codes + 64 * r);
     counts[r] = _mm512_setzero_si512();
   }
-  const __m512i one = _mm512_set1_epi8(1);
+  const __m512i ones = _mm512_set1_epi8(1);
   for (std::size_t j = 0; j < n; ++j) {
     const __m512i code = _mm512_set1_epi8(static_cast<char>(few.codes[j]));
     for (std::size_t r = 0; r < registers; ++r)
       counts[r] =
-          _mm512_mask_add_epi8(counts[r], _mm512_cmple_epu8_mask(code, codes[r]), counts[r], one);
+          _mm512_mask_add_epi8(counts[r], _mm512_cmple_epu8_mask(code, codes[r]), counts[r], ones);
   }
   for (std::size_t r = 0; r < registers; ++r) _mm512_store_si512(few.counts + 64 * r, counts[r]);
 }
@@ -162,17 +162,17 @@ void score_few(FewSearch& search) {
   if (index == n) return;
   std::size_t group = 0;
   while (search.groups[group + 1].begin <= index) ++group;
-  const SplitGroup& found = search.groups[group];
+  const SplitGroup& split_group = search.groups[group];
   NodeSplit& best = search.best;
-  best.feature = static_cast<std::int32_t>(found.feature);
+  best.feature = static_cast<std::int32_t>(split_group.feature);
   best.split = {};
   best.split.score = search.scratch.scores[index];
   best.split.found = true;
-  best.split.missing_seen = found.missing_seen;
-  best.split.missing_left = found.missing_left;
+  best.split.missing_seen = split_group.missing_seen;
+  best.split.missing_left = split_group.missing_left;
   for (std::size_t c = 0; c < search.channels(); ++c)
     best.left_sums[c] = search.scratch.prefix[c * search.stride() + index];
-  search.best_count = index - found.begin + 1;
+  search.best_count = index - split_group.begin + 1;
   search.by_count = true;
 }
 

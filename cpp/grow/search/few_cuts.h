@@ -51,10 +51,10 @@ void gather_codes(const FewRows& rows, FeatureList features, std::uint8_t* ARBOO
     }
   }
   for (std::size_t k = 0; k < features.n; ++k) {
-    std::uint8_t* own = codes + k * stride;
+    std::uint8_t* feature_codes = codes + k * stride;
     if (const std::uint8_t* table = rows.table(features.first[k]))
-      for (std::size_t i = 0; i < rows.n; ++i) own[i] = table[own[i]];
-    for (std::size_t i = rows.n; i < stride; ++i) own[i] = own[0];
+      for (std::size_t i = 0; i < rows.n; ++i) feature_codes[i] = table[feature_codes[i]];
+    for (std::size_t i = rows.n; i < stride; ++i) feature_codes[i] = feature_codes[0];
   }
 }
 
@@ -280,23 +280,23 @@ std::size_t find_cut_few(const GainParams& p, const FewRows& rows, const CutDraw
         draw_cuts(rows, draws, group, static_cast<std::size_t>(p.channels), scratch, cuts);
     n_varying += n;
     if (n == 0) continue;
-    const std::size_t found =
+    const std::size_t best_cut =
         find_best_cut(p, {n, rows.totals, nullptr}, best.split.score, scratch);
-    if (found == n) continue;
-    Cut cut = cuts[found];
+    if (best_cut == n) continue;
+    Cut cut = cuts[best_cut];
     if (cut.bin == unnamed)
       cut = draw_in_range(draws, cut.feature, rows.codes->n_bins[cut.feature],
                           {cut.low, cut.high, false});
     best.feature = static_cast<std::int32_t>(cut.feature);
     best.split = {};
-    best.split.score = scratch.scores[found];
+    best.split.score = scratch.scores[best_cut];
     best.split.found = true;
     best.split.bin = cut.bin;
     best.split.missing_seen = cut.missing_seen;
     best.split.missing_left = cut.missing_left;
     best.codes = features.n <= cut_group ? cut.codes : nullptr;  // the next group overwrites them
     for (int c = 0; c < p.channels; ++c)
-      best.left_sums[c] = scratch.prefix[c * scratch.stride + found];
+      best.left_sums[c] = scratch.prefix[c * scratch.stride + best_cut];
   }
   return n_varying;
 }

@@ -27,12 +27,12 @@ std::size_t order_groups(std::uint32_t missing, LevelSums& levels) {
   std::uint8_t index_of[most_level_codes];
   const std::size_t n = levels.n - (levels.codes[levels.n - 1] == missing ? 1 : 0);
   for (std::size_t i = 0; i < n; ++i) index_of[levels.codes[i]] = static_cast<std::uint8_t>(i);
-  std::size_t found = 0;
+  std::size_t n_ordered = 0;
   const std::vector<std::uint8_t>& order = levels.groups->order;
-  for (std::size_t place = 0; found < n; ++place) {
-    if (!holds(levels.seen, order[place])) continue;
-    levels.order[found] = index_of[order[place]];
-    levels.places[found++] = static_cast<std::uint16_t>(place);
+  for (std::size_t position = 0; n_ordered < n; ++position) {
+    if (!holds(levels.seen, order[position])) continue;
+    levels.order[n_ordered] = index_of[order[position]];
+    levels.places[n_ordered++] = static_cast<std::uint16_t>(position);
   }
   return n;
 }

@@ -68,9 +68,9 @@ enum class SideSums : std::uint8_t { output, two_integers, two_doubles };
 // by a constant.
 template <SideSums sums>
 inline float rough_side(double h_per_g, std::int32_t g, std::int32_t h) {
-  const auto of_two = [](auto one, auto other, auto weight) {
+  const auto of_two = [](auto first, auto other, auto weight) {
     const auto whole = static_cast<float>(weight);
-    return rough_part(static_cast<float>(one) * 0.5f, whole) +
+    return rough_part(static_cast<float>(first) * 0.5f, whole) +
            rough_part(static_cast<float>(other) * 0.5f, whole);
   };
   if constexpr (sums == SideSums::output) {

@@ -47,9 +47,9 @@ inline double error_score(const GainParams& p, const std::int64_t* totals, doubl
     const int end = p.target_ends == nullptr ? p.outputs : static_cast<int>(p.target_ends[t]);
     double most_left = 0, most_right = 0;
     for (; k < end; ++k) {
-      const std::int64_t own = left(k), other = totals[k] - own;
-      const double left_g = sum_g(own), right_g = sum_g(other);
-      squares += square(left_g, sum_h(own)) + square(right_g, sum_h(other));
+      const std::int64_t side = left(k), other = totals[k] - side;
+      const double left_g = sum_g(side), right_g = sum_g(other);
+      squares += square(left_g, sum_h(side)) + square(right_g, sum_h(other));
       const double left_weight = weight(left_g), right_weight = weight(right_g);
       most_left = left_weight > most_left ? left_weight : most_left;
       most_right = right_weight > most_right ? right_weight : most_right;

@@ -121,11 +121,11 @@ std::int32_t rough_of_entries(const GainParams& p, const std::int64_t* prefix, s
                                     _mm256_mul_ps(_mm256_mul_ps(other_g, other_g), h)),
                       _mm256_mul_ps(h, other_h));
     const __m256i forbidden_lanes = _mm256_cmpgt_epi32(min_h, _mm256_min_epi32(left_h, right_h));
-    const __m256i found = _mm256_or_si256(_mm256_castps_si256(score), forbidden_lanes);
-    highest = _mm256_max_epi32(highest, found);
+    const __m256i allowed = _mm256_or_si256(_mm256_castps_si256(score), forbidden_lanes);
+    highest = _mm256_max_epi32(highest, allowed);
     // The shuffles left the entries in the order 0 1 4 5 2 3 6 7.
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(rough + b),
-                        _mm256_permute4x64_epi64(found, 0xd8));
+                        _mm256_permute4x64_epi64(allowed, 0xd8));
   }
   std::int32_t lanes[8];
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), highest);
@@ -181,8 +181,8 @@ std::size_t first_best_plain(const GainParams& p, const Pass& pass, double floor
   for (std::size_t group = 0; group < n; group += lanes) {
     const std::uint32_t hits = lanes_from(rough + group, least);
     if (std::popcount(hits) > 2) {
-      const std::size_t found = first_best_of_lanes(p, pass, group, least, floor, scratch);
-      if (found < group + lanes) floor = scratch.scores[index = found];
+      const std::size_t best_lane = first_best_of_lanes(p, pass, group, least, floor, scratch);
+      if (best_lane < group + lanes) floor = scratch.scores[index = best_lane];
       continue;
     }
     for (std::uint32_t left = hits; left != 0; left &= left - 1) {

@@ -78,12 +78,12 @@ void score_block(const GainParams& p, const std::size_t n[2], const std::int64_t
                  const std::int64_t* missing, SplitScratch& scratch, FeatureSplit* best,
                  std::int64_t* left_sums) {
   for (int side = 0; side < (missing == nullptr ? 1 : 2); ++side) {
-    FeatureSplit found = best[side];
+    FeatureSplit side_best = best[side];
     if (n[side] > 0)
-      run_pass(p, {n[side], totals, side == 0 ? nullptr : missing}, side == 1, scratch, &found);
-    if (!(found.score > best[side].score)) continue;
-    found.bin = scratch.bins[found.bin];
-    best[side] = found;
+      run_pass(p, {n[side], totals, side == 0 ? nullptr : missing}, side == 1, scratch, &side_best);
+    if (!(side_best.score > best[side].score)) continue;
+    side_best.bin = scratch.bins[side_best.bin];
+    best[side] = side_best;
     for (int c = 0; c < p.channels; ++c) left_sums[side * p.channels + c] = scratch.left[c];
   }
 }

@@ -85,16 +85,16 @@ std::size_t list_codes(std::uint8_t* ARBOOST_RESTRICT touched, std::int64_t* ARB
   // Known channels have their sums in registers.
   std::int64_t known[2 * (fixed_channels == 0 ? 1 : fixed_channels)] = {};
   std::int64_t* ARBOOST_RESTRICT sum = fixed_channels == 0 ? scratch.sides.data() : known;
-  std::int64_t* ARBOOST_RESTRICT own =
+  std::int64_t* ARBOOST_RESTRICT code_sums =
       fixed_channels == 0 ? scratch.missing.data() : known + fixed_channels;
-  for (std::size_t c = 0; c < channels; ++c) sum[c] = own[c] = 0;
+  for (std::size_t c = 0; c < channels; ++c) sum[c] = code_sums[c] = 0;
   std::size_t n_codes = 0;
   for (std::uint32_t first = 0; first < 256; first += 64) {
     for (std::uint64_t marks = bits_of_bytes(touched + first); marks != 0; marks &= marks - 1) {
       const std::uint32_t code = first + static_cast<std::uint32_t>(std::countr_zero(marks));
       bins[n_codes] = code;
       for (std::size_t c = 0; c < channels; ++c) {
-        sum[c] += own[c] = slots[code * channels + c];
+        sum[c] += code_sums[c] = slots[code * channels + c];
         slots[code * channels + c] = 0;
         prefix[c * stride + n_codes] = sum[c];
       }
@@ -102,7 +102,7 @@ std::size_t list_codes(std::uint8_t* ARBOOST_RESTRICT touched, std::int64_t* ARB
     }
   }
   if (fixed_channels > 0)
-    for (std::size_t c = 0; c < channels; ++c) scratch.missing[c] = own[c];
+    for (std::size_t c = 0; c < channels; ++c) scratch.missing[c] = code_sums[c];
   std::memset(touched, 0, 256);
   return n_codes;
 }

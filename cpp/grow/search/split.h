@@ -206,12 +206,12 @@ void prefix_sums(const std::int64_t* values, std::size_t n, std::size_t channels
   std::size_t b = 0;
   for (; b + 4 <= n; b += 4) {
     const std::int64_t* v = values + b * channels;
-    const std::int64_t one = v[0], two = one + v[channels];
+    const std::int64_t first_sum = v[0], second_sum = first_sum + v[channels];
     const std::int64_t last = v[2 * channels] + v[3 * channels];
-    sums[b] = before + one;
-    sums[b + 1] = before + two;
-    sums[b + 2] = before + (two + v[2 * channels]);
-    sums[b + 3] = before += two + last;
+    sums[b] = before + first_sum;
+    sums[b + 1] = before + second_sum;
+    sums[b + 2] = before + (second_sum + v[2 * channels]);
+    sums[b + 3] = before += second_sum + last;
   }
   for (; b < n; ++b) sums[b] = before += values[b * channels];
 }

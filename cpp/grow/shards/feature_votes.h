@@ -36,7 +36,7 @@ class FeatureVotes {
   const Codes& codes_;
   std::size_t n_votes_;
   FeatureSums sums_;
-  std::vector<std::int64_t> room_, totals_;
+  std::vector<std::int64_t> buffer_, totals_;
 };
 
 }  // namespace arboost

@@ -30,45 +30,47 @@ ShareRows::ShareRows(const SharedCodes& codes, const Codes& grown_on,
   // No rows in a list would be all rows.
   const bool has_none = !table_rows_.empty() && local.empty();
   if (has_none) none_ = without_rows(grown_on);
-  rows_ = std::make_unique<WorkerRows>(has_none ? none_ : codes.own, has_none ? none_ : grown_on,
-                                       local, policy, workspace, codes.workers, codes.n_votes);
+  rows_ = std::make_unique<WorkerRows>(has_none ? none_ : codes.local_codes,
+                                       has_none ? none_ : grown_on, local, policy, workspace,
+                                       codes.workers, codes.n_votes);
 }
 
 TreeScale ShareRows::start_tree(const Gradients& gradients, std::size_t output,
                                 const TreeRequest& request, Team& team) {
   has_leaves_ = false;
   tree_rows_ = training_rows();
-  TreeRequest own = request;
+  TreeRequest local_request = request;
   const bool is_own = &gradients == gradients_.get();
   if (request.sample != nullptr && !is_own) {
     tree_rows_ = {request.sample->size, request.sample->positions.data(), tree_rows_.table_rows};
     take_sample(*request.sample);
-    own.sample = &sample_;
+    local_request.sample = &sample_;
   }
-  return rows_->start_tree(of_own(gradients), output, own, team);
+  return rows_->start_tree(of_own(gradients), output, local_request, team);
 }
 
 // The gradients of this worker's rows have the scale of all, and sums of their own.
 const Gradients& ShareRows::of_own(const Gradients& gradients) {
   if (&gradients == gradients_.get()) return gradients;
-  Gradients& own = own_gradients(gradients.outputs, gradients.by_row);
-  if (own.version == gradients.version) return own;
-  own.version = gradients.version;
-  own.g_exponent = gradients.g_exponent;
-  own.h_exponent = gradients.h_exponent;
-  own.sum_abs_g.assign(gradients.outputs, 0);
-  own.sum_h.assign(gradients.outputs, 0);
+  Gradients& local_gradients = own_gradients(gradients.outputs, gradients.by_row);
+  if (local_gradients.version == gradients.version) return local_gradients;
+  local_gradients.version = gradients.version;
+  local_gradients.g_exponent = gradients.g_exponent;
+  local_gradients.h_exponent = gradients.h_exponent;
+  local_gradients.sum_abs_g.assign(gradients.outputs, 0);
+  local_gradients.sum_h.assign(gradients.outputs, 0);
   for (std::size_t k = 0; k < gradients.outputs; ++k)
-    for (std::size_t i = 0; i < own.n_rows; ++i) {
+    for (std::size_t i = 0; i < local_gradients.n_rows; ++i) {
       const FixedPair pair =
           gradients
               .pairs[(own_.begin + i) * gradients.row_stride() + k * gradients.output_stride()];
-      own.pairs[i * own.row_stride() + k * own.output_stride()] = pair;
-      own.sum_abs_g[k] += std::abs(pair.g);
-      own.sum_h[k] += pair.h;
+      local_gradients
+          .pairs[i * local_gradients.row_stride() + k * local_gradients.output_stride()] = pair;
+      local_gradients.sum_abs_g[k] += std::abs(pair.g);
+      local_gradients.sum_h[k] += pair.h;
     }
-  own.is_filled = true;
-  return own;
+  local_gradients.is_filled = true;
+  return local_gradients;
 }
 
 void ShareRows::take_sample(const Sample& sample) {
@@ -101,17 +103,18 @@ LeafSums ShareRows::sums_of(const TreeShape& shape, const Gradients& gradients, 
 
 // Leaves of this worker's training rows in the last tree.
 std::vector<std::uint32_t> ShareRows::leaves_of_own(const GrownTrees& forest, Team& team) const {
-  std::vector<std::uint32_t> own(own_.size());
+  std::vector<std::uint32_t> local_leaves(own_.size());
   const TreeRows training = rows_->training_rows();
   if (rows_->tree_rows().positions == nullptr) {
-    for (std::size_t i = 0; i < own.size(); ++i) own[i] = rows_->leaves()[training.row(i)];
-  } else if (!own.empty()) {
-    forest.walk(forest.n_trees() - 1, codes_.own, training, team,
+    for (std::size_t i = 0; i < local_leaves.size(); ++i)
+      local_leaves[i] = rows_->leaves()[training.row(i)];
+  } else if (!local_leaves.empty()) {
+    forest.walk(forest.n_trees() - 1, codes_.local_codes, training, team,
                 [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {
-                  std::copy(leaves, leaves + (end - begin), own.data() + begin);
+                  std::copy(leaves, leaves + (end - begin), local_leaves.data() + begin);
                 });
   }
-  return own;
+  return local_leaves;
 }
 
 void ShareRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
@@ -134,12 +137,12 @@ const std::uint32_t* ShareRows::leaves() const {
 }
 
 LossRows ShareRows::own_rows(const LossRows& rows) const {
-  LossRows own = rows;
-  own.y += own_.begin;
-  if (own.weight != nullptr) own.weight += own_.begin;
-  if (own.scores != nullptr) own.scores += own_.begin * rows.outputs;
-  own.n_rows = own_.size();
-  return own;
+  LossRows local_rows = rows;
+  local_rows.y += own_.begin;
+  if (local_rows.weight != nullptr) local_rows.weight += own_.begin;
+  if (local_rows.scores != nullptr) local_rows.scores += own_.begin * rows.outputs;
+  local_rows.n_rows = own_.size();
+  return local_rows;
 }
 
 void ShareRows::start_scores(std::span<const double> of_row, double* scores) {
@@ -176,7 +179,7 @@ void ShareRows::add_own(const GrownTrees& forest, ScoreRows scores, Team& team) 
 void ShareRows::add_own(const GrownTrees& forest, std::size_t tree, ScoreRows scores, Team& team) {
   const TreeRows training = rows_->training_rows();
   scores.scores += own_.begin * scores.stride;
-  if (training.n > 0) forest.add(tree, codes_.own, training, 1.0, scores, team);
+  if (training.n > 0) forest.add(tree, codes_.local_codes, training, 1.0, scores, team);
   has_own_scores_ = true;
 }
 

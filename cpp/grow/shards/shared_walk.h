@@ -13,8 +13,8 @@ namespace arboost {
 
 // The leaves of all rows, by the workers' own leaves in a tree of n_nodes nodes, in the order of
 // the workers. One, two or four bytes a row are sent.
-std::vector<std::uint32_t> gather_leaves(std::span<const std::uint32_t> own, std::size_t n_nodes,
-                                         Collective& workers);
+std::vector<std::uint32_t> gather_leaves(std::span<const std::uint32_t> local_leaves,
+                                         std::size_t n_nodes, Collective& workers);
 
 // The leaves of some rows of the table, ascending, or of all for an empty span.
 std::vector<std::uint32_t> shared_leaves(const GrownTrees& trees, std::size_t tree,

@@ -95,11 +95,11 @@ void WorkerRows::add_up(GrowNode& root, Team& team) const {
   const Element* elements = rows_.elements(root);
   std::mutex mutex;
   team.for_chunks(0, root.n_rows(), chunk, [&](std::size_t begin, std::size_t end, int) {
-    std::vector<std::int64_t> values((end - begin) * channels), own(channels);
+    std::vector<std::int64_t> values((end - begin) * channels), chunk_sums(channels);
     rows_.read_values(elements + begin, end - begin, values.data());
-    for (std::size_t j = 0; j < values.size(); ++j) own[j % channels] += values[j];
+    for (std::size_t j = 0; j < values.size(); ++j) chunk_sums[j % channels] += values[j];
     std::lock_guard lock(mutex);
-    for (std::size_t k = 0; k < channels; ++k) root.sums[k] += own[k];
+    for (std::size_t k = 0; k < channels; ++k) root.sums[k] += chunk_sums[k];
   });
 }
 
@@ -218,15 +218,15 @@ void WorkerRows::pass(std::span<GrowNode* const> divided, std::span<GrowNode* co
 
 // The rows of this worker that go to the left child of each node.
 std::vector<std::int64_t> WorkerRows::left_rows(std::span<GrowNode* const> batch) const {
-  std::vector<std::int64_t> own;
+  std::vector<std::int64_t> numbers_left;
   for (const GrowNode* node : batch) {
     std::int64_t n_left = 0;
     rows_.each_range(*node->left, [&](const Element*, std::size_t n) {
       n_left += static_cast<std::int64_t>(n);
     });
-    own.push_back(n_left);
+    numbers_left.push_back(n_left);
   }
-  return own;
+  return numbers_left;
 }
 
 void WorkerRows::forget(GrowNode& node) {

@@ -75,7 +75,7 @@ void WorkerRows::share_splits(std::span<GrowNode* const> nodes) {
     if (node.gain < 0) continue;
     SplitRecord record{};
     record.node = static_cast<std::uint32_t>(i);
-    record.place = node.place;
+    record.place = node.position;
     record.feature = node.feature;
     record.gain = node.gain;
     record.split = node.split;
@@ -101,27 +101,27 @@ void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,
                             std::span<const std::int64_t> left_sums) const {
   const double score = record.split.score;
   if (node.gain >= 0 &&
-      (node.split.score > score || (node.split.score == score && node.place < record.place)))
+      (node.split.score > score || (node.split.score == score && node.position < record.place)))
     return;
   node.gain = record.gain;
   node.feature = record.feature;
-  node.place = record.place;
+  node.position = record.place;
   node.split = record.split;
   node.left_sums.assign(left_sums.begin(), left_sums.end());
 }
 
 // The features of each node whose sums are added up.
 std::vector<std::vector<std::uint32_t>> WorkerRows::elect(std::span<GrowNode* const> nodes) {
-  ColumnSampler::Room room;
-  std::vector<std::int64_t> own;  // of each node: the number of proposed features, and these
+  ColumnSampler::Scratch scratch;
+  std::vector<std::int64_t> proposed;  // of each node: the number of proposed features, and these
   for (const GrowNode* node : nodes) {
     const std::vector<std::uint32_t> best =
-        votes_->propose(node->histogram, histograms_, policy_.columns().of_node(*node, room),
+        votes_->propose(node->histogram, histograms_, policy_.columns().of_node(*node, scratch),
                         policy_.gain().reg_lambda, policy_.width());
-    own.push_back(static_cast<std::int64_t>(best.size()));
-    own.insert(own.end(), best.begin(), best.end());
+    proposed.push_back(static_cast<std::int64_t>(best.size()));
+    proposed.insert(proposed.end(), best.begin(), best.end());
   }
-  const std::vector<std::vector<std::int64_t>> all = workers_.gather(own);
+  const std::vector<std::vector<std::int64_t>> all = workers_.gather(proposed);
   std::vector<std::size_t> at(all.size(), 0);
   std::vector<std::vector<std::uint32_t>> elected;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -141,11 +141,11 @@ std::vector<std::vector<std::uint32_t>> WorkerRows::elect(std::span<GrowNode* co
 void WorkerRows::search_elected(std::span<GrowNode* const> nodes, Team& team) {
   const std::vector<std::vector<std::uint32_t>> elected = elect(nodes);
   const std::size_t channels = histograms_.channels();
-  std::vector<std::int64_t*> own;
+  std::vector<std::int64_t*> local_histograms;
   std::vector<std::vector<std::uint8_t>> is_elected;
   std::vector<Collective::Numbers> sums;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    own.push_back(nodes[i]->histogram);
+    local_histograms.push_back(nodes[i]->histogram);
     nodes[i]->histogram = histograms_.acquire_zeroed();
     is_elected.emplace_back(codes_.n_features, 0);
     std::size_t last = histograms_.size();  // features may share a column
@@ -157,7 +157,8 @@ void WorkerRows::search_elected(std::span<GrowNode* const> nodes, Team& team) {
       });
       if (first == last || is_known) continue;
       last = first;
-      std::copy_n(own[i] + first * channels, n * channels, nodes[i]->histogram + first * channels);
+      std::copy_n(local_histograms[i] + first * channels, n * channels,
+                  nodes[i]->histogram + first * channels);
       sums.emplace_back(nodes[i]->histogram + first * channels, n * channels);
     }
   }
@@ -167,7 +168,7 @@ void WorkerRows::search_elected(std::span<GrowNode* const> nodes, Team& team) {
   });
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     histograms_.release(nodes[i]->histogram);
-    nodes[i]->histogram = own[i];
+    nodes[i]->histogram = local_histograms[i];
   }
 }
 
@@ -176,24 +177,25 @@ std::vector<bool> WorkerRows::may_split(std::span<GrowNode* const> nodes) const 
   std::vector<bool> may(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) may[i] = policy_.may_split(*nodes[i]);
   if (!purity_) return may;
-  std::vector<std::int64_t> own;
+  std::vector<std::int64_t> local_bounds;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     for (std::size_t k = 0; may[i] && k < policy_.width(); ++k) {
       ValueBounds bounds;
       rows_.each_range(*nodes[i], [&](const Element* elements, std::size_t n) {
         if (!bounds.is_empty()) bounds.narrow(purity_->bounds(elements, n, k));
       });
-      own.insert(own.end(), {bounds.lower[0], bounds.lower[1], bounds.upper[0], bounds.upper[1]});
+      local_bounds.insert(local_bounds.end(),
+                          {bounds.lower[0], bounds.lower[1], bounds.upper[0], bounds.upper[1]});
     }
-  const std::vector<std::vector<std::int64_t>> all = workers_.gather(own);
+  const std::vector<std::vector<std::int64_t>> all = workers_.gather(local_bounds);
   std::size_t at = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!may[i]) continue;
     bool is_pure = true;
     for (std::size_t k = 0; k < policy_.width(); ++k, at += 4) {
       ValueBounds bounds;
-      for (const std::vector<std::int64_t>& one : all)
-        bounds.narrow({{one[at], one[at + 1]}, {one[at + 2], one[at + 3]}});
+      for (const std::vector<std::int64_t>& numbers : all)
+        bounds.narrow({{numbers[at], numbers[at + 1]}, {numbers[at + 2], numbers[at + 3]}});
       is_pure &= !bounds.is_empty();
     }
     may[i] = !is_pure;

@@ -43,7 +43,8 @@ bool SplitSearch::allows(const AbsoluteSide& side, std::size_t n_rows) const {
 }
 
 FeatureSplit SplitSearch::find_absolute(const GrowNode& node, std::uint32_t feature,
-                                        const Scratch& own, double floor, Scratch& scratch) const {
+                                        const Scratch& member_scratch, double floor,
+                                        Scratch& scratch) const {
   const std::size_t n = node.n_rows();
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const Element* rows = in_order(node, feature, scratch);
@@ -58,7 +59,7 @@ FeatureSplit SplitSearch::find_absolute(const GrowNode& node, std::uint32_t feat
     if (missing_left && !best.missing_seen) break;
     // With the last value on the left, only missing rows are on the right.
     const std::size_t end = missing_left || !best.missing_seen ? n_present : n;
-    side.clear(own.errors, *absolute_);
+    side.clear(member_scratch.errors, *absolute_);
     for (std::size_t i = n_present; missing_left && i < n; ++i) side.add(row_of(rows[i]));
     for (std::size_t i = 0; i < n_present;) {
       const std::uint32_t bin = code(i);
@@ -76,7 +77,7 @@ FeatureSplit SplitSearch::find_absolute(const GrowNode& node, std::uint32_t feat
   if (!best.found) return best;
   std::vector<std::int64_t>& left = scratch.split.left;
   std::fill(left.begin(), left.end(), 0);
-  each_sum(node, feature, own, scratch, [&](std::uint32_t at, const std::int64_t* sums) {
+  each_sum(node, feature, member_scratch, scratch, [&](std::uint32_t at, const std::int64_t* sums) {
     if (at == n_bins ? best.missing_left : at <= best.bin)
       for (std::size_t c = 0; c < channels_; ++c) left[c] += sums[c];
     return true;
@@ -89,10 +90,11 @@ FeatureSplit SplitSearch::find_absolute(const GrowNode& node, std::uint32_t feat
 // n_candidates.
 std::size_t SplitSearch::score_cut(const GrowNode& node, std::uint32_t feature,
                                    const FeatureSplit& cut, std::size_t n_candidates,
-                                   const Scratch& own, double floor, Scratch& scratch) const {
+                                   const Scratch& member_scratch, double floor,
+                                   Scratch& scratch) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
   AbsoluteSide& side = scratch.side;
-  side.clear(own.errors, *absolute_);
+  side.clear(member_scratch.errors, *absolute_);
   each_row(node, feature, [&](std::uint32_t code, RowId row) {
     if (code <= cut.bin && code != n_bins) side.add(row);
   });

@@ -16,16 +16,16 @@ bool SplitSearch::has_enough_rows(const GrowNode& node, std::uint32_t feature,
 // The result of find_split with counted rows. The split that was found without is replaced if it
 // has too few rows on a side.
 FeatureSplit SplitSearch::find_counted(const GainParams& params, const GrowNode& node,
-                                       std::uint32_t feature, const Scratch& own, double floor,
-                                       Scratch& scratch) const {
-  const FeatureSplit split = find_split(params, node, feature, own, floor, scratch);
+                                       std::uint32_t feature, const Scratch& member_scratch,
+                                       double floor, Scratch& scratch) const {
+  const FeatureSplit split = find_split(params, node, feature, member_scratch, floor, scratch);
   if (!split.found || has_enough_rows(node, feature, split, scratch.split.left.data(), scratch))
     return split;
   const auto counts = sizes_.count(feature, rows_.elements(node), node.n_rows(), scratch.counts);
   const std::int64_t* totals = node.sums.data();
-  const std::int64_t* sums = codes_.where[feature].storage == Storage::own
+  const std::int64_t* sums = codes_.where[feature].storage == Storage::single
                                  ? own_slots(node, feature)
-                                 : own.sums->of(feature, totals, scratch.room);
+                                 : member_scratch.sums->of(feature, totals, scratch.buffer);
   std::vector<std::int64_t>& counted = scratch.counted;
   counted.resize(counts.size() * channels_);
   for (std::size_t code = 0; code < counts.size(); ++code) {

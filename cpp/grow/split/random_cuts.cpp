@@ -104,24 +104,27 @@ void SplitSearch::set_cut_values() {
 // Small nodes with one channel have loops of their own, over columns of numbers.
 bool SplitSearch::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
   return sorted_ == nullptr && node.histogram == nullptr && channels_ == 1 &&
-         codes_.where[feature].storage == Storage::own && !codes_.has_levels(feature);
+         codes_.where[feature].storage == Storage::single && !codes_.has_levels(feature);
 }
 
-bool SplitSearch::varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const {
+bool SplitSearch::varies(const GrowNode& node, std::uint32_t feature,
+                         Scratch& member_scratch) const {
   std::uint32_t first = no_code;
-  bool found = false;
-  each_sum(node, feature, own, own, [&](std::uint32_t code, const std::int64_t*) {
-    if (first == no_code) first = code;
-    found = code != first;
-    return !found;
-  });
-  return found;
+  bool differs = false;
+  each_sum(node, feature, member_scratch, member_scratch,
+           [&](std::uint32_t code, const std::int64_t*) {
+             if (first == no_code) first = code;
+             differs = code != first;
+             return !differs;
+           });
+  return differs;
 }
 
 // Range of the codes over the node's rows of nonzero weight, and whether any value is missing; for
 // a categorical feature, the levels that occur.
 SplitSearch::CutRange SplitSearch::cut_range(const GrowNode& node, std::uint32_t feature,
-                                             const Scratch& own, Scratch& scratch) const {
+                                             const Scratch& member_scratch,
+                                             Scratch& scratch) const {
   const std::uint32_t n_bins = codes_.n_bins[feature];
   const bool by_set = codes_.has_levels(feature);
   CutRange range{.low = n_bins, .high = 0, .missing = false, .seen = {}};
@@ -129,8 +132,8 @@ SplitSearch::CutRange SplitSearch::cut_range(const GrowNode& node, std::uint32_t
     scratch.ordered.resize(node.n_rows());
     const std::size_t store = codes_.where[feature].store;
     const auto gather = [&](auto code_of) {
-      gather_codes(code_of, rows_.elements(node), own.values.data(), node.n_rows(), n_bins,
-                   scratch.ordered.data(), range);
+      gather_codes(code_of, rows_.elements(node), member_scratch.values.data(), node.n_rows(),
+                   n_bins, scratch.ordered.data(), range);
     };
     // Few rows are scattered in the table, but the features of a row are contiguous.
     const bool by_row = node.n_rows() <= rows_by_row;
@@ -145,7 +148,7 @@ SplitSearch::CutRange SplitSearch::cut_range(const GrowNode& node, std::uint32_t
     codes_.width == 1 ? gather_as(std::uint8_t{}) : gather_as(std::uint16_t{});
     return range;
   }
-  each_sum(node, feature, own, scratch, [&](std::uint32_t code, const std::int64_t*) {
+  each_sum(node, feature, member_scratch, scratch, [&](std::uint32_t code, const std::int64_t*) {
     if (by_set) put(range.seen, code, true);
     range.missing |= code == n_bins;
     if (code == n_bins) return true;
@@ -159,12 +162,12 @@ SplitSearch::CutRange SplitSearch::cut_range(const GrowNode& node, std::uint32_t
 // Writes to scratch.split.prefix the left sums with missing values on the right and, for a
 // numerical feature, on the left. After cut_range.
 void SplitSearch::sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
-                          const Scratch& own, Scratch& scratch) const {
+                          const Scratch& member_scratch, Scratch& scratch) const {
   SplitScratch& split = scratch.split;
   const std::size_t stride = split.stride;
   const std::uint32_t n_bins = codes_.n_bins[feature];
   if (cuts_rows(node, feature)) {
-    const std::int64_t* values = own.values.data();
+    const std::int64_t* values = member_scratch.values.data();
     const Element* codes = scratch.ordered.data();
     std::int64_t left = 0, missing = 0;
     const std::uint32_t bin = cut.bin;
@@ -179,22 +182,24 @@ void SplitSearch::sum_cut(const GrowNode& node, std::uint32_t feature, const Fea
   }
   for (std::size_t c = 0; c < channels_; ++c)
     split.prefix[c * stride] = split.prefix[c * stride + 1] = 0;
-  each_sum(node, feature, own, scratch, [&](std::uint32_t code, const std::int64_t* sums) {
-    const bool is_missing = !cut.by_set && code == n_bins;
-    const bool is_left = cut.by_set ? holds(cut.left, code) : code <= cut.bin;
-    for (std::size_t c = 0; c < channels_; ++c) {
-      if (is_left && !is_missing) split.prefix[c * stride] += sums[c];
-      if (is_left || is_missing) split.prefix[c * stride + 1] += sums[c];
-    }
-    return true;
-  });
+  each_sum(node, feature, member_scratch, scratch,
+           [&](std::uint32_t code, const std::int64_t* sums) {
+             const bool is_missing = !cut.by_set && code == n_bins;
+             const bool is_left = cut.by_set ? holds(cut.left, code) : code <= cut.bin;
+             for (std::size_t c = 0; c < channels_; ++c) {
+               if (is_left && !is_missing) split.prefix[c * stride] += sums[c];
+               if (is_left || is_missing) split.prefix[c * stride + 1] += sums[c];
+             }
+             return true;
+           });
 }
 
 FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                                   const Scratch& own, double floor, Scratch& scratch) const {
+                                   const Scratch& member_scratch, double floor,
+                                   Scratch& scratch) const {
   const std::uint64_t key = cut_key(mix_bits(policy_.cut_key() + node.path), feature);
   const std::uint32_t n_bins = codes_.n_bins[feature];
-  const CutRange range = cut_range(node, feature, own, scratch);
+  const CutRange range = cut_range(node, feature, member_scratch, scratch);
   FeatureSplit best;
   if (range.low == n_bins || (range.low == range.high && !range.missing)) return best;
   best.missing_seen = range.missing;
@@ -210,21 +215,21 @@ FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, st
         std::bit_ceil(n_bins), range.low, range.high);
   else
     best.bin = n_bins - 1;  // all values on the left, missing rows on the right
-  sum_cut(node, feature, best, own, scratch);
+  sum_cut(node, feature, best, member_scratch, scratch);
 
   SplitScratch& split = scratch.split;
   const bool two_ways = best.missing_seen && !best.by_set && range.low < range.high;
   const std::size_t n = two_ways ? 2 : 1;
-  const std::size_t found =
-      absolute_ ? score_cut(node, feature, best, n, own, floor, scratch)
+  const std::size_t best_cut =
+      absolute_ ? score_cut(node, feature, best, n, member_scratch, floor, scratch)
                 : grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
-  best.found = found < n;
-  best.score = best.found ? split.scores[found] : floor;
+  best.found = best_cut < n;
+  best.score = best.found ? split.scores[best_cut] : floor;
   if (!best.found) return best;
   for (std::size_t c = 0; c < channels_; ++c)
-    split.left[c] = split.prefix[c * split.stride + found];
+    split.left[c] = split.prefix[c * split.stride + best_cut];
   if (!best.by_set) {
-    best.missing_left = found == 1;
+    best.missing_left = best_cut == 1;
     return best;
   }
   // Levels unseen in the node go where missing values go, as in grow/search/category.h; groups are
@@ -246,12 +251,12 @@ CutDraws SplitSearch::draws(std::uint64_t path) const {
 }
 
 void SplitSearch::search_further(const GrowNode& node, std::span<const std::uint32_t> drawn,
-                                 Scratch& own, Found& found) {
+                                 Scratch& member_scratch, FeatureBest& search_best) {
   for (const std::uint32_t f : drawn)
-    if (varies(node, f, own)) return;
+    if (varies(node, f, member_scratch)) return;
   for (const std::uint32_t f : policy_.columns().rest_of_node(node)) {
-    if (!varies(node, f, own)) continue;
-    return search(node, {&f, 1}, true, own, own, found);
+    if (!varies(node, f, member_scratch)) continue;
+    return search(node, {&f, 1}, true, member_scratch, member_scratch, search_best);
   }
 }
 

@@ -21,10 +21,10 @@ double times_log(double weight) {
 
 SplitSearch::FeatureRatio SplitSearch::ratio_of(const GainParams& p, const GrowNode& node,
                                                 std::uint32_t feature, bool in_doubt, double score,
-                                                const Scratch& own, double floor,
+                                                const Scratch& member_scratch, double floor,
                                                 Scratch& scratch) const {
-  if (own.sums != nullptr && !own.sums->varies(feature)) return {-1, 0};
-  const FeatureSplit split = find_one(p, node, feature, in_doubt, own, floor, scratch);
+  if (member_scratch.sums != nullptr && !member_scratch.sums->varies(feature)) return {-1, 0};
+  const FeatureSplit split = find_one(p, node, feature, in_doubt, member_scratch, floor, scratch);
   if (!split.found) return {-1, 0};
   double left = 0, all = 0;
   for (std::size_t k = 0; k < width_; ++k) {
@@ -37,19 +37,20 @@ SplitSearch::FeatureRatio SplitSearch::ratio_of(const GainParams& p, const GrowN
 }
 
 void SplitSearch::search_ratio(const GrowNode& node, std::span<const std::uint32_t> features,
-                               bool in_doubt, double score, Scratch& own,
-                               FunctionRef<void(SearchChunk)> each_chunk, Found& best) const {
+                               bool in_doubt, double score, Scratch& member_scratch,
+                               FunctionRef<void(SearchChunk)> each_chunk, FeatureBest& best) const {
   const GainParams p = gain_params(node);
   const double floor = best.split.score;
-  own.ratios.resize(features.size());
+  member_scratch.ratios.resize(features.size());
   each_chunk([&](std::size_t first, std::size_t last, Scratch& scratch) {
     make_room(node, scratch);
     for (std::size_t j = first; j < last; ++j)
-      own.ratios[j] = ratio_of(p, node, features[j], in_doubt, score, own, floor, scratch);
+      member_scratch.ratios[j] =
+          ratio_of(p, node, features[j], in_doubt, score, member_scratch, floor, scratch);
   });
   double total = 0;
   std::size_t n = 0;
-  for (const FeatureRatio& feature : own.ratios) {
+  for (const FeatureRatio& feature : member_scratch.ratios) {
     if (feature.gain < 0) continue;
     total += feature.gain;
     ++n;
@@ -58,13 +59,14 @@ void SplitSearch::search_ratio(const GrowNode& node, std::span<const std::uint32
   const double least = total / static_cast<double>(n) * (1 - gain_slack);
   std::size_t chosen = features.size();
   for (std::size_t j = 0; j < features.size(); ++j) {
-    const auto [gain, ratio] = own.ratios[j];
+    const auto [gain, ratio] = member_scratch.ratios[j];
     if (gain < 0 || gain < least) continue;
-    if (chosen == features.size() || ratio > own.ratios[chosen].ratio) chosen = j;
+    if (chosen == features.size() || ratio > member_scratch.ratios[chosen].ratio) chosen = j;
   }
-  make_room(node, own);
-  const FeatureSplit split = find_one(p, node, features[chosen], in_doubt, own, floor, own);
-  take(features[chosen], split, own, best);
+  make_room(node, member_scratch);
+  const FeatureSplit split =
+      find_one(p, node, features[chosen], in_doubt, member_scratch, floor, member_scratch);
+  take(features[chosen], split, member_scratch, best);
 }
 
 }  // namespace arboost

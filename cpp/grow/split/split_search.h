@@ -21,7 +21,7 @@ namespace arboost {
 class SplitSearch {
  public:
   // The best split among some features.
-  struct Found {
+  struct FeatureBest {
     std::int32_t feature;  // -1: none
     FeatureSplit split;
     std::vector<std::int64_t> left_sums;
@@ -34,11 +34,11 @@ class SplitSearch {
     Scratch(std::size_t max_bins, std::size_t channels) : split(max_bins, channels) {}
     SplitScratch split;
     std::unique_ptr<FeatureSums> sums;  // null: every feature has a stored column of its own
-    std::vector<std::int64_t> values, room;
+    std::vector<std::int64_t> values, buffer;
     std::vector<std::int64_t> counts, counted;  // of codes: rows, and sums with rows
     std::vector<std::uint32_t> candidates;      // features of the splits that are scored at once
-    std::vector<Found> found;
-    ColumnSampler::Room columns;
+    std::vector<FeatureBest> best_of_chunks;
+    ColumnSampler::Scratch columns;
     std::vector<std::uint32_t> own_features;  // of the drawn ones
     std::vector<FeatureRatio> ratios;
     AbsoluteNode errors;  // absolute errors: of the node that is searched,
@@ -67,23 +67,23 @@ class SplitSearch {
             const std::vector<std::uint8_t>* is_own = nullptr);
 
   // Parts of it, for nodes of subtrees. `own` has the opened node, `scratch` is the thread's.
-  void open_sums(const GrowNode& node, Scratch& own);
+  void open_sums(const GrowNode& node, Scratch& member_scratch);
   // `in_doubt`: leaf sizes that hessians leave in doubt are not admitted without counts.
   void search(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,
-              const Scratch& own, Scratch& scratch, Found& best) const;
+              const Scratch& member_scratch, Scratch& scratch, FeatureBest& best) const;
   // The same by gain ratio (grow/split/ratio_search.cpp), of all features of a node; `score` is the
   // node's. each_chunk(body) calls body(first, last, scratch) for chunks of the features.
   using SearchChunk = FunctionRef<void(std::size_t, std::size_t, Scratch&)>;
   void search_ratio(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,
-                    double score, Scratch& own, FunctionRef<void(SearchChunk)> each_chunk,
-                    Found& best) const;
+                    double score, Scratch& member_scratch,
+                    FunctionRef<void(SearchChunk)> each_chunk, FeatureBest& best) const;
   // All drawn features may be constant in the node. Then further features are drawn up to the first
   // that is not, as in scikit-learn; its split is the node's, whatever its gain.
-  void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn, Scratch& own,
-                      Found& found);
-  std::uint32_t next_code(const GrowNode& node, Scratch& own) const;
+  void search_further(const GrowNode& node, std::span<const std::uint32_t> drawn,
+                      Scratch& member_scratch, FeatureBest& search_best);
+  std::uint32_t next_code(const GrowNode& node, Scratch& member_scratch) const;
   FewRows few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
-                   const Scratch& own) const;
+                   const Scratch& member_scratch) const;
   // Map from the stored codes of a shared column to the feature's own codes; null: its own column.
   const std::uint8_t* table(std::size_t feature) const {
     return tables_.empty() ? nullptr : tables_[feature];
@@ -105,52 +105,53 @@ class SplitSearch {
   void set_tables();
   const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
   FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                          const Scratch& own, double floor, Scratch& scratch) const;
+                          const Scratch& member_scratch, double floor, Scratch& scratch) const;
   FeatureRatio ratio_of(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                        bool in_doubt, double score, const Scratch& own, double floor,
+                        bool in_doubt, double score, const Scratch& member_scratch, double floor,
                         Scratch& scratch) const;
   void make_room(const GrowNode& node, Scratch& scratch) const;
   GainParams gain_params(const GrowNode& node) const;
   FeatureSplit find_one(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                        bool in_doubt, const Scratch& own, double floor, Scratch& scratch) const;
+                        bool in_doubt, const Scratch& member_scratch, double floor,
+                        Scratch& scratch) const;
   void take(std::uint32_t feature, const FeatureSplit& split, const Scratch& scratch,
-            Found& best) const;
+            FeatureBest& best) const;
   bool is_scored_with_others(std::uint32_t feature) const;
   void score_candidates(const GainParams& p, const GrowNode& node, Scratch& scratch,
-                        Found& best) const;
+                        FeatureBest& best) const;
   std::int64_t apart(const GrowNode& node) const;
 
   // Leaf sizes in doubt (grow/split/count_search.cpp).
   bool has_enough_rows(const GrowNode& node, std::uint32_t feature, const FeatureSplit& split,
                        const std::int64_t* left_sums, Scratch& scratch) const;
   FeatureSplit find_counted(const GainParams& params, const GrowNode& node, std::uint32_t feature,
-                            const Scratch& own, double floor, Scratch& scratch) const;
+                            const Scratch& member_scratch, double floor, Scratch& scratch) const;
 
   // Iteration over sums and rows (grow/split/visit.h).
   template <class Use>
-  void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own, Scratch& scratch,
-                Use use) const;
+  void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& member_scratch,
+                Scratch& scratch, Use use) const;
   template <class Use>
   void each_row(const GrowNode& node, std::uint32_t feature, Use use) const;
 
   // Random thresholds (grow/split/random_cuts.cpp).
   void set_cut_values();
-  bool varies(const GrowNode& node, std::uint32_t feature, Scratch& own) const;
+  bool varies(const GrowNode& node, std::uint32_t feature, Scratch& member_scratch) const;
   bool cuts_rows(const GrowNode& node, std::uint32_t feature) const;
-  CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& own,
+  CutRange cut_range(const GrowNode& node, std::uint32_t feature, const Scratch& member_scratch,
                      Scratch& scratch) const;
   void sum_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
-               const Scratch& own, Scratch& scratch) const;
+               const Scratch& member_scratch, Scratch& scratch) const;
   FeatureSplit find_cut(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                        const Scratch& own, double floor, Scratch& scratch) const;
+                        const Scratch& member_scratch, double floor, Scratch& scratch) const;
 
   // Absolute errors (grow/split/absolute_search.cpp).
   const Element* in_order(const GrowNode& node, std::uint32_t feature, Scratch& scratch) const;
   bool allows(const AbsoluteSide& side, std::size_t n_rows) const;
-  FeatureSplit find_absolute(const GrowNode& node, std::uint32_t feature, const Scratch& own,
-                             double floor, Scratch& scratch) const;
+  FeatureSplit find_absolute(const GrowNode& node, std::uint32_t feature,
+                             const Scratch& member_scratch, double floor, Scratch& scratch) const;
   std::size_t score_cut(const GrowNode& node, std::uint32_t feature, const FeatureSplit& cut,
-                        std::size_t n_candidates, const Scratch& own, double floor,
+                        std::size_t n_candidates, const Scratch& member_scratch, double floor,
                         Scratch& scratch) const;
 
   const Codes& codes_;

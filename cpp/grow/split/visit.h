@@ -11,8 +11,8 @@ namespace arboost {
 // Calls use(code, sums) with nonzero sums [channels] of rows or of codes, each code once or several
 // times, until it returns false.
 template <class Use>
-void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& own,
-                           Scratch& scratch, Use use) const {
+void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature,
+                           const Scratch& member_scratch, Scratch& scratch, Use use) const {
   const std::size_t n = node.n_rows();
   const std::size_t channels = node.histogram != nullptr ? histograms_.channels() : channels_;
   const auto is_zero = [](std::int64_t sum) { return sum == 0; };
@@ -21,7 +21,7 @@ void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature, const Sc
   };
   if (sorted_ != nullptr) {
     const Element* elements = sorted_->elements(feature, node);
-    std::vector<std::int64_t>& sums = scratch.room;
+    std::vector<std::int64_t>& sums = scratch.buffer;
     sums.assign(channels_, 1);  // the last one counts, or is written over
     for (std::size_t i = 0; i < n; ++i) {
       std::copy_n(rows_.sums().wide + row_of(elements[i]) * width_, width_, sums.data());
@@ -29,20 +29,22 @@ void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature, const Sc
     }
     return;
   }
-  if (node.histogram == nullptr && codes_.where[feature].storage == Storage::own) {
+  if (node.histogram == nullptr && codes_.where[feature].storage == Storage::single) {
     const Element* elements = rows_.elements(node);
     const std::size_t store = codes_.where[feature].store;
     const auto each_row = [&](const auto* column) {
       for (std::size_t i = 0; i < n; ++i)
-        if (!visit(column[row_of(elements[i])], own.values.data() + i * channels_)) return;
+        if (!visit(column[row_of(elements[i])], member_scratch.values.data() + i * channels_))
+          return;
     };
     codes_.width == 1 ? each_row(codes_.column<std::uint8_t>(store))
                       : each_row(codes_.column<std::uint16_t>(store));
     return;
   }
-  const std::int64_t* sums = codes_.where[feature].storage == Storage::own
-                                 ? own_slots(node, feature)
-                                 : own.sums->of(feature, node.sums.data(), scratch.room);
+  const std::int64_t* sums =
+      codes_.where[feature].storage == Storage::single
+          ? own_slots(node, feature)
+          : member_scratch.sums->of(feature, node.sums.data(), scratch.buffer);
   for (std::uint32_t code = 0; code < codes_.n_codes(feature); ++code)
     if (!visit(code, sums + code * channels)) return;
 }
@@ -78,9 +80,9 @@ void SplitSearch::each_row(const GrowNode& node, std::uint32_t feature, Use use)
   const auto* two_bytes = codes_.column<std::uint16_t>(place.store);
   if (place.storage == Storage::shared)
     each([&](RowId row) { return codes_.decode(feature, one_byte[row]); });
-  else if (place.storage == Storage::own && codes_.width == 1)
+  else if (place.storage == Storage::single && codes_.width == 1)
     each([&](RowId row) { return std::uint32_t{one_byte[row]}; });
-  else if (place.storage == Storage::own)
+  else if (place.storage == Storage::single)
     each([&](RowId row) { return std::uint32_t{two_bytes[row]}; });
   else
     each([&](RowId row) { return sparse_code(codes_, place, row); });

@@ -60,8 +60,8 @@ std::vector<CodeSet> gather_trees(std::span<const TreeRef> trees,
   std::vector<std::int32_t> first_set;
   for (const TreeRef& tree : trees) {
     first_set.push_back(static_cast<std::int32_t>(sets.size()));
-    const std::span<const CodeSet> own = sets_of(tree);
-    sets.insert(sets.end(), own.begin(), own.end());
+    const std::span<const CodeSet> tree_sets = sets_of(tree);
+    sets.insert(sets.end(), tree_sets.begin(), tree_sets.end());
   }
   team.for_chunks(0, trees.size(), 1, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t t = begin; t < end; ++t)

@@ -26,7 +26,7 @@ struct GrowNode {
   double lower = -1, upper = 1;         // bounds of its step by monotone constraints, in units
   double gain = -1;                     // of its best split, in units; below 0: it is a leaf
   std::int32_t feature = -1;
-  std::uint32_t place = 0;  // of the feature among those that all workers have searched
+  std::uint32_t position = 0;  // of the feature among those that all workers have searched
   FeatureSplit split;
   bool taken = false;      // by a thread, or dropped
   bool expanded = false;   // its children exist

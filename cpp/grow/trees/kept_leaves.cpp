@@ -20,13 +20,13 @@ void KeptLeaves::add(const GrownTrees& trees, std::size_t tree, const Codes& cod
     return;
   }
   if (leaves_[tree].empty()) {
-    std::vector<std::uint16_t> found(rows.n);
+    std::vector<std::uint16_t> leaves(rows.n);
     trees.walk(tree, codes, rows, team,
                [&](std::size_t begin, std::size_t end, const std::uint32_t* of_rows) {
                  std::copy(of_rows, of_rows + (end - begin),
-                           found.begin() + static_cast<std::ptrdiff_t>(begin));
+                           leaves.begin() + static_cast<std::ptrdiff_t>(begin));
                });
-    keep(tree, std::move(found));  // complete, or an interrupted walk would be taken for one
+    keep(tree, std::move(leaves));  // complete, or an interrupted walk would be taken for one
   }
   add_kept(trees, tree, factor, scores, team);
 }
@@ -38,8 +38,8 @@ void KeptLeaves::add(const GrownTrees& trees, std::size_t tree, std::size_t n_ro
     return;
   }
   if (leaves_[tree].empty()) {
-    const std::vector<std::uint32_t> found = find();
-    keep(tree, {found.begin(), found.end()});
+    const std::vector<std::uint32_t> leaves = find();
+    keep(tree, {leaves.begin(), leaves.end()});
   }
   add_kept(trees, tree, factor, scores, team);
 }

@@ -44,8 +44,8 @@ TreeWalk::TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& code
                  .missing_left = forest.default_left[start + i] != 0 && codes.has_missing[f] != 0,
                  .levels = set < 0 ? nullptr : &forest.sets[static_cast<std::size_t>(set)]});
     if (rule.by_set) sets_.push_back(rule.left);
-    const auto own = rule.by_set ? static_cast<std::uint32_t>(sets_.size() - 1) : no_set;
-    nodes_[i] = {nullptr, rule.bin, rule.missing_left, child, own};
+    const auto set_number = rule.by_set ? static_cast<std::uint32_t>(sets_.size() - 1) : no_set;
+    nodes_[i] = {nullptr, rule.bin, rule.missing_left, child, set_number};
     add_column(i, f);
     // Leaves read a code, too, that of their parent.
     nodes_[child].column = nodes_[child + 1].column = nodes_[i].column;
@@ -63,9 +63,9 @@ void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
     return;
   }
   const std::uint32_t source = is_sparse ? feature : place.store;
-  const auto found = std::find(sources_.begin(), sources_.end(), source);
-  source_of_[node] = static_cast<std::uint32_t>(found - sources_.begin());
-  if (found == sources_.end()) sources_.push_back(source);
+  const auto entry = std::find(sources_.begin(), sources_.end(), source);
+  source_of_[node] = static_cast<std::uint32_t>(entry - sources_.begin());
+  if (entry == sources_.end()) sources_.push_back(source);
 }
 
 // Whether to walk all rows of the table between the first and the last one together, or each row

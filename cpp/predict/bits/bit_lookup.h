@@ -90,8 +90,9 @@ ARBOOST_LOOKUP_TARGET void add_lookup(const BitTree* trees, std::size_t n_trees,
   }
 }
 
-std::size_t lookup_sum_row(std::size_t place) {
-  const std::size_t r = place / 64, s = place / 8 % 8, lane = place / 2 % 4, q = place % 2;
+std::size_t lookup_sum_row(std::size_t position) {
+  const std::size_t r = position / 64, s = position / 8 % 8, lane = position / 2 % 4,
+                    q = position % 2;
   return leaf_row(64 * r + 16 * lane + 2 * s + q);
 }
 

@@ -31,9 +31,9 @@ class Memory {
   Memory(std::size_t n_values, const Team& team)
       : n_values_(n_values), members_(static_cast<std::size_t>(team.size())) {}
   Scratch& of(int member) {
-    std::unique_ptr<Scratch>& own = members_[static_cast<std::size_t>(member)];
-    if (!own) own = std::make_unique<Scratch>(n_values_);
-    return *own;
+    std::unique_ptr<Scratch>& memory = members_[static_cast<std::size_t>(member)];
+    if (!memory) memory = std::make_unique<Scratch>(n_values_);
+    return *memory;
   }
 
  private:
@@ -51,16 +51,16 @@ bool number_values(const Columns& table, const BitForest& bits, std::size_t begi
   for (std::size_t at = begin; at < end; at += block_rows) {
     const std::size_t stop = std::min(end, at + block_rows), n = stop - at;
     std::uint16_t* out = numbers + (at - begin);
-    for (const BitForest::Values& one : bits.values) {
-      read_block(table.columns[one.feature], at, stop, values, 1);
-      if (one.of_levels) {
+    for (const BitForest::Values& feature_values : bits.values) {
+      read_block(table.columns[feature_values.feature], at, stop, values, 1);
+      if (feature_values.of_levels) {
         for (std::size_t i = 0; i < n; ++i) {
           const double x = values[i];
           const bool known = x >= 0 && x < BitForest::missing_level && x == std::floor(x);
           out[i] = static_cast<std::uint16_t>(known ? x : BitForest::missing_level);
         }
       } else {
-        missing |= one.lookup.codes(values, n, buckets, out);
+        missing |= feature_values.lookup.codes(values, n, buckets, out);
       }
       out += bit_rows;
     }
@@ -106,9 +106,9 @@ class Adder {
  public:
   Adder(const Forest& forest, std::size_t n_outputs) : forest_(forest), n_outputs_(n_outputs) {
     const BitKernels& kernels = bit_kernels();
-    for (std::size_t place = 0; place < bit_rows; ++place) {
-      sum_row_[place] = static_cast<std::uint16_t>(kernels.sum_row(place));
-      leaf_row_[place] = static_cast<std::uint16_t>(kernels.leaf_row(place));
+    for (std::size_t position = 0; position < bit_rows; ++position) {
+      sum_row_[position] = static_cast<std::uint16_t>(kernels.sum_row(position));
+      leaf_row_[position] = static_cast<std::uint16_t>(kernels.leaf_row(position));
     }
   }
 
@@ -132,15 +132,15 @@ class Adder {
 
  private:
   void read_sums(const double* scores, std::size_t n_rows, double* sums) const {
-    for (std::size_t place = 0; place < bit_rows; ++place) {
-      const std::size_t row = sum_row_[place];
-      sums[place] = row < n_rows ? scores[row * n_outputs_] : 0.0;
+    for (std::size_t position = 0; position < bit_rows; ++position) {
+      const std::size_t row = sum_row_[position];
+      sums[position] = row < n_rows ? scores[row * n_outputs_] : 0.0;
     }
   }
   void write_sums(const double* sums, std::size_t n_rows, double* scores) const {
-    for (std::size_t place = 0; place < bit_rows; ++place) {
-      const std::size_t row = sum_row_[place];
-      if (row < n_rows) scores[row * n_outputs_] = sums[place];
+    for (std::size_t position = 0; position < bit_rows; ++position) {
+      const std::size_t row = sum_row_[position];
+      if (row < n_rows) scores[row * n_outputs_] = sums[position];
     }
   }
 
@@ -150,10 +150,10 @@ class Adder {
     for (std::size_t t = 0; t < n_trees; ++t, leaves += bit_rows) {
       const auto first = static_cast<std::size_t>(forest_.tree_start[trees[t].number]);
       const std::uint32_t* nodes = bits.leaf_nodes.data() + trees[t].leaves;
-      for (std::size_t place = 0; place < bit_rows; ++place) {
-        if (leaf_row_[place] >= n_rows) continue;
-        const double* value = forest_.value.data() + (first + nodes[leaves[place]]) * width;
-        double* score = scores + leaf_row_[place] * n_outputs_;
+      for (std::size_t position = 0; position < bit_rows; ++position) {
+        if (leaf_row_[position] >= n_rows) continue;
+        const double* value = forest_.value.data() + (first + nodes[leaves[position]]) * width;
+        double* score = scores + leaf_row_[position] * n_outputs_;
         for (std::size_t k = 0; k < width; ++k) score[k] += value[k];
       }
     }
@@ -171,9 +171,9 @@ void traverse_bits(const Columns& table, const BitForests& bits, const Forest& f
   const Adder adder(forest, n_outputs);
   Memory memory(bits.present.values.size(), team);
   team.for_chunks(0, table.n_rows, bit_rows, [&](std::size_t begin, std::size_t end, int member) {
-    Scratch& own = memory.of(member);
-    const bool missing = number_values(table, bits.present, begin, end, own.numbers.data());
-    adder.add(missing ? bits.with_missing() : bits.present, own, end - begin,
+    Scratch& scratch = memory.of(member);
+    const bool missing = number_values(table, bits.present, begin, end, scratch.numbers.data());
+    adder.add(missing ? bits.with_missing() : bits.present, scratch, end - begin,
               scores + begin * n_outputs);
   });
 }
@@ -181,26 +181,26 @@ void traverse_bits(const Columns& table, const BitForests& bits, const Forest& f
 void bit_leaves(const Columns& table, const BitForests& both, std::size_t n_trees, Team& team,
                 FunctionRef<void(const LeafBlock&, int member)> consume) {
   std::size_t leaf_row[bit_rows];
-  for (std::size_t place = 0; place < bit_rows; ++place)
-    leaf_row[place] = bit_kernels().leaf_row(place);
+  for (std::size_t position = 0; position < bit_rows; ++position)
+    leaf_row[position] = bit_kernels().leaf_row(position);
   Memory memory(both.present.values.size(), team);
   team.for_chunks(0, table.n_rows, bit_rows, [&](std::size_t begin, std::size_t end, int member) {
-    Scratch& own = memory.of(member);
-    const bool missing = number_values(table, both.present, begin, end, own.numbers.data());
+    Scratch& scratch = memory.of(member);
+    const bool missing = number_values(table, both.present, begin, end, scratch.numbers.data());
     const BitForest& bits = missing ? both.with_missing() : both.present;
-    std::vector<std::uint32_t> found(n_trees * bit_rows);
+    std::vector<std::uint32_t> leaf_nodes(n_trees * bit_rows);
     for (const BitForest::Group& group : bits.groups)
-      for_batches(group, own, [&](const BitTree* trees, std::size_t n) {
-        const std::uint8_t* leaves = own.leaves.data();
+      for_batches(group, scratch, [&](const BitTree* trees, std::size_t n) {
+        const std::uint8_t* leaves = scratch.leaves.data();
         for (std::size_t t = 0; t < n; ++t, leaves += bit_rows) {
           if (trees[t].number >= n_trees) continue;
           const std::uint32_t* nodes = bits.leaf_nodes.data() + trees[t].leaves;
-          std::uint32_t* out = found.data() + trees[t].number * bit_rows;
-          for (std::size_t place = 0; place < bit_rows; ++place)
-            out[leaf_row[place]] = nodes[leaves[place]];
+          std::uint32_t* out = leaf_nodes.data() + trees[t].number * bit_rows;
+          for (std::size_t position = 0; position < bit_rows; ++position)
+            out[leaf_row[position]] = nodes[leaves[position]];
         }
       });
-    consume({found.data(), bit_rows, begin, end}, member);
+    consume({leaf_nodes.data(), bit_rows, begin, end}, member);
   });
 }
 

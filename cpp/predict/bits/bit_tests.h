@@ -108,12 +108,12 @@ void fours_of_codes(const std::uint64_t* codes, std::uint32_t n, std::uint64_t* 
 void set_test(const std::uint64_t* fours, std::uint32_t n, const CodeSet& right,
               std::uint64_t* out) {
   for (std::size_t s = 0; s < bit_words; s += register_words) {
-    Bits found = no_bits();
+    Bits bits_of_tests = no_bits();
     for (std::uint32_t four = 0; four <= n / 4; ++four) {
       const std::uint64_t set = right.words[four / 16] >> (4 * (four % 16)) & 15;
-      found = found | load(fours + (16 * four + set) * bit_words + s);
+      bits_of_tests = bits_of_tests | load(fours + (16 * four + set) * bit_words + s);
     }
-    store(found, out + s);
+    store(bits_of_tests, out + s);
   }
 }
 

@@ -59,7 +59,7 @@ struct BitKernels {
   // leaves[i * bit_rows + place] = the leaf's number in the i-th of the trees.
   void (*leaves)(const BitGroup& group, const BitTree* trees, std::size_t n_trees,
                  const std::uint64_t* tests, std::uint64_t* scratch, std::uint8_t* leaves);
-  std::size_t (*leaf_row)(std::size_t place);
+  std::size_t (*leaf_row)(std::size_t position);
 
   // Bytes of the packed values of n leaves, and the packing.
   std::size_t (*value_bytes)(std::size_t n);
@@ -68,7 +68,7 @@ struct BitKernels {
   // sums[place] += values of the leaves, tree by tree. `packed` are the values of all trees.
   void (*add)(const BitTree* trees, std::size_t n_trees, const std::uint8_t* packed,
               const std::uint8_t* leaves, double* sums);
-  std::size_t (*sum_row)(std::size_t place);
+  std::size_t (*sum_row)(std::size_t position);
 };
 
 const BitKernels& bit_kernels();

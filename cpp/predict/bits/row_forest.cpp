@@ -168,16 +168,16 @@ void RowForest::add_tree(const BitForest& bits, const BitGroup& group, const Bit
 }
 
 void RowForest::answer(const double* row, std::uint8_t* answers) const {
-  for (const Values& one : values_of_) {
+  for (const Values& feature_values : values_of_) {
     const double x = *row++;
-    std::size_t number = one.missing;
-    if (one.values->of_levels) {
+    std::size_t number = feature_values.missing;
+    if (feature_values.values->of_levels) {
       if (x >= 0 && x < BitForest::missing_level && x == std::floor(x))
         number = static_cast<std::size_t>(x);
     } else if (!std::isnan(x)) {
-      number = one.values->lookup.code(x);
+      number = feature_values.values->lookup.code(x);
     }
-    for (std::uint32_t c = one.begin; c < one.end; ++c) {
+    for (std::uint32_t c = feature_values.begin; c < feature_values.end; ++c) {
       const Column& column = columns_[c];
       const std::uint32_t code = column.codes[number];
       if (column.by_sets) {

@@ -102,8 +102,8 @@ std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t mor
   if (rows.host != nullptr)
     row_bytes += rows.matrix != nullptr ? rows.row_bytes : trees_.columns.size() * sizeof(double);
   // Two chunks, and room for others.
-  const std::size_t room = std::min(chunk_bytes, device_.free_bytes() / 4);
-  const std::size_t fitting = room / row_bytes / fewest_rows * fewest_rows;
+  const std::size_t max_bytes = std::min(chunk_bytes, device_.free_bytes() / 4);
+  const std::size_t fitting = max_bytes / row_bytes / fewest_rows * fewest_rows;
   return std::min(
       {std::max(fewest_rows, fitting), most_chunk_rows, std::max<std::size_t>(1, rows.n_rows)});
 }
@@ -113,7 +113,7 @@ void DeviceForest::send_rows(const TableSource& rows, std::size_t begin, std::si
                              Lane& lane) const {
   const std::size_t bytes = n * rows.row_bytes;
   const std::byte* from = rows.matrix + begin * rows.row_bytes;
-  std::byte* sent = lane.read.room(bytes);
+  std::byte* sent = lane.read.buffer(bytes);
   team.for_chunks(0, bytes, std::size_t{1} << 20, [&](std::size_t first, std::size_t last, int) {
     std::memcpy(sent + first, from + first, last - first);
   });
@@ -130,7 +130,7 @@ void DeviceForest::send_rows(const TableSource& rows, std::size_t begin, std::si
 void DeviceForest::send_columns(const TableSource& rows, std::size_t begin, std::size_t n,
                                 Team& team, Lane& lane) const {
   const std::size_t n_used = lane.columns.size(), bytes = n_used * n * sizeof(double);
-  std::byte* sent = lane.read.room(bytes);
+  std::byte* sent = lane.read.buffer(bytes);
   auto* values = reinterpret_cast<double*>(sent);
   constexpr std::size_t grain = 16 * block_rows;
   team.for_chunks(0, n, grain, [&](std::size_t first, std::size_t last, int) {
@@ -174,7 +174,7 @@ void DeviceForest::code_chunk(const TableSource& rows, std::size_t begin, std::s
 void DeviceForest::finish_chunk(Lane& lane) const {
   lane.queue.wait();
   if (lane.target != nullptr)
-    std::memcpy(lane.target, lane.received.room(lane.target_bytes), lane.target_bytes);
+    std::memcpy(lane.target, lane.received.buffer(lane.target_bytes), lane.target_bytes);
   lane.target = nullptr;
 }
 
@@ -200,7 +200,7 @@ void DeviceForest::for_rows(const TableSource& rows, std::size_t result_bytes,
     if (!to_host) continue;
     lane.target = out.host + begin * result_bytes;
     lane.target_bytes = n * result_bytes;
-    lane.queue.copy_out(results, lane.target_bytes, lane.received.room(lane.target_bytes));
+    lane.queue.copy_out(results, lane.target_bytes, lane.received.buffer(lane.target_bytes));
   }
   for (auto& lane : borrowed.lanes) finish_chunk(*lane);
   borrowed.is_done = true;
@@ -224,8 +224,8 @@ void DeviceForest::walk_small(const Chunk& chunk, const ScoreRows& out) const {
                          groups_.data(),      static_cast<std::uint32_t>(small.groups.size()),
                          small.most_trees,    small.depth,
                          small.block_rows,    sets_.data()};
-  const std::size_t room = std::size_t{small.most_trees} << small.depth;
-  const std::size_t shared = room * (sizeof(double) + sizeof(std::uint32_t)) +
+  const std::size_t n_nodes = std::size_t{small.most_trees} << small.depth;
+  const std::size_t shared = n_nodes * (sizeof(double) + sizeof(std::uint32_t)) +
                              chunk.rows.n_words * small.block_rows * sizeof(std::uint32_t);
   const char* name = trees_.sets.empty() ? "walk_small_trees" : "walk_small_trees_with_sets";
   chunk.queue.launch(device_.kernel(name, shared), {in_parts(chunk.rows.n_rows, small.block_rows)},

@@ -100,61 +100,61 @@ class Builder {
   }
 
   std::optional<ForestLayout::Small> small() const {
-    ForestLayout::Small found{.nodes = {},
-                              .values = {},
-                              .groups = {},
-                              .most_trees = 0,
-                              .depth = 1,
-                              .block_rows = most_block_rows};
+    ForestLayout::Small layout{.nodes = {},
+                               .values = {},
+                               .groups = {},
+                               .most_trees = 0,
+                               .depth = 1,
+                               .block_rows = most_block_rows};
     for (const Tree& tree : packed_.trees)
-      found.depth = std::max(found.depth, static_cast<std::uint32_t>(tree.depth));
-    while (made_.n_words() * found.block_rows * 4 > most_offset) found.block_rows /= 2;
-    if (found.depth > most_levels || found.block_rows < fewest_block_rows ||
+      layout.depth = std::max(layout.depth, static_cast<std::uint32_t>(tree.depth));
+    while (made_.n_words() * layout.block_rows * 4 > most_offset) layout.block_rows /= 2;
+    if (layout.depth > most_levels || layout.block_rows < fewest_block_rows ||
         made_.sets.size() > most_sets)
       return std::nullopt;
-    const std::size_t size = std::size_t{1} << found.depth;
-    found.most_trees = static_cast<std::uint32_t>(group_bytes / (size * 12) / 4 * 4);
-    found.nodes.assign(made_.order.size() * size, 0);
-    found.values.assign(made_.order.size() * size, 0.0);
+    const std::size_t size = std::size_t{1} << layout.depth;
+    layout.most_trees = static_cast<std::uint32_t>(group_bytes / (size * 12) / 4 * 4);
+    layout.nodes.assign(made_.order.size() * size, 0);
+    layout.values.assign(made_.order.size() * size, 0.0);
     for (std::size_t i = 0; i < made_.order.size(); ++i)
-      complete(found, i, static_cast<std::size_t>(forest_.tree_start[made_.order[i]]), 0, 1, 0);
-    for (std::uint32_t k = 0; k < n_outputs_; ++k) add_groups(found, k);
-    return found;
+      complete(layout, i, static_cast<std::size_t>(forest_.tree_start[made_.order[i]]), 0, 1, 0);
+    for (std::uint32_t k = 0; k < n_outputs_; ++k) add_groups(layout, k);
+    return layout;
   }
 
-  void add_groups(ForestLayout::Small& found, std::uint32_t output) const {
+  void add_groups(ForestLayout::Small& layout, std::uint32_t output) const {
     const std::uint32_t begin = made_.output_start[output], end = made_.output_start[output + 1];
     std::uint32_t first = begin;
     do {
-      const std::uint32_t n = std::min(found.most_trees, end - first);
-      found.groups.push_back({first, n, output, first == begin, first + n == end});
+      const std::uint32_t n = std::min(layout.most_trees, end - first);
+      layout.groups.push_back({first, n, output, first == begin, first + n == end});
       first += n;
     } while (first < end);
   }
 
   // Fills in a node, number `at` of tree i; a leaf above the last level passes rows on to the left.
-  void complete(ForestLayout::Small& found, std::size_t i, std::size_t first, std::size_t which,
+  void complete(ForestLayout::Small& layout, std::size_t i, std::size_t first, std::size_t which,
                 std::size_t at, std::uint32_t level) const {
-    const std::size_t begin = i << found.depth;
+    const std::size_t begin = i << layout.depth;
     const ForestNode& node = made_.nodes[first + which];
-    if (level == found.depth) {
-      found.values[begin + at - (std::size_t{1} << found.depth)] =
+    if (level == layout.depth) {
+      layout.values[begin + at - (std::size_t{1} << layout.depth)] =
           std::bit_cast<double>(node.content);
       return;
     }
     if (node.next == 0) {
-      found.nodes[begin + at] = 255;  // no code is above it
-      return complete(found, i, first, which, 2 * at, level + 1);
+      layout.nodes[begin + at] = 255;  // no code is above it
+      return complete(layout, i, first, which, 2 * at, level + 1);
     }
     const std::uint32_t column = node.column & column_mask;
-    const std::uint32_t offset = (column >> 2) * found.block_rows * 4 + (column & 3);
+    const std::uint32_t offset = (column >> 2) * layout.block_rows * 4 + (column & 3);
     const auto content = static_cast<std::uint32_t>(node.content);
     const std::uint32_t number = node.column & set_flag
                                      ? small_set | (content & 255) | (content >> 8) << 10
                                      : std::min(content, 255u);
-    found.nodes[begin + at] = offset << 16 | (node.column & shift_flag ? small_shift : 0) | number;
-    complete(found, i, first, node.next, 2 * at, level + 1);
-    complete(found, i, first, node.next + 1, 2 * at + 1, level + 1);
+    layout.nodes[begin + at] = offset << 16 | (node.column & shift_flag ? small_shift : 0) | number;
+    complete(layout, i, first, node.next, 2 * at, level + 1);
+    complete(layout, i, first, node.next + 1, 2 * at + 1, level + 1);
   }
 
   const Forest& forest_;

@@ -208,8 +208,8 @@ void quantiles_of_table(const Columns& table, const Forest& forest, const LeafDi
   traverse_leaves(table, forest, n_trees_of(from), team, [&](const LeafBlock& block, int member) {
     Quantiles<weighted>& of_row = members[static_cast<std::size_t>(member)];
     for (std::size_t row = block.begin; row < block.end; ++row) {
-      const std::uint32_t* own = block.leaf + (row - block.begin);
-      of_row.of([&](std::size_t t) { return std::size_t{own[t * block.stride]}; },
+      const std::uint32_t* row_leaves = block.leaf + (row - block.begin);
+      of_row.of([&](std::size_t t) { return std::size_t{row_leaves[t * block.stride]}; },
                 out + row * quantiles.size());
     }
   });

@@ -135,9 +135,9 @@ void leaf_bytes(const Planes planes, std::uint8_t* out) {
   }
 }
 
-std::size_t leaf_row(std::size_t place) {
+std::size_t leaf_row(std::size_t position) {
   constexpr std::size_t bytes = sizeof(Bits);
-  const std::size_t strip = place / (8 * bytes), r = place / bytes % 8, b = place % bytes;
+  const std::size_t strip = position / (8 * bytes), r = position / bytes % 8, b = position % bytes;
   return 8 * bytes * strip + 8 * b + r;
 }
 

@@ -44,17 +44,17 @@ inline Number level_of(Number x, std::uint32_t n_levels) {
 // Words are of the size of numbers: float32 holds all values of types up to that size.
 template <class Number, class Word, class Code>
 inline void encode(const EncodeWork& work, const Number* edges) {
-  ARBOOST_DYNAMIC_SHARED(double, edge_room);
-  auto* kept = reinterpret_cast<Number*>(edge_room);
+  ARBOOST_DYNAMIC_SHARED(double, edge_buffer);
+  auto* kept = reinterpret_cast<Number*>(edge_buffer);
   __shared__ Word words[coded_rows * tile_pitch];
   __shared__ Code codes[coded_features][coded_rows + 4 / sizeof(Code)];
   const std::uint32_t lane = lane_of(), warp = warp_of(), n_warps = blockDim.x / 32;
   const std::uint32_t first = blockIdx.y * coded_features;
   const std::uint32_t n_own =
       work.n_features - first < coded_features ? work.n_features - first : coded_features;
-  const CodedFeature own = work.features[first + (lane < n_own ? lane : 0)];
-  const Number* listed = edges + own.first_edge;
-  for (std::uint32_t e = warp; work.keeps_edges && e < own.n_edges; e += n_warps)
+  const CodedFeature coded = work.features[first + (lane < n_own ? lane : 0)];
+  const Number* listed = edges + coded.first_edge;
+  for (std::uint32_t e = warp; work.keeps_edges && e < coded.n_edges; e += n_warps)
     kept[e * coded_features + lane] = listed[e];
   __syncthreads();
   // Lanes read the values of one row, or those of one column.
@@ -81,15 +81,15 @@ inline void encode(const EncodeWork& work, const Number* edges) {
 #pragma unroll 1
     for (std::uint32_t r = warp; r < coded_rows && first_row + r < work.rows.n; r += n_warps) {
       if (lane >= n_own) break;
-      Number x = number_of<Number>(own.column, words[r * tile_pitch + lane]);
-      if (own.n_levels > 0) x = level_of(x, own.n_levels);
+      Number x = number_of<Number>(coded.column, words[r * tile_pitch + lane]);
+      if (coded.n_levels > 0) x = level_of(x, coded.n_levels);
       const Number* of_edge = work.keeps_edges ? kept + lane : listed;
       const std::uint32_t step = work.keeps_edges ? coded_features : 1;
       const std::uint32_t code =
-          count_below(own.n_edges, x, [=](std::uint32_t e) { return of_edge[e * step]; });
+          count_below(coded.n_edges, x, [=](std::uint32_t e) { return of_edge[e * step]; });
       const bool is_missing = x != x;
       any_missing |= is_missing;
-      codes[lane][r] = static_cast<Code>(is_missing ? own.n_edges + 1 : code);
+      codes[lane][r] = static_cast<Code>(is_missing ? coded.n_edges + 1 : code);
     }
     __syncthreads();
     for (std::uint32_t k = warp; k < n_own; k += n_warps) {

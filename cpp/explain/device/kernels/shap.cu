@@ -149,19 +149,19 @@ using namespace arboost::cuda;
 // Everything in shared memory.
 extern "C" __global__ void __launch_bounds__(64)
     shap_rows(CodedRows rows, ShapPages pages, const CodeSet* sets, ShapResults out) {
-  ARBOOST_DYNAMIC_SHARED(double, shap_room);
+  ARBOOST_DYNAMIC_SHARED(double, shap_buffer);
   constexpr std::uint32_t staged = page_numbers + page_steps * sizeof(DeviceShapStep) / 8;
-  double* own = shap_room + staged + threadIdx.x;
+  double* buffer = shap_buffer + staged + threadIdx.x;
   const std::uint64_t number = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const bool is_row = number < rows.n_rows;
-  auto* words = reinterpret_cast<std::uint32_t*>(shap_room + staged +
+  auto* words = reinterpret_cast<std::uint32_t*>(shap_buffer + staged +
                                                  (2 * pages.stack + pages.n_columns) * blockDim.x);
   for (std::uint32_t w = 0; w < rows.n_words; ++w)
     words[w * blockDim.x + threadIdx.x] = is_row ? rows.words[w * rows.n_rows + number] : 0;
   ShapRow row{.words = words + threadIdx.x,
-              .products = own,
-              .sums = own + pages.stack * blockDim.x,
-              .phi = own + 2 * pages.stack * blockDim.x,
+              .products = buffer,
+              .sums = buffer + pages.stack * blockDim.x,
+              .phi = buffer + 2 * pages.stack * blockDim.x,
               .stride = blockDim.x,
               .word_stride = blockDim.x,
               .phi_stride = blockDim.x,
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(64)
               .left = 0,
               .right = 0};
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) row.phi[c * blockDim.x] = 0;
-  walk_pages<1, 2, 3, 4, 6>(row, pages, shap_room, sets);
+  walk_pages<1, 2, 3, 4, 6>(row, pages, shap_buffer, sets);
   if (is_row) store_shap(row, pages, out, number);
 }
 
@@ -177,15 +177,15 @@ extern "C" __global__ void __launch_bounds__(64)
 extern "C" __global__ void __launch_bounds__(64)
     shap_wide_rows(CodedRows rows, ShapPages pages, const CodeSet* sets, ShapResults out,
                    double* scratch) {
-  ARBOOST_DYNAMIC_SHARED(double, shap_room);
+  ARBOOST_DYNAMIC_SHARED(double, shap_buffer);
   const std::uint64_t number = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const bool is_row = number < rows.n_rows;
   const std::uint64_t n = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-  double* own = scratch + (2ull * pages.stack + pages.n_columns) * n * blockIdx.y + number;
+  double* buffer = scratch + (2ull * pages.stack + pages.n_columns) * n * blockIdx.y + number;
   ShapRow row{.words = rows.words + (is_row ? number : 0),
-              .products = own,
-              .sums = own + pages.stack * n,
-              .phi = own + 2ull * pages.stack * n,
+              .products = buffer,
+              .sums = buffer + pages.stack * n,
+              .phi = buffer + 2ull * pages.stack * n,
               .stride = n,
               .word_stride = rows.n_rows,
               .phi_stride = n,
@@ -193,6 +193,6 @@ extern "C" __global__ void __launch_bounds__(64)
               .left = 0,
               .right = 0};
   for (std::uint32_t c = 0; c < pages.n_columns; ++c) row.phi[c * n] = 0;
-  walk_pages<>(row, pages, shap_room, sets);
+  walk_pages<>(row, pages, shap_buffer, sets);
   if (is_row) store_shap(row, pages, out, number);
 }

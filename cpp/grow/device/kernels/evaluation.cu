@@ -17,9 +17,9 @@ extern "C" __global__ void add_round(DeviceCodes codes, const WalkNode* nodes,
     const RoundTree tree = trees[t];
     const std::uint32_t leaf =
         tree.first + leaf_at(codes, nodes + tree.first, tests + tree.first, row);
-    double* own = scores + static_cast<std::uint64_t>(i) * outputs + tree.output;
+    double* score = scores + static_cast<std::uint64_t>(i) * outputs + tree.output;
     for (std::uint32_t k = 0; k < width; ++k)
-      own[k] += values[static_cast<std::uint64_t>(leaf) * width + k];
+      score[k] += values[static_cast<std::uint64_t>(leaf) * width + k];
   }
 }
 
@@ -36,13 +36,13 @@ inline double loss_of_row(const LossArgs& args, std::size_t i) {
       device::with_loss(args, k, [&](auto loss) { value += loss.value(y, scores[k]); });
     return value;
   }
-  double highest = scores[0], own = 0, total = 0;
+  double highest = scores[0], score = 0, total = 0;
   for (std::size_t k = 0; k < outputs; ++k) {
     highest = scores[k] > highest ? scores[k] : highest;
-    own = y == static_cast<double>(k) ? scores[k] : own;
+    score = y == static_cast<double>(k) ? scores[k] : score;
   }
   for (std::size_t k = 0; k < outputs; ++k) total += device::exp_of(scores[k] - highest);
-  return device::log_of(total) + (highest - own);
+  return device::log_of(total) + (highest - score);
 }
 
 }  // namespace arboost::cuda

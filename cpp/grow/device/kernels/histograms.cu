@@ -18,7 +18,8 @@ inline std::uint32_t bank_of(std::uint32_t column) {
 
 extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
     histograms(DeviceCodes codes, const std::uint32_t* first_slot, std::uint32_t n_codes,
-               BatchWork batch, const Element* one, const Element* two, RowValues values) {
+               BatchWork batch, const Element* first_buffer, const Element* second_buffer,
+               RowValues values) {
   ARBOOST_DYNAMIC_SHARED(std::int32_t, table);
   std::int32_t* table_g = table;
   std::int32_t* table_h = table + n_codes * 32;
@@ -42,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
     const std::uint32_t begin = at - segment.first_row;
     if (begin >= size) continue;
     const std::uint32_t stop = min(size, end - segment.first_row);
-    const Element* elements = (segment.buffer == 0 ? one : two) + segment.begin;
+    const Element* elements = (segment.buffer == 0 ? first_buffer : second_buffer) + segment.begin;
     constexpr std::uint32_t rows_of_warp = rows_together * words_ahead;
     for (std::uint32_t first = begin + warp_of() * rows_of_warp; first < stop;
          first += rows_of_warp * (table_threads / 32)) {
@@ -106,22 +107,22 @@ struct PlacedRow {
   Element element;
 };
 
-inline PlacedRow row_at_place(const BatchWork& batch, std::uint32_t at, const Element* one,
-                              const Element* two) {
+inline PlacedRow row_at_place(const BatchWork& batch, std::uint32_t at, const Element* first_buffer,
+                              const Element* second_buffer) {
   const Segment& segment = batch.segments[last_from(
       2 * batch.n_nodes, at, [&](std::uint32_t j) { return batch.segments[j].first_row; })];
-  const Element* elements = (segment.buffer == 0 ? one : two) + segment.begin;
+  const Element* elements = (segment.buffer == 0 ? first_buffer : second_buffer) + segment.begin;
   return {segment.histogram, elements[at - segment.first_row]};
 }
 
 // The same for two-byte codes, straight in device memory: a thread takes a row.
 extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_t* first_slot,
-                                           BatchWork batch, const Element* one, const Element* two,
-                                           RowValues values) {
+                                           BatchWork batch, const Element* first_buffer,
+                                           const Element* second_buffer, RowValues values) {
   const std::uint32_t n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
        at += gridDim.x * blockDim.x) {
-    const auto [histogram, e] = row_at_place(batch, at, one, two);
+    const auto [histogram, e] = row_at_place(batch, at, first_buffer, second_buffer);
     const std::uint8_t* row =
         codes.by_row + static_cast<std::uint64_t>(row_of(e)) * codes.row_stride;
     for (std::uint32_t store = 0; store < codes.n_stores; ++store) {
@@ -134,12 +135,13 @@ extern "C" __global__ void histograms_wide(DeviceCodes codes, const std::uint32_
 }
 
 // Slots of sparse columns, which follow those of stored columns.
-extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch, const Element* one,
-                                             const Element* two, RowValues values) {
+extern "C" __global__ void histograms_sparse(DeviceCodes codes, BatchWork batch,
+                                             const Element* first_buffer,
+                                             const Element* second_buffer, RowValues values) {
   const std::uint32_t n = batch.state->n_rows;
   for (std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < n;
        at += gridDim.x * blockDim.x) {
-    const auto [histogram, e] = row_at_place(batch, at, one, two);
+    const auto [histogram, e] = row_at_place(batch, at, first_buffer, second_buffer);
     std::int64_t* first =
         histogram + static_cast<std::uint64_t>(codes.first_sparse) * values.channels;
     for (std::uint64_t k = codes.row_start[row_of(e)]; k < codes.row_start[row_of(e) + 1]; ++k) {

@@ -7,8 +7,8 @@ constexpr int split_warps = split_threads / 32;
 
 // Sends the rows of a tile to their sides: left ones from the front of the node's range, right ones
 // from its back, with one reservation a tile. Order does not matter.
-inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Element* one,
-                           Element* two) {
+inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Element* first_buffer,
+                           Element* second_buffer) {
   __shared__ std::uint32_t offsets[2][rows_of_thread * split_warps];
   __shared__ std::uint32_t base[2];
   const std::uint32_t node = last_from(batch.n_nodes, blockIdx.x,
@@ -17,8 +17,8 @@ inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Ele
   NodeCount* counts = batch.counts;
   const std::uint32_t n = work.end - work.begin;
   const std::uint32_t first = (blockIdx.x - work.first_tile) * tile_rows;
-  const Element* from = (work.buffer == 0 ? one : two) + work.begin;
-  Element* to = (work.buffer == 0 ? two : one) + work.begin;
+  const Element* from = (work.buffer == 0 ? first_buffer : second_buffer) + work.begin;
+  Element* to = (work.buffer == 0 ? second_buffer : first_buffer) + work.begin;
   const NodeTest& test = work.test;
   Element rows[rows_of_thread];
   std::uint32_t left_lanes[rows_of_thread], lanes[rows_of_thread];
@@ -41,15 +41,15 @@ inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Ele
   }
   __syncthreads();
   if (warp_of() < 2) {  // exclusive sums of the 64 counts of a side, two a lane
-    std::uint32_t* own = offsets[warp_of()];
-    const std::uint32_t a = own[2 * lane_of()], b = own[2 * lane_of() + 1];
+    std::uint32_t* counts = offsets[warp_of()];
+    const std::uint32_t a = counts[2 * lane_of()], b = counts[2 * lane_of() + 1];
     std::uint32_t sum = a + b;
     for (int step = 1; step < 32; step <<= 1) {
       const std::uint32_t other = __shfl_up_sync(all_lanes, sum, step);
       if (static_cast<int>(lane_of()) >= step) sum += other;
     }
-    own[2 * lane_of()] = sum - a - b;
-    own[2 * lane_of() + 1] = sum - b;
+    counts[2 * lane_of()] = sum - a - b;
+    counts[2 * lane_of() + 1] = sum - b;
     if (lane_of() == 31)
       base[warp_of()] = atomicAdd(warp_of() == 0 ? &counts[node].left : &counts[node].right, sum);
   }
@@ -61,10 +61,10 @@ inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Ele
     const std::uint32_t below = (1u << lane_of()) - 1;
     const bool left = left_lanes[j] >> lane_of() & 1;
     const std::uint32_t side_lanes = left ? left_lanes[j] : lanes[j] & ~left_lanes[j];
-    const std::uint32_t place = base[left ? 0 : 1] +
-                                offsets[left ? 0 : 1][j * split_warps + warp_of()] +
-                                __popc(side_lanes & below);
-    to[left ? place : n - 1 - place] = rows[j];
+    const std::uint32_t position = base[left ? 0 : 1] +
+                                   offsets[left ? 0 : 1][j * split_warps + warp_of()] +
+                                   __popc(side_lanes & below);
+    to[left ? position : n - 1 - position] = rows[j];
   }
 }
 
@@ -84,7 +84,7 @@ inline void plan_segments(const BatchWork& batch) {
   std::uint32_t before = 0;
   for (std::uint32_t base = 0; base < batch.n_nodes; base += blockDim.x) {
     const std::uint32_t j = base + threadIdx.x;
-    std::uint32_t own = 0;
+    std::uint32_t n_node_rows = 0;
     Segment parts[2] = {};
     if (j < batch.n_nodes) {
       const NodeWork& work = batch.nodes[j];
@@ -99,10 +99,10 @@ inline void plan_segments(const BatchWork& batch) {
         parts[s].end = work.children[s] == nullptr ? parts[s].begin : left ? middle : work.end;
         parts[s].buffer = 1 - work.buffer;
         parts[s].histogram = work.children[s];
-        own += parts[s].end - parts[s].begin;
+        n_node_rows += parts[s].end - parts[s].begin;
       }
     }
-    sums[threadIdx.x] = own;
+    sums[threadIdx.x] = n_node_rows;
     __syncthreads();
     for (std::uint32_t step = 1; step < blockDim.x && base + step < batch.n_nodes; step <<= 1) {
       const std::uint32_t other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
@@ -111,7 +111,7 @@ inline void plan_segments(const BatchWork& batch) {
       __syncthreads();
     }
     if (j < batch.n_nodes) {
-      parts[0].first_row = before + sums[threadIdx.x] - own;
+      parts[0].first_row = before + sums[threadIdx.x] - n_node_rows;
       parts[1].first_row = parts[0].first_row + (parts[0].end - parts[0].begin);
       batch.segments[2 * j] = parts[0];
       batch.segments[2 * j + 1] = parts[1];
@@ -126,9 +126,9 @@ inline void plan_segments(const BatchWork& batch) {
 
 // Divides the rows of all nodes of a batch; then plans their histograms.
 extern "C" __global__ void __launch_bounds__(split_threads)
-    partition(DeviceCodes codes, BatchWork batch, Element* one, Element* two) {
+    partition(DeviceCodes codes, BatchWork batch, Element* first_buffer, Element* second_buffer) {
   if (blockIdx.x < batch.n_tiles)
-    partition_tile(codes, batch, one, two);
+    partition_tile(codes, batch, first_buffer, second_buffer);
   else
     clear_histograms(batch);
   if (is_last(&batch.state->n_blocks, gridDim.x)) plan_segments(batch);

@@ -17,9 +17,9 @@ extern "C" __global__ void sum_hessians(DeviceCodes codes, RowNumbers rows, std:
                                         const std::uint32_t* hessians,
                                         const ProposedColumn* columns, std::int64_t* sums) {
   const ProposedColumn column = columns[blockIdx.y];
-  const NodeTest place{.rule = {}, .store = column.store, .usual = 0, .sparse = 0, .left = 0};
+  const NodeTest position{.rule = {}, .store = column.store, .usual = 0, .sparse = 0, .left = 0};
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-    add_to(sums + column.first + code_at(codes, place, row_at(rows, i), false), hessians[i]);
+    add_to(sums + column.first + code_at(codes, position, row_at(rows, i), false), hessians[i]);
 }
 
 // The bin of each code; a cell is a row and a feature.
@@ -32,9 +32,9 @@ extern "C" __global__ void propose_codes(DeviceCodes codes, const ProposedColumn
     const auto feature = static_cast<std::uint32_t>(cell % n_features);
     const std::uint64_t row = cell / n_features;
     const ProposedColumn column = columns[feature];
-    const NodeTest place{.rule = {}, .store = column.store, .usual = 0, .sparse = 0, .left = 0};
+    const NodeTest position{.rule = {}, .store = column.store, .usual = 0, .sparse = 0, .left = 0};
     const std::uint16_t bin =
-        bins[column.first + code_at(codes, place, static_cast<RowId>(row), true)];
+        bins[column.first + code_at(codes, position, static_cast<RowId>(row), true)];
     std::uint8_t* out = by_row + row * proposed.row_stride;
     if (proposed.width == 1)
       out[feature] = static_cast<std::uint8_t>(bin);

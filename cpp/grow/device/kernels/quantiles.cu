@@ -41,10 +41,10 @@ extern "C" __global__ void choose_digits(std::int64_t* counts, int bits, double 
   __shared__ std::uint32_t reached, last;
   LeafQuantile& leaf = leaves[blockIdx.x];
   const std::uint32_t n = 1u << bits, t = threadIdx.x, each = max(1u, n / 256);
-  const std::int64_t* own = counts + (static_cast<std::uint64_t>(blockIdx.x) << bits);
+  const std::int64_t* leaf_counts = counts + (static_cast<std::uint64_t>(blockIdx.x) << bits);
   const std::uint32_t begin = min(n, t * each), end = min(n, begin + each);
   std::int64_t sum = 0;
-  for (std::uint32_t d = begin; d < end; ++d) sum += own[d];
+  for (std::uint32_t d = begin; d < end; ++d) sum += leaf_counts[d];
   sums[t] = sum;
   if (t == 0) {
     reached = n;
@@ -62,8 +62,8 @@ extern "C" __global__ void choose_digits(std::int64_t* counts, int bits, double 
   const std::int64_t below = is_first ? 0 : leaf.below;
   std::int64_t before = sums[t] - sum;
   for (std::uint32_t d = begin; d < end; ++d) {
-    if (own[d] == 0) continue;
-    before += own[d];
+    if (leaf_counts[d] == 0) continue;
+    before += leaf_counts[d];
     if (goal.reached_by(below + before)) atomicMin(&reached, d);
     atomicMax(&last, d);
   }
@@ -76,9 +76,9 @@ extern "C" __global__ void choose_digits(std::int64_t* counts, int bits, double 
       leaf.next = ~std::uint64_t{0};
       if (is_first) leaf.total = all;
       leaf.below = below + before;
-      leaf.inside = own[d];
+      leaf.inside = leaf_counts[d];
     }
-    before += own[d];
+    before += leaf_counts[d];
   }
 }
 

@@ -36,7 +36,7 @@ extern "C" __global__ void transpose_words(DeviceCodes codes, std::uint8_t* by_c
 
 // The same as grow/kernels/quantise.h.
 extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, GivenTotals totals) {
-  std::int64_t own = 0;
+  std::int64_t lane_total = 0;
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
        i += gridDim.x * blockDim.x) {
     const std::uint32_t position = position_at(args.rows, i);
@@ -48,10 +48,10 @@ extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, Giv
     const std::int32_t h = (pair.h + u_h) >> args.h_shift;
     const auto narrow = static_cast<std::uint32_t>(g * 65536 + h);
     elements[i] = static_cast<Element>(narrow) << 32 | row_at(args.rows, position);
-    own += pack(g, h);
+    lane_total += pack(g, h);
   }
-  own = warp_sum(own);
-  if (lane_of() == 0) add_to(totals.sums, own);
+  lane_total = warp_sum(lane_total);
+  if (lane_of() == 0) add_to(totals.sums, lane_total);
   give_totals(totals);
 }
 

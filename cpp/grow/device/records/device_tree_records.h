@@ -74,7 +74,7 @@ struct TreeLevel {
   std::int64_t* sums;  // [kind][room][channels]
   RowTile* tiles;
   LevelCounts* counts;
-  std::uint32_t room;
+  std::uint32_t capacity;
 };
 
 // Column of a feature.

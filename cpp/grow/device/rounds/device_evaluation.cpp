@@ -83,14 +83,14 @@ void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::siz
   const std::size_t trees_at = values_at + piece_bytes<double>(n_values);
   const std::size_t tests_at = trees_at + piece_bytes<RoundTree>(n);
   const std::size_t bytes = tests_at + piece_bytes<NodeTest>(n_tests);
-  s.queue.wait();                                 // the last round's copy
-  const std::size_t room = std::bit_ceil(bytes);  // trees of later rounds may be larger
-  std::byte* sent = s.sent.room(room);
+  s.queue.wait();                                     // the last round's copy
+  const std::size_t capacity = std::bit_ceil(bytes);  // trees of later rounds may be larger
+  std::byte* sent = s.sent.buffer(capacity);
   std::memcpy(sent, nodes.data(), nodes.size() * sizeof(WalkNode));
   std::memcpy(sent + values_at, forest.values(first), n_values * sizeof(double));
   std::memcpy(sent + trees_at, trees.data(), n * sizeof(RoundTree));
   std::memcpy(sent + tests_at, tests.data(), n_tests * sizeof(NodeTest));
-  make_room(s.round, room);
+  make_room(s.round, capacity);
   s.queue.copy_in(sent, bytes, s.round.address());
   const std::byte* there = s.round.data();
   s.queue.launch(device_.kernel("add_round"), {in_blocks(n_rows_, walk_block)}, walk_block, 0,
@@ -136,7 +136,7 @@ void DeviceEvaluation::start_loss(const LossSpec& spec) {
 void DeviceEvaluation::collect() {
   State& s = *state_;
   if (s.open.empty()) return;
-  auto* totals = reinterpret_cast<double*>(s.received.room(2 * most_open * sizeof(double)));
+  auto* totals = reinterpret_cast<double*>(s.received.buffer(2 * most_open * sizeof(double)));
   s.queue.download(s.totals, 2 * s.open.size(), totals);
   s.queue.wait();
   for (std::size_t i = 0; i < s.open.size(); ++i)

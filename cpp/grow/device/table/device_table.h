@@ -37,7 +37,7 @@ std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, 
 // Bytes that a table needs on a device: 0 where it is there already.
 std::size_t bytes_of(const Codes& codes);
 // The same for codes that kernels make.
-inline std::size_t bytes_of_room(const Codes& codes) {
+inline std::size_t buffer_bytes(const Codes& codes) {
   return codes.bytes_by_row() + codes.bytes_by_column();
 }
 

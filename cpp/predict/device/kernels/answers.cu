@@ -38,30 +38,31 @@ extern "C" __global__ void link_rows(std::int32_t link, const double* raw, std::
                                      std::uint32_t n_outputs, std::uint64_t n_rows, double* out) {
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= n_rows) return;
-  const double* own = raw + row * stride;
+  const double* row_scores = raw + row * stride;
   double* wide = out + row * n_outputs;
   switch (static_cast<Link>(link)) {
     case Link::identity:
-      for (std::uint32_t k = 0; k < n_outputs; ++k) wide[k] = own[k];
+      for (std::uint32_t k = 0; k < n_outputs; ++k) wide[k] = row_scores[k];
       break;
     case Link::exp:
-      for (std::uint32_t k = 0; k < n_outputs; ++k) wide[k] = any_exp_of(exponent_of_exp(own[k]));
+      for (std::uint32_t k = 0; k < n_outputs; ++k)
+        wide[k] = any_exp_of(exponent_of_exp(row_scores[k]));
       break;
     case Link::logistic:
     case Link::logistic_of_double: {
       const double factor = static_cast<Link>(link) == Link::logistic ? 1 : 2;
-      const double small = any_exp_of(exponent_of_logistic(own[0], factor));
-      store(out + 2 * row, shares_of_logistic(own[0], small));
+      const double small = any_exp_of(exponent_of_logistic(row_scores[0], factor));
+      store(out + 2 * row, shares_of_logistic(row_scores[0], small));
       break;
     }
     case Link::softmax:
-      softmax(own, n_outputs, wide);
+      softmax(row_scores, n_outputs, wide);
       break;
     case Link::share_of_two:
-      store(out + 2 * row, shares_of_difference(own[0]));
+      store(out + 2 * row, shares_of_difference(row_scores[0]));
       break;
     case Link::shares:
-      for (std::uint32_t k = 0; k < n_outputs; ++k) wide[k] = clipped(own[k], 0.0, 1.0);
+      for (std::uint32_t k = 0; k < n_outputs; ++k) wide[k] = clipped(row_scores[k], 0.0, 1.0);
       break;
   }
 }
@@ -88,10 +89,10 @@ extern "C" __global__ void likeliest_labels(const double* raw, std::uint32_t str
                                             std::uint32_t out_stride, unsigned char* out) {
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= n_rows) return;
-  const double* own = raw + row * stride;
-  std::uint32_t best = n_outputs == 1 && own[0] > 0 ? 1 : 0;
+  const double* row_scores = raw + row * stride;
+  std::uint32_t best = n_outputs == 1 && row_scores[0] > 0 ? 1 : 0;
   for (std::uint32_t k = 1; k < n_outputs; ++k)
-    if (own[k] > own[best]) best = k;
+    if (row_scores[k] > row_scores[best]) best = k;
   for (std::uint32_t i = 0; i < bytes; ++i)
     out[row * out_stride * bytes + i] = labels[best * bytes + i];
 }

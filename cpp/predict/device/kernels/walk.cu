@@ -54,11 +54,11 @@ inline void add_small(const std::uint32_t* nodes, const double* values, const Sm
 
 template <bool with_sets>
 inline void walk_small(const CodedRows& rows, const SmallTrees& trees, const ScoreRows& out) {
-  ARBOOST_DYNAMIC_SHARED(double, small_room);
-  double* values = small_room;
-  const std::uint32_t room = trees.most_trees << trees.depth, n_rows = trees.block_rows;
-  auto* nodes = reinterpret_cast<std::uint32_t*>(values + room);
-  std::uint32_t* words = nodes + room;
+  ARBOOST_DYNAMIC_SHARED(double, small_buffer);
+  double* values = small_buffer;
+  const std::uint32_t n_nodes = trees.most_trees << trees.depth, n_rows = trees.block_rows;
+  auto* nodes = reinterpret_cast<std::uint32_t*>(values + n_nodes);
+  std::uint32_t* words = nodes + n_nodes;
   const std::uint64_t first = static_cast<std::uint64_t>(blockIdx.x) * n_rows;
   for (std::uint32_t w = 0; w < rows.n_words; ++w)
     for (std::uint32_t i = threadIdx.x; i < n_rows; i += blockDim.x)
@@ -198,10 +198,10 @@ extern "C" __global__ void __launch_bounds__(128)
   const std::uint64_t row = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= rows.n_rows) return;
   const RowCodes codes = row_codes(rows, in_shared ? row_words : nullptr, row);
-  double* own = values + row;
+  double* row_values = values + row;
   for (std::uint32_t t = 0; t < trees.n_trees; ++t) {
     const ForestNode* tree = trees.nodes + trees.tree_start[t];
-    own[t * rows.n_rows] = value_of(tree[leaf_of(tree, codes, trees.sets)]);
+    row_values[t * rows.n_rows] = value_of(tree[leaf_of(tree, codes, trees.sets)]);
   }
   // In the order of the values, and of the trees where values are equal: first the sum of all
   // weights, then the value at which their sum reaches half of it.
@@ -211,10 +211,10 @@ extern "C" __global__ void __launch_bounds__(128)
     if (i == trees.n_trees) last = trees.n_trees;
     std::uint32_t next = trees.n_trees;
     for (std::uint32_t t = 0; t < trees.n_trees; ++t) {
-      const double value = own[t * rows.n_rows];
-      const bool is_after = last == trees.n_trees || value > own[last * rows.n_rows] ||
-                            (value == own[last * rows.n_rows] && t > last);
-      if (is_after && (next == trees.n_trees || value < own[next * rows.n_rows])) next = t;
+      const double value = row_values[t * rows.n_rows];
+      const bool is_after = last == trees.n_trees || value > row_values[last * rows.n_rows] ||
+                            (value == row_values[last * rows.n_rows] && t > last);
+      if (is_after && (next == trees.n_trees || value < row_values[next * rows.n_rows])) next = t;
     }
     last = next;
     if (i < trees.n_trees) {
@@ -224,5 +224,5 @@ extern "C" __global__ void __launch_bounds__(128)
       if (sum >= 0.5 * total) break;
     }
   }
-  out.scores[row] = out.base[0] + own[last * rows.n_rows];
+  out.scores[row] = out.base[0] + row_values[last * rows.n_rows];
 }

@@ -53,26 +53,26 @@ struct BlockGroup {
   }
   template <class T, class Join>
   static T all(T value, Join join) {
-    __shared__ std::uint64_t room[n_warps][(sizeof(T) + 7) / 8];
+    __shared__ std::uint64_t buffer[n_warps][(sizeof(T) + 7) / 8];
     value = WarpGroup::all(value, join);
-    if (lane_of() == 0) memcpy(room[warp_of()], &value, sizeof(T));
+    if (lane_of() == 0) memcpy(buffer[warp_of()], &value, sizeof(T));
     __syncthreads();
-    memcpy(&value, room[0], sizeof(T));
+    memcpy(&value, buffer[0], sizeof(T));
 #pragma unroll 1
     for (std::uint32_t w = 1; w < n_warps; ++w) {
       T other;
-      memcpy(&other, room[w], sizeof(T));
+      memcpy(&other, buffer[w], sizeof(T));
       value = join(value, other);
     }
     __syncthreads();
     return value;
   }
   static std::int64_t sum_before(std::int64_t value) {
-    __shared__ std::int64_t room[n_warps];
+    __shared__ std::int64_t buffer[n_warps];
     std::int64_t sum = WarpGroup::sum_before(value);
-    if (lane_of() == 31) room[warp_of()] = sum + value;
+    if (lane_of() == 31) buffer[warp_of()] = sum + value;
     __syncthreads();
-    for (std::uint32_t w = 0; w < warp_of(); ++w) sum += room[w];
+    for (std::uint32_t w = 0; w < warp_of(); ++w) sum += buffer[w];
     __syncthreads();
     return sum;
   }

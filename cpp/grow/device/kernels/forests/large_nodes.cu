@@ -82,15 +82,15 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   const OpenNode& at = open_node(w.level, large_kind, open);
   TreeNode node = w.nodes[at.number];
   const std::int64_t* sums = open_sums(w, w.level, large_kind, open);
-  const volatile FoundCut* found =  // of other blocks
+  const volatile FoundCut* cuts =  // of other blocks
       w.found + std::uint64_t{open - w.first_large} * w.n_drawn;
-  Cut own{floor, no_place, 0};
+  Cut cut{floor, no_place, 0};
   bool varies = false;
   for (std::uint32_t j = threadIdx.x; j < w.n_drawn; j += tree_threads) {
-    varies |= found[j].varies != 0;
-    if (found[j].found) own = better_cut(own, {found[j].score, j, 0});
+    varies |= cuts[j].varies != 0;
+    if (cuts[j].found) cut = better_cut(cut, {cuts[j].score, j, 0});
   }
-  const Cut highest = BlockGroup::all(own, better_cut);
+  const Cut highest = BlockGroup::all(cut, better_cut);
   varies = BlockGroup::any(varies);
   if (!varies && threadIdx.x == 0) {
     const std::uint32_t other = atomicAdd(&w.level.counts->n_open[medium_kind], 1u);
@@ -102,7 +102,7 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   if (is_pure<BlockGroup>(w.targets, w.elements[w.buffer] + node.begin, node.end - node.begin))
     return;
   if (threadIdx.x != 0) return;
-  const volatile FoundCut& cut = found[highest.place];
+  const volatile FoundCut& cut = cuts[highest.place];
   const auto feature = static_cast<std::int32_t>(drawn_feature(w, open, highest.place));
   settle(w, score, sums,
          {cut.score, cut.left_h, cut.bin, cut.next, feature, cut.missing_left, cut.missing_seen},
@@ -112,7 +112,7 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
 
 // The best splits of features in large nodes, a warp each. Grid: groups of features, nodes.
 extern "C" __global__ void __launch_bounds__(tree_threads, 2) search_large(TreeWork w) {
-  ARBOOST_DYNAMIC_SHARED(SearchRoom, room);
+  ARBOOST_DYNAMIC_SHARED(SearchScratch, scratch);
   const std::uint32_t open = w.first_large + blockIdx.y, j = blockIdx.x * tree_warps + warp_of();
   const std::int64_t* sums = open_sums(w, w.level, large_kind, open);
   const double score = score_of_node(w, sums);
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 2) search_large(TreeW
     NodeBest best{floor, 0, 0, 0, -1, 0, 0};
     TableSource source{nullptr, 0, nullptr, histograms_of(w, open, j)};
     const bool varies =
-        search_feature(w, source, room[warp_of()].cuts, sums,
+        search_feature(w, source, scratch[warp_of()].cuts, sums,
                        open_node(w.level, large_kind, open).path, drawn_feature(w, open, j), best);
     if (lane_of() == 0)
       w.found[std::uint64_t{blockIdx.y} * w.n_drawn + j] = {

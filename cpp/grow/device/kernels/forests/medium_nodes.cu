@@ -30,12 +30,12 @@ inline NodeBest better_split(const NodeBest& a, const NodeBest& b) {
 // ones are tried up to the first that is not, as in grow/split/random_cuts.cpp.
 inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uint32_t n,
                             const std::int64_t* sums, std::uint64_t path, double floor,
-                            SearchRoom* room, const std::uint16_t* order) {
-  __shared__ NodeBest found[tree_warps];
+                            SearchScratch* scratch, const std::uint16_t* order) {
+  __shared__ NodeBest best_of_warps[tree_warps];
   __shared__ bool varies[tree_warps];
   const NodeBest none{floor, 0, 0, 0, -1, 0, 0};
   NodeBest best = none;
-  TableSource source{elements, n, &room[warp_of()].table, nullptr};
+  TableSource source{elements, n, &scratch[warp_of()].table, nullptr};
   bool any_varies = false;
 #pragma unroll 1
   for (std::uint32_t first = 0, end; first < w.n_features; first = min(first + tree_warps, end)) {
@@ -43,19 +43,20 @@ inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uin
     if (is_further && any_varies) break;
     end = is_further ? w.n_features : w.n_drawn;
     const std::uint32_t j = first + warp_of();
-    NodeBest own = none;
+    NodeBest lane_best = none;
     bool own_varies = false;
     if (j < end)
-      own_varies = search_feature(w, source, room[warp_of()].cuts, sums, path, order[j], own);
+      own_varies =
+          search_feature(w, source, scratch[warp_of()].cuts, sums, path, order[j], lane_best);
     if (lane_of() == 0) {
-      found[warp_of()] = own;
+      best_of_warps[warp_of()] = lane_best;
       varies[warp_of()] = own_varies;
     }
     __syncthreads();
     for (std::uint32_t warp = 0; warp < tree_warps; ++warp) {
       if (is_further && any_varies) break;  // only the first one counts
       any_varies |= varies[warp];
-      best = better_split(best, found[warp]);
+      best = better_split(best, best_of_warps[warp]);
     }
     __syncthreads();
   }
@@ -64,10 +65,10 @@ inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uin
 
 // Dynamic shared memory: a room for each warp; a hash and a place for each feature.
 extern "C" __global__ void __launch_bounds__(tree_threads, 2) grow_medium(TreeWork w) {
-  ARBOOST_DYNAMIC_SHARED(SearchRoom, room);
+  ARBOOST_DYNAMIC_SHARED(SearchScratch, scratch);
   __shared__ std::uint32_t counts[2];
   if (blockIdx.x >= w.level.counts->n_open[medium_kind]) return;
-  auto* hashes = reinterpret_cast<std::uint64_t*>(room + tree_warps);
+  auto* hashes = reinterpret_cast<std::uint64_t*>(scratch + tree_warps);
   auto* order = reinterpret_cast<std::uint16_t*>(hashes + w.n_features);
   const OpenNode open = open_node(w.level, medium_kind, blockIdx.x);
   const std::int64_t* sums = open_sums(w, w.level, medium_kind, blockIdx.x);
@@ -78,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 2) grow_medium(TreeWo
   order_features(w, open.path, hashes, order);
   const double score = score_of_node(w, sums);
   const double floor = score_floor(w.gain, sums, score, w.min_gain, true);
-  const NodeBest best = search_rows(w, from, n, sums, open.path, floor, room, order);
+  const NodeBest best = search_rows(w, from, n, sums, open.path, floor, scratch, order);
   if (best.feature < 0) return;
   settle(w, score, sums, best, node);
   std::int64_t* left_sums = w.left_sums + std::uint64_t{blockIdx.x} * w.values.channels;

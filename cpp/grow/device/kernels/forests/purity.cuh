@@ -21,15 +21,15 @@ inline bool is_pure(const TargetPairs& targets, const Element* elements, std::ui
   };
 #pragma unroll 1
   for (std::uint32_t k = 0; k < targets.outputs; ++k) {
-    ValueBounds own = bounds_at(0, k);
+    ValueBounds lane_bounds = bounds_at(0, k);
     // Most nodes are impure, and tell so by their first rows.
 #pragma unroll 1
     for (std::uint32_t first = 0; first < n; first += Group::size) {
       const std::uint32_t i = first + Group::rank();
-      if (i < n) own.narrow(bounds_at(i, k));
-      if (Group::any(own.is_empty())) return false;
+      if (i < n) lane_bounds.narrow(bounds_at(i, k));
+      if (Group::any(lane_bounds.is_empty())) return false;
     }
-    if (Group::all(own, both).is_empty()) return false;
+    if (Group::all(lane_bounds, both).is_empty()) return false;
   }
   return true;
 }

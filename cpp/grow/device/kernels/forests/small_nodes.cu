@@ -9,7 +9,7 @@ struct LaneNode {
 };
 
 // Shared memory of a warp.
-struct LaneRoom {
+struct LaneScratch {
   Element rows[warp_rows];
   LaneNode waiting[warp_rows + 1];
   EntryCuts cuts[warp_rows];
@@ -22,10 +22,11 @@ inline bool are_pure(const TargetPairs& targets, Element element, bool is_row) {
       is_row && targets.position_of_row != nullptr ? targets.position_of_row[row] : row;
 #pragma unroll 1
   for (std::uint32_t k = 0; k < targets.outputs; ++k) {
-    ValueBounds own;
+    ValueBounds lane_bounds;
     if (is_row)
-      own = bounds_of(targets.pairs[position * targets.row_stride + k * targets.output_stride]);
-    if (WarpGroup::all(own, both).is_empty()) return false;
+      lane_bounds =
+          bounds_of(targets.pairs[position * targets.row_stride + k * targets.output_stride]);
+    if (WarpGroup::all(lane_bounds, both).is_empty()) return false;
   }
   return true;
 }
@@ -41,7 +42,7 @@ inline Ranked lower_rank(const Ranked& a, const Ranked& b) {
 
 // The best split of a node. All drawn features may be constant in it: then further ones are tried
 // up to the first that is not, as in grow/split/random_cuts.cpp.
-inline NodeBest search_lanes(const TreeWork& w, LaneSource source, EntryCuts* room,
+inline NodeBest search_lanes(const TreeWork& w, LaneSource source, EntryCuts* cuts,
                              const std::int64_t* sums, std::uint64_t path, double score) {
   constexpr std::uint64_t none = ~std::uint64_t{0};
   NodeBest best{score_floor(w.gain, sums, score, w.min_gain, true), 0, 0, 0, -1, 0, 0};
@@ -53,17 +54,17 @@ inline NodeBest search_lanes(const TreeWork& w, LaneSource source, EntryCuts* ro
   for (std::uint32_t n = 0; n < w.n_drawn || (!varies && n < w.n_features); ++n) {
     std::uint32_t feature = n;
     if (draws) {
-      Ranked own{none, none};
+      Ranked lane_best{none, none};
 #pragma unroll 1
       for (std::uint32_t f = lane_of(); f < w.n_features; f += 32) {
         const std::uint64_t hash = column_hash(key, f);
-        if ((hash > last || n == 0) && hash <= own.hash) own = {hash, f};
+        if ((hash > last || n == 0) && hash <= lane_best.hash) lane_best = {hash, f};
       }
-      const Ranked next = WarpGroup::all(own, lower_rank);
+      const Ranked next = WarpGroup::all(lane_best, lower_rank);
       last = next.hash;
       feature = static_cast<std::uint32_t>(next.feature);
     }
-    varies |= search_feature(w, source, room, sums, path, feature, best);
+    varies |= search_feature(w, source, cuts, sums, path, feature, best);
   }
   return best;
 }
@@ -71,7 +72,7 @@ inline NodeBest search_lanes(const TreeWork& w, LaneSource source, EntryCuts* ro
 // Splits one node of a subtree; returns the number of its left child, or 0 where it stays a leaf.
 // `element` is the lane's row; `sums` are in shared memory.
 inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element& element,
-                                 LaneRoom& room, std::int64_t* sums, std::uint32_t& n_left) {
+                                 LaneScratch& scratch, std::int64_t* sums, std::uint32_t& n_left) {
   const bool is_row = lane_of() >= at.begin && lane_of() < at.end;
 #pragma unroll 1
   for (std::uint32_t c = 0; c < w.values.channels; ++c) {
@@ -82,7 +83,7 @@ inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element&
   if (!may_split(w, at.depth, at.end - at.begin, hessian_of(w, sums))) return 0;
   if (are_pure(w.targets, element, is_row)) return 0;
   const double score = score_of_node(w, sums);
-  const NodeBest best = search_lanes(w, {element, is_row}, room.cuts, sums, at.path, score);
+  const NodeBest best = search_lanes(w, {element, is_row}, scratch.cuts, sums, at.path, score);
   if (best.feature < 0) return 0;
   TreeNode node = w.nodes[at.number];
   settle(w, score, sums, best, node);
@@ -92,9 +93,9 @@ inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element&
   const std::uint32_t below = (1u << lane_of()) - 1;
   n_left = __popc(lefts);
   const std::uint32_t place = left ? __popc(lefts & below) : n_left + __popc(rights & below);
-  if (is_row) room.rows[at.begin + place] = element;
+  if (is_row) scratch.rows[at.begin + place] = element;
   __syncwarp();
-  if (is_row) element = room.rows[lane_of()];
+  if (is_row) element = scratch.rows[lane_of()];
   std::uint32_t child = 0;
   if (lane_of() == 0) child = append_children(w, at.number, node, n_left, node.buffer);
   return __shfl_sync(all_lanes, child, 0);
@@ -104,29 +105,29 @@ inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element&
 // each warp's node.
 extern "C" __global__ void __launch_bounds__(tree_threads) grow_small(TreeWork w) {
   ARBOOST_DYNAMIC_SHARED(std::int64_t, all_sums);
-  __shared__ LaneRoom rooms[tree_warps];
+  __shared__ LaneScratch scratch_of_warps[tree_warps];
   const std::uint32_t which = blockIdx.x * (blockDim.x / 32) + warp_of();
   if (which >= *w.n_small) return;
   const OpenNode open = w.small[which];
   const TreeNode root = w.nodes[open.number];
   const std::uint32_t n = root.end - root.begin;
-  LaneRoom& room = rooms[warp_of()];
+  LaneScratch& scratch = scratch_of_warps[warp_of()];
   Element* rows = w.elements[root.buffer] + root.begin;
   Element element = lane_of() < n ? rows[lane_of()] : 0;
-  if (lane_of() == 0) room.waiting[0] = {open.path, open.number, 0, n, open.depth};
+  if (lane_of() == 0) scratch.waiting[0] = {open.path, open.number, 0, n, open.depth};
   for (std::uint32_t n_waiting = 1; n_waiting > 0;) {
     __syncwarp();
-    const LaneNode at = room.waiting[--n_waiting];
+    const LaneNode at = scratch.waiting[--n_waiting];
     __syncwarp();
     std::uint32_t n_left = 0;
     const std::uint32_t child =
-        split_lanes(w, at, element, room, all_sums + warp_of() * w.values.channels, n_left);
+        split_lanes(w, at, element, scratch, all_sums + warp_of() * w.values.channels, n_left);
     if (child == 0) continue;
     const std::uint32_t middle = at.begin + n_left;
     if (lane_of() == 0) {
-      room.waiting[n_waiting] = {mix_bits(2 * at.path), child, at.begin, middle, at.depth + 1};
-      room.waiting[n_waiting + 1] = {mix_bits(2 * at.path + 1), child + 1, middle, at.end,
-                                     at.depth + 1};
+      scratch.waiting[n_waiting] = {mix_bits(2 * at.path), child, at.begin, middle, at.depth + 1};
+      scratch.waiting[n_waiting + 1] = {mix_bits(2 * at.path + 1), child + 1, middle, at.end,
+                                        at.depth + 1};
     }
     n_waiting += 2;
   }
@@ -136,16 +137,16 @@ extern "C" __global__ void __launch_bounds__(tree_threads) grow_small(TreeWork w
 // Sums of the pairs [node][output][g, h] of the leaves of a tree; they begin as 0. A warp takes a
 // leaf, or a tile of its rows. Grid: nodes, tiles.
 extern "C" __global__ void __launch_bounds__(tree_threads)
-    whole_leaf_sums(const TreeNode* nodes, std::uint32_t n_nodes, const Element* one,
-                    const Element* two, PairRows pairs, const std::uint32_t* number_of_row,
-                    std::int64_t* sums) {
+    whole_leaf_sums(const TreeNode* nodes, std::uint32_t n_nodes, const Element* first_buffer,
+                    const Element* second_buffer, PairRows pairs,
+                    const std::uint32_t* number_of_row, std::int64_t* sums) {
   const std::uint32_t number = blockIdx.x * tree_warps + warp_of();
   if (number >= n_nodes) return;
   const TreeNode node = nodes[number];
   const std::uint64_t begin = node.begin + std::uint64_t{blockIdx.y} * tile_rows;
   if (node.gain >= 0 || begin >= node.end) return;
   const std::uint64_t end = min(std::uint64_t{node.end}, begin + tile_rows);
-  const Element* elements = node.buffer == 0 ? one : two;
+  const Element* elements = node.buffer == 0 ? first_buffer : second_buffer;
 #pragma unroll 1
   for (std::uint32_t k = 0; k < pairs.outputs; ++k) {
     std::int64_t g = 0, h = 0;

@@ -103,10 +103,10 @@ inline void score_feature(const TreeWork& w, Source& source, const std::int64_t*
     std::int64_t before = 0;
 #pragma unroll 1
     for (std::uint32_t chunk = 0; chunk < Source::n_chunks; ++chunk) {
-      const auto [own, up_to] = source.sums(column, chunk, before);
+      const auto [of_code, up_to] = source.sums(column, chunk, before);
       if (!source.is_entry(column, chunk)) continue;
       const std::uint32_t bit = 1u << chunk;
-      if (own != 0) all.seen |= bit;
+      if (of_code != 0) all.seen |= bit;
       if (c == outputs) {  // counts of rows
         const std::int64_t with = up_to + missing;
         if (up_to < p.min_count || total - up_to < p.min_count) all.not_right |= bit;
@@ -116,7 +116,7 @@ inline void score_feature(const TreeWork& w, Source& source, const std::int64_t*
       EntryCuts& cut = all.cuts[chunk * 32 + lane_of()];
       if (c == 0) cut = {0, 0, 0};
       cut.left_h += sum_h(up_to);
-      if (!skips || own != 0)
+      if (!skips || of_code != 0)
         add_scores(w, column, up_to, missing, total, bit, cut, all);
       else
         all.not_right |= bit, all.not_left |= bit;
@@ -148,12 +148,12 @@ inline std::uint32_t random_bin(const TreeWork& w, std::uint64_t path, std::uint
 // first feature. Returns true if the feature varies in the node. `room` is shared memory of the
 // warp, an entry a code.
 template <class Source>
-inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* room,
+inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
                            const std::int64_t* totals, std::uint64_t path, std::uint32_t feature,
                            NodeBest& best) {
   const TreeColumn column = w.columns[feature];
   source.open(w, column);
-  FeatureCuts all{room, 0, 0, 0, 0, 0, false};
+  FeatureCuts all{cuts, 0, 0, 0, 0, 0, false};
   score_feature(w, source, totals, column, all);
   // The place of a split is its bin. That of a random cut may have no entry: the last one before it
   // has the same sums.
@@ -173,37 +173,37 @@ inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* room,
   };
   const std::int64_t min_h = std::int64_t{w.gain.min_h} * w.gain.outputs;
   const std::uint32_t end = all.has_missing ? column.n_bins : column.n_bins - 1;
-  Cut own{best.score, no_place, 0};
+  Cut lane_cut{best.score, no_place, 0};
 #pragma unroll 1
   for (std::uint32_t chunk = 0; chunk < Source::n_chunks; ++chunk) {
     const std::uint32_t place = place_of(chunk);
     if (place == no_place) continue;
-    const EntryCuts& cut = room[chunk * 32 + lane_of()];
+    const EntryCuts& cut = cuts[chunk * 32 + lane_of()];
     const std::int64_t h = cut.left_h, with = cut.left_h + all.missing_h;
     if (place < end && !(all.not_right >> chunk & 1) && h >= min_h && all.total_h - h >= min_h)
-      own = better_cut(own, {cut.right, place, 0});
+      lane_cut = better_cut(lane_cut, {cut.right, place, 0});
     if (all.has_missing && place + 1 < column.n_bins && !(all.not_left >> chunk & 1) &&
         with >= min_h && all.total_h - with >= min_h)
-      own = better_cut(own, {cut.left, most_codes + place, 0});
+      lane_cut = better_cut(lane_cut, {cut.left, most_codes + place, 0});
   }
-  const Cut found = WarpGroup::all(own, better_cut);
-  const bool is_better = found.place != no_place &&
-                         (found.score > best.score ||
+  const Cut best_cut = WarpGroup::all(lane_cut, better_cut);
+  const bool is_better = best_cut.place != no_place &&
+                         (best_cut.score > best.score ||
                           (best.feature >= 0 && static_cast<std::int32_t>(feature) < best.feature));
   if (!is_better) {
     const auto add = [](std::uint32_t a, std::uint32_t b) { return a + b; };
     const std::uint32_t n_seen = WarpGroup::all(std::uint32_t(__popc(all.seen)), add);
     return n_seen + (all.has_missing ? 1 : 0) > 1;
   }
-  best.score = found.score;
+  best.score = best_cut.score;
   best.feature = static_cast<std::int32_t>(feature);
-  best.missing_left = found.place >= most_codes;
+  best.missing_left = best_cut.place >= most_codes;
   best.missing_seen = all.has_missing;
-  best.bin = found.place % most_codes;
+  best.bin = best_cut.place % most_codes;
   std::int64_t left_h = 0;
   std::uint32_t next = column.n_bins;
   for (std::uint32_t chunk = 0; chunk < Source::n_chunks; ++chunk) {
-    if (place_of(chunk) == best.bin) left_h = room[chunk * 32 + lane_of()].left_h;
+    if (place_of(chunk) == best.bin) left_h = cuts[chunk * 32 + lane_of()].left_h;
     if ((all.seen >> chunk & 1) && source.code(chunk) > best.bin)
       next = lower_of(next, source.code(chunk));
   }

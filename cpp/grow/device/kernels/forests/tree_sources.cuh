@@ -8,7 +8,7 @@
 
 // One channel at an entry: sums of its code, and of the codes up to it.
 struct EntrySums {
-  std::int64_t own, up_to;
+  std::int64_t of_code, up_to;
 };
 
 // The codes of a feature.
@@ -44,8 +44,8 @@ struct LaneSource {
   void open(const TreeWork& w, const TreeColumn& column) {
     constexpr std::uint32_t no_row = most_codes;
     const CodesOf codes{w.codes.by_row + column.store, w.codes.row_stride, column.own_codes};
-    const std::uint32_t own = is_row ? codes[row_of(element)] : no_row;
-    sorted = own << 5 | lane_of();
+    const std::uint32_t row_code = is_row ? codes[row_of(element)] : no_row;
+    sorted = row_code << 5 | lane_of();
     for (std::uint32_t size = 2; size <= 32; size <<= 1)
       for (std::uint32_t step = size / 2; step > 0; step >>= 1) {
         const std::uint32_t other = __shfl_xor_sync(all_lanes, sorted, static_cast<int>(step));
@@ -66,8 +66,8 @@ struct LaneSource {
   }
   // Reads a channel; returns the sum of missing values.
   std::int64_t read(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) {
-    const std::int64_t own = is_row ? value_of(w.values, element, channel) : 0;
-    const std::int64_t value = __shfl_sync(all_lanes, own, static_cast<int>(sorted & 31));
+    const std::int64_t row_value = is_row ? value_of(w.values, element, channel) : 0;
+    const std::int64_t value = __shfl_sync(all_lanes, row_value, static_cast<int>(sorted & 31));
     known = sorted >> 5 < column.n_bins ? value : 0;
     return column.has_missing ? warp_sum(sorted >> 5 == column.n_bins ? value : 0) : 0;
   }
@@ -116,10 +116,10 @@ struct TableSource {
     return column.has_missing ? sum(column.n_bins) : 0;
   }
   EntrySums sums(const TreeColumn& column, std::uint32_t chunk, std::int64_t& before) const {
-    const std::int64_t own = is_entry(column, chunk) ? sum(code(chunk)) : 0;
-    const std::int64_t up_to = before + WarpGroup::sum_before(own) + own;
+    const std::int64_t of_code = is_entry(column, chunk) ? sum(code(chunk)) : 0;
+    const std::int64_t up_to = before + WarpGroup::sum_before(of_code) + of_code;
     before = __shfl_sync(all_lanes, up_to, 31);
-    return {own, up_to};
+    return {of_code, up_to};
   }
   void add_rows(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) const {
     __syncwarp();
@@ -130,17 +130,17 @@ struct TableSource {
 #pragma unroll 1
     for (std::uint32_t first = lane_of(); first < n; first += ahead * 32) {
       Element e[ahead];
-      std::uint32_t found[ahead];
+      std::uint32_t row_codes[ahead];
 #pragma unroll
       for (std::uint32_t a = 0; a < ahead; ++a) {
         const std::uint32_t i = first + a * 32;
         e[a] = elements[i < n ? i : n - 1];
       }
 #pragma unroll
-      for (std::uint32_t a = 0; a < ahead; ++a) found[a] = codes[row_of(e[a])];
+      for (std::uint32_t a = 0; a < ahead; ++a) row_codes[a] = codes[row_of(e[a])];
 #pragma unroll
       for (std::uint32_t a = 0; a < ahead; ++a)
-        if (first + a * 32 < n) table->add(found[a], value_of(w.values, e[a], channel));
+        if (first + a * 32 < n) table->add(row_codes[a], value_of(w.values, e[a], channel));
     }
     __syncwarp();
   }

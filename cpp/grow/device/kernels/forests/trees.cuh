@@ -7,18 +7,18 @@
 constexpr std::uint32_t tree_threads = BlockGroup::size, tree_warps = tree_threads / 32;
 
 // Shared memory of a warp that searches a feature.
-struct SearchRoom {
+struct SearchScratch {
   CodeTable table;
   EntryCuts cuts[most_codes];
 };
-static_assert(sizeof(SearchRoom) == search_room_bytes);
+static_assert(sizeof(SearchScratch) == search_room_bytes);
 
 inline OpenNode& open_node(const TreeLevel& level, std::uint32_t kind, std::uint32_t at) {
-  return level.open[kind * level.room + at];
+  return level.open[kind * level.capacity + at];
 }
 inline std::int64_t* open_sums(const TreeWork& w, const TreeLevel& level, std::uint32_t kind,
                                std::uint32_t at) {
-  return level.sums + (std::uint64_t{kind} * level.room + at) * w.values.channels;
+  return level.sums + (std::uint64_t{kind} * level.capacity + at) * w.values.channels;
 }
 
 // One copy: compilation takes long.
@@ -121,8 +121,8 @@ inline void divide_rows(const TreeWork& w, const TreeNode& node, std::uint32_t f
     for (std::uint32_t round = 0; round < n_rounds; ++round) {
       const std::uint32_t i = first + round * tree_threads + threadIdx.x;
       const bool left = lefts >> round & 1;
-      const std::uint32_t place = bases[left ? 0 : 1] + places[round];
-      if (i < end) to[left ? place : n - 1 - place] = rows[round];
+      const std::uint32_t position = bases[left ? 0 : 1] + places[round];
+      if (i < end) to[left ? position : n - 1 - position] = rows[round];
     }
 #pragma unroll 1
     for (std::uint32_t c = 0; c < w.values.channels; ++c) {

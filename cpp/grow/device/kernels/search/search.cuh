@@ -34,14 +34,14 @@ inline Candidate best_of_block(Candidate best) {
 }
 
 // Inclusive prefix sums over a block of search_threads; `room` is shared memory.
-inline std::int64_t prefix_sum(std::int64_t value, std::int64_t* room) {
+inline std::int64_t prefix_sum(std::int64_t value, std::int64_t* buffer) {
   for (int step = 1; step < 32; step <<= 1) {
     const std::int64_t other = __shfl_up_sync(all_lanes, value, step);
     if (static_cast<int>(lane_of()) >= step) value += other;
   }
-  if (lane_of() == 31) room[warp_of()] = value;
+  if (lane_of() == 31) buffer[warp_of()] = value;
   __syncthreads();
-  for (std::uint32_t w = 0; w < warp_of(); ++w) value += room[w];
+  for (std::uint32_t w = 0; w < warp_of(); ++w) value += buffer[w];
   __syncthreads();
   return value;
 }
@@ -73,11 +73,11 @@ inline double score_of(const GainParams& p, std::int64_t left, std::int64_t tota
 inline std::uint32_t best_feature(const BatchWork& batch, std::uint32_t s) {
   if (warp_of() != 0) return 0;
   const NodeSearch& search = batch.searches[s];
-  const volatile FoundSplit* own =  // of other blocks
+  const volatile FoundSplit* splits =  // of other blocks
       batch.found + static_cast<std::uint64_t>(s) * batch.most_features;
   Candidate highest{search.floor, 0xffffffffu};
   for (std::uint32_t j = lane_of(); j < search.n_features; j += 32)
-    if (own[j].found) highest = better(highest, {own[j].score, j});
+    if (splits[j].found) highest = better(highest, {splits[j].score, j});
   for (int step = 16; step > 0; step >>= 1)
     highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
                                __shfl_xor_sync(all_lanes, highest.place, step)});
@@ -188,7 +188,7 @@ inline FeatureSearch own_search(GainParams& p, const BatchWork& batch,
 // columns may have other features, too.
 template <bool plain, bool folds = false>
 inline void search_feature(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
-  __shared__ std::int64_t room[search_threads / 32];
+  __shared__ std::int64_t buffer[search_threads / 32];
   __shared__ std::uint32_t next;
   const auto [search, column, all_rows, feature, channels, first_slot, out] =
       own_search(p, batch, columns);
@@ -201,8 +201,8 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
   const std::int64_t missing = column.has_missing ? slots[n * channels] : 0;
   const std::int64_t missing_count = counted && column.has_missing ? slots[n * channels + 1] : 0;
   const bool has_missing = missing != 0 || missing_count != 0;
-  const std::int64_t prefix = prefix_sum(value, room);
-  const std::int64_t rows_left = counted ? prefix_sum(count, room) : 0;
+  const std::int64_t prefix = prefix_sum(value, buffer);
+  const std::int64_t rows_left = counted ? prefix_sum(count, buffer) : 0;
   const auto enough = [&](std::int64_t left) {
     return !counted || (left >= p.min_count && all_rows - left >= p.min_count);
   };

@@ -7,7 +7,7 @@
 template <bool plain>
 inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
   constexpr std::uint32_t on_left = 1u << 16;  // place of a split with missing values on the left
-  __shared__ std::int64_t room[search_threads / 32], before, rows_before;
+  __shared__ std::int64_t buffer[search_threads / 32], before, rows_before;
   __shared__ std::uint32_t next;
   const auto [search, column, all_rows, feature, channels, first_slot, out] =
       own_search(p, batch, columns);
@@ -25,19 +25,19 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
     next = n;
   }
   __syncthreads();
-  Candidate own{search.floor, 0xffffffffu};
+  Candidate lane_best{search.floor, 0xffffffffu};
   std::int64_t own_left = 0;
   const auto keep = [&](const Candidate& other, std::int64_t left) {
-    const Candidate chosen = better(own, other);
-    if (chosen.place == own.place) return;
-    own = chosen;
+    const Candidate chosen = better(lane_best, other);
+    if (chosen.place == lane_best.place) return;
+    lane_best = chosen;
     own_left = left;
   };
   for (std::uint32_t first = 0; first < n; first += search_threads) {
     const std::uint32_t bin = first + t;
-    const std::int64_t sum = prefix_sum(bin < n ? slots[bin * channels] : 0, room) + before;
+    const std::int64_t sum = prefix_sum(bin < n ? slots[bin * channels] : 0, buffer) + before;
     const std::int64_t rows =
-        counted ? prefix_sum(bin < n ? slots[bin * channels + 1] : 0, room) + rows_before : 0;
+        counted ? prefix_sum(bin < n ? slots[bin * channels + 1] : 0, buffer) + rows_before : 0;
     if (bin < (has_missing ? n : n - 1) && enough(rows))  // missing values on the right
       keep({score_of<plain>(p, sum, search.total, true), bin}, sum);
     if (has_missing && bin < n - 1 && enough(rows + missing_rows))
@@ -50,7 +50,7 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
     }
     __syncthreads();
   }
-  const Candidate best = best_of_block(own);
+  const Candidate best = best_of_block(lane_best);
   const bool is_found = best.score > search.floor;
   const std::uint32_t bin = best.place & (on_left - 1);
   for (std::uint32_t b = bin + 1 + t; is_found && b < n; b += search_threads) {
@@ -64,7 +64,7 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
   __syncthreads();
   if (!is_found) {
     if (t == 0) out->found = 0;
-  } else if (own.place == best.place) {
+  } else if (lane_best.place == best.place) {
     *out = {best.score,
             own_left,
             bin,

@@ -20,21 +20,21 @@ inline std::int64_t sum_of_code(const FeatureColumn& column, const std::int64_t*
 
 // Sums of a channel: on the left of a split after this thread's code, of missing values, of all.
 struct BinSums {
-  std::int64_t own, left, missing, total;
+  std::int64_t of_code, left, missing, total;
 };
 
 inline BinSums bin_sums(const FeatureColumn& column, const std::int64_t* slots,
                         std::uint32_t channels, std::uint32_t channel) {
-  __shared__ std::int64_t room[search_threads / 32], values, missing;
+  __shared__ std::int64_t buffer[search_threads / 32], values, missing;
   const std::uint32_t t = threadIdx.x, n = column.n_bins;
-  const std::int64_t own = sum_of_code(column, slots, channels, channel);
-  const std::int64_t left = prefix_sum(t < n ? own : 0, room);
+  const std::int64_t of_code = sum_of_code(column, slots, channels, channel);
+  const std::int64_t left = prefix_sum(t < n ? of_code : 0, buffer);
   if (t == 0) missing = 0;
   __syncthreads();
   if (t == search_threads - 1) values = left;
-  if (t == n) missing = own;  // 0 without missing values
+  if (t == n) missing = of_code;  // 0 without missing values
   __syncthreads();
-  return {own, left, missing, values + missing};
+  return {of_code, left, missing, values + missing};
 }
 
 // The score of a split over all outputs, so far, and the hessians of its sides.
@@ -81,10 +81,10 @@ inline void search_outputs_of(GainParams p, const BatchWork& batch, const Featur
     }
   }
   if (t == 0) next = n;
-  Candidate own{search.floor, 0xffffffffu};
-  if (t < (has_missing ? n : n - 1)) own = better(own, {right.allowed(p), t});
-  if (has_missing && t < n - 1) own = better(own, {left.allowed(p), 256 + t});
-  const Candidate best = best_of_block(own);
+  Candidate lane_best{search.floor, 0xffffffffu};
+  if (t < (has_missing ? n : n - 1)) lane_best = better(lane_best, {right.allowed(p), t});
+  if (has_missing && t < n - 1) lane_best = better(lane_best, {left.allowed(p), 256 + t});
+  const Candidate best = best_of_block(lane_best);
   const bool is_found = best.score > search.floor;
   const std::uint32_t bin = best.place & 255;
   if (is_found && t > bin && t < n && is_seen) atomicMin(&next, t);
@@ -106,8 +106,8 @@ inline void search_outputs_of(GainParams p, const BatchWork& batch, const Featur
 inline void write_left(const GainParams& p, const BatchWork& batch, const FeatureColumn* columns) {
   __shared__ std::uint32_t place;
   const NodeSearch& search = batch.searches[blockIdx.y];
-  const std::uint32_t found = best_feature(batch, blockIdx.y);
-  if (threadIdx.x == 0) place = found;
+  const std::uint32_t feature = best_feature(batch, blockIdx.y);
+  if (threadIdx.x == 0) place = feature;
   __syncthreads();
   if (place != 0xffffffffu) {
     const FoundSplit split =

@@ -15,12 +15,12 @@ struct SetSplit {
 
 // A node's levels, in shared memory. `sums` and `rows` are by code, the others by number among the
 // levels that are tried.
-struct LevelRoom {
+struct LevelScratch {
   std::int64_t sums[search_threads], rows[search_threads];
   std::int64_t level_sums[search_threads + 1], level_rows[search_threads + 1];
   double keys[search_threads + 1];
   std::uint16_t codes[search_threads + 1], order[search_threads + 1];
-  std::int64_t prefix_room[search_threads / 32];
+  std::int64_t prefix_buffer[search_threads / 32];
   unsigned seen[8], pool[8], left[8];  // sets of codes, in words of 32 bits
 };
 constexpr std::uint32_t pooled_levels = 256;  // code of the levels that are pooled
@@ -36,12 +36,12 @@ inline unsigned word_of(const CodeSet& set, std::uint32_t word) {
 }
 
 // The sum over a block, in all threads.
-inline std::int64_t sum_of_block(std::int64_t value, LevelRoom& room) {
+inline std::int64_t sum_of_block(std::int64_t value, LevelScratch& scratch) {
   value = warp_sum(value);
-  if (lane_of() == 0) room.prefix_room[warp_of()] = value;
+  if (lane_of() == 0) scratch.prefix_buffer[warp_of()] = value;
   __syncthreads();
   value = 0;
-  for (int w = 0; w < search_threads / 32; ++w) value += room.prefix_room[w];
+  for (int w = 0; w < search_threads / 32; ++w) value += scratch.prefix_buffer[w];
   __syncthreads();
   return value;
 }
@@ -79,81 +79,86 @@ inline double score_of_total(const GainParams& p, std::int64_t total) {
 
 // The best cut in the order of groups; a thread a group.
 inline void try_in_order(const GainParams& p, const SetNode& node, const GroupColumn& groups,
-                         LevelRoom& room, SetSplit& best) {
+                         LevelScratch& scratch, SetSplit& best) {
   const std::uint32_t t = threadIdx.x;
   const std::uint32_t code = t < groups.n ? groups.order[t] : 0;
-  const bool is_seen = t < groups.n && has_code(room.seen, code);
-  const bool has_missing = has_code(room.seen, node.missing);
-  const std::int64_t left = prefix_sum(is_seen ? room.sums[code] : 0, room.prefix_room);
-  const std::int64_t rows = prefix_sum(is_seen ? room.rows[code] : 0, room.prefix_room);
-  const std::int64_t n_before = prefix_sum(is_seen ? 1 : 0, room.prefix_room);
-  const bool is_last = n_before == sum_of_block(is_seen ? 1 : 0, room);
-  const std::int64_t missing = has_missing ? room.sums[node.missing] : 0;
-  const std::int64_t missing_rows = has_missing ? room.rows[node.missing] : 0;
-  Candidate own{best.score, 0xffffffffu};
+  const bool is_seen = t < groups.n && has_code(scratch.seen, code);
+  const bool has_missing = has_code(scratch.seen, node.missing);
+  const std::int64_t left = prefix_sum(is_seen ? scratch.sums[code] : 0, scratch.prefix_buffer);
+  const std::int64_t rows = prefix_sum(is_seen ? scratch.rows[code] : 0, scratch.prefix_buffer);
+  const std::int64_t n_before = prefix_sum(is_seen ? 1 : 0, scratch.prefix_buffer);
+  const bool is_last = n_before == sum_of_block(is_seen ? 1 : 0, scratch);
+  const std::int64_t missing = has_missing ? scratch.sums[node.missing] : 0;
+  const std::int64_t missing_rows = has_missing ? scratch.rows[node.missing] : 0;
+  Candidate lane_best{best.score, 0xffffffffu};
   if (is_seen && (!is_last || has_missing))
-    own = better(own, {score_of_set(p, node, left, rows), 2 * t});
+    lane_best = better(lane_best, {score_of_set(p, node, left, rows), 2 * t});
   if (is_seen && !is_last && has_missing)
-    own = better(own, {score_of_set(p, node, left + missing, rows + missing_rows), 2 * t + 1});
-  const Candidate found = best_of_block(own);
-  if (!(found.score > best.score)) return;
+    lane_best =
+        better(lane_best, {score_of_set(p, node, left + missing, rows + missing_rows), 2 * t + 1});
+  const Candidate candidate = best_of_block(lane_best);
+  if (!(candidate.score > best.score)) return;
   // Groups that the node lacks go with the nearer neighbour.
   __shared__ std::uint32_t next;
   __shared__ std::int64_t left_sum;
-  const std::uint32_t place = found.place / 2;
+  const std::uint32_t place = candidate.place / 2;
   if (t == 0) next = groups.n;
   __syncthreads();
   if (is_seen && t > place) atomicMin(&next, t);
-  if (t == place) left_sum = left + (found.place % 2 != 0 ? missing : 0);
+  if (t == place) left_sum = left + (candidate.place % 2 != 0 ? missing : 0);
   __syncthreads();
   const std::uint32_t n_left = next < groups.n ? (place + next + 1) / 2 : groups.n;
-  best = {found.score, left_sum, n_left, true, found.place % 2 != 0};
+  best = {candidate.score, left_sum, n_left, true, candidate.place % 2 != 0};
 }
 
 // One level against all others; a thread a code.
 inline void try_each(const GainParams& p, const SetNode& node, const GroupColumn* groups,
-                     LevelRoom& room, SetSplit& best) {
+                     LevelScratch& scratch, SetSplit& best) {
   const std::uint32_t t = threadIdx.x;
-  const bool is_tried = has_code(room.seen, t) && (groups == nullptr || !holds(groups->shared, t));
-  Candidate own{best.score, 0xffffffffu};
-  if (is_tried) own = better(own, {score_of_set(p, node, room.sums[t], room.rows[t]), t});
-  const Candidate found = best_of_block(own);
-  if (!(found.score > best.score)) return;
-  best = {found.score, room.sums[found.place], found.place, false, false};
-  if (t < 8) room.left[t] = found.place >> 5 == t ? 1u << (found.place & 31) : 0;
+  const bool is_tried =
+      has_code(scratch.seen, t) && (groups == nullptr || !holds(groups->shared, t));
+  Candidate lane_best{best.score, 0xffffffffu};
+  if (is_tried)
+    lane_best = better(lane_best, {score_of_set(p, node, scratch.sums[t], scratch.rows[t]), t});
+  const Candidate candidate = best_of_block(lane_best);
+  if (!(candidate.score > best.score)) return;
+  best = {candidate.score, scratch.sums[candidate.place], candidate.place, false, false};
+  if (t < 8) scratch.left[t] = candidate.place >> 5 == t ? 1u << (candidate.place & 31) : 0;
   __syncthreads();
 }
 
 // Levels of the node by number: frequent ones by code, and all rare and shared ones as one, the
 // last. Returns how many.
-inline std::uint32_t pool_rare(const GainParams& p, const GroupColumn* groups, LevelRoom& room) {
+inline std::uint32_t pool_rare(const GainParams& p, const GroupColumn* groups,
+                               LevelScratch& scratch) {
   const std::uint32_t t = threadIdx.x;
   const double least = groups == nullptr ? p.min_cat_h : p.min_group_h;
-  const bool is_seen = has_code(room.seen, t);
+  const bool is_seen = has_code(scratch.seen, t);
   const bool is_shared = is_seen && groups != nullptr && holds(groups->shared, t);
-  const bool is_rare = is_seen && (static_cast<double>(sum_h(room.sums[t])) < least || is_shared);
+  const bool is_rare =
+      is_seen && (static_cast<double>(sum_h(scratch.sums[t])) < least || is_shared);
   const bool is_kept = is_seen && !is_rare;
-  const std::int64_t before = prefix_sum(is_kept ? 1 : 0, room.prefix_room);
-  const auto n_kept = static_cast<std::uint32_t>(sum_of_block(is_kept ? 1 : 0, room));
-  const std::int64_t n_pooled = sum_of_block(is_rare ? 1 : 0, room);
-  const std::int64_t n_shared = sum_of_block(is_shared ? 1 : 0, room);
-  const std::int64_t pooled = sum_of_block(is_rare ? room.sums[t] : 0, room);
-  const std::int64_t pooled_rows = sum_of_block(is_rare ? room.rows[t] : 0, room);
+  const std::int64_t before = prefix_sum(is_kept ? 1 : 0, scratch.prefix_buffer);
+  const auto n_kept = static_cast<std::uint32_t>(sum_of_block(is_kept ? 1 : 0, scratch));
+  const std::int64_t n_pooled = sum_of_block(is_rare ? 1 : 0, scratch);
+  const std::int64_t n_shared = sum_of_block(is_shared ? 1 : 0, scratch);
+  const std::int64_t pooled = sum_of_block(is_rare ? scratch.sums[t] : 0, scratch);
+  const std::int64_t pooled_rows = sum_of_block(is_rare ? scratch.rows[t] : 0, scratch);
   if (is_kept) {
-    room.codes[before - 1] = static_cast<std::uint16_t>(t);
-    room.level_sums[before - 1] = room.sums[t];
-    room.level_rows[before - 1] = room.rows[t];
+    scratch.codes[before - 1] = static_cast<std::uint16_t>(t);
+    scratch.level_sums[before - 1] = scratch.sums[t];
+    scratch.level_rows[before - 1] = scratch.rows[t];
   }
-  if (is_rare) add_code(room.pool, t);
+  if (is_rare) add_code(scratch.pool, t);
   if (n_pooled > 0 && t == 0) {
-    room.codes[n_kept] = pooled_levels;
-    room.level_sums[n_kept] = pooled;
-    room.level_rows[n_kept] = pooled_rows;
+    scratch.codes[n_kept] = pooled_levels;
+    scratch.level_sums[n_kept] = pooled;
+    scratch.level_rows[n_kept] = pooled_rows;
   }
   __syncthreads();
   if (n_shared > 0 && t < 8) {  // those that the node lacks stay with the others
-    room.pool[t] |= word_of(groups->shared, t);
-    room.seen[t] |= word_of(groups->shared, t);
+    scratch.pool[t] |= word_of(groups->shared, t);
+    scratch.seen[t] |= word_of(groups->shared, t);
   }
   __syncthreads();
   return n_kept + (n_pooled > 0 ? 1 : 0);
@@ -161,68 +166,71 @@ inline std::uint32_t pool_rare(const GainParams& p, const GroupColumn* groups, L
 
 // The best set of levels that are first by their smoothed mean gradients.
 inline void try_prefixes(const GainParams& params, const SetNode& node, const GroupColumn* groups,
-                         LevelRoom& room, SetSplit& best) {
+                         LevelScratch& scratch, SetSplit& best) {
   GainParams p = params;
   p.reg_lambda += p.cat_l2;
   // Scores must be comparable between features, so only the gain over the node's score counts.
   const double shift = score_of_total(params, node.total) - score_of_total(p, node.total);
-  const std::uint32_t t = threadIdx.x, n = pool_rare(p, groups, room);
+  const std::uint32_t t = threadIdx.x, n = pool_rare(p, groups, scratch);
   const auto most = static_cast<std::uint32_t>(p.max_cat_threshold);
   for (std::uint32_t i = t; i < n; i += search_threads) {
-    const double weight = sum_h(room.level_sums[i]) + p.cat_smooth;
-    room.keys[i] = weight > 0 ? sum_g(room.level_sums[i]) / weight : 0.0;
+    const double weight = sum_h(scratch.level_sums[i]) + p.cat_smooth;
+    scratch.keys[i] = weight > 0 ? sum_g(scratch.level_sums[i]) / weight : 0.0;
   }
   __syncthreads();
   for (std::uint32_t i = t; i < n; i += search_threads) {
-    const double key = room.keys[i];
+    const double key = scratch.keys[i];
     std::uint32_t rank = 0;
     for (std::uint32_t j = 0; j < n; ++j)
-      rank += room.keys[j] < key || (room.keys[j] == key && j < i) ? 1 : 0;
-    room.order[rank] = static_cast<std::uint16_t>(i);
+      rank += scratch.keys[j] < key || (scratch.keys[j] == key && j < i) ? 1 : 0;
+    scratch.order[rank] = static_cast<std::uint16_t>(i);
   }
   __syncthreads();
   // At most 256 codes are seen: with a pooled entry, at least one of them is in it.
   const bool is_level = t < n;
-  const std::uint32_t at = is_level ? room.order[t] : 0;
-  const std::int64_t left = prefix_sum(is_level ? room.level_sums[at] : 0, room.prefix_room);
-  const std::int64_t rows = prefix_sum(is_level ? room.level_rows[at] : 0, room.prefix_room);
-  Candidate own{best.score, 0xffffffffu};
+  const std::uint32_t at = is_level ? scratch.order[t] : 0;
+  const std::int64_t left =
+      prefix_sum(is_level ? scratch.level_sums[at] : 0, scratch.prefix_buffer);
+  const std::int64_t rows =
+      prefix_sum(is_level ? scratch.level_rows[at] : 0, scratch.prefix_buffer);
+  Candidate lane_best{best.score, 0xffffffffu};
   if (t + 1 < n && (t + 1 <= most || n - (t + 1) <= most))
-    own = better(own, {score_of_set(p, node, left, rows) + shift, t});
-  const Candidate found = best_of_block(own);
-  if (!(found.score > best.score)) return;
+    lane_best = better(lane_best, {score_of_set(p, node, left, rows) + shift, t});
+  const Candidate candidate = best_of_block(lane_best);
+  if (!(candidate.score > best.score)) return;
   __shared__ std::int64_t left_sum;
-  if (t == found.place) left_sum = left;
-  if (t < 8) room.left[t] = 0;
+  if (t == candidate.place) left_sum = left;
+  if (t < 8) scratch.left[t] = 0;
   __syncthreads();
-  best = {found.score, left_sum, found.place, false, false};
-  if (t <= found.place && room.codes[at] < pooled_levels) add_code(room.left, room.codes[at]);
+  best = {candidate.score, left_sum, candidate.place, false, false};
+  if (t <= candidate.place && scratch.codes[at] < pooled_levels)
+    add_code(scratch.left, scratch.codes[at]);
   __syncthreads();
   bool with_pool = false;
-  for (std::uint32_t i = 0; i <= found.place; ++i)
-    with_pool |= room.codes[room.order[i]] == pooled_levels;
-  if (with_pool && t < 8) room.left[t] |= room.pool[t];
+  for (std::uint32_t i = 0; i <= candidate.place; ++i)
+    with_pool |= scratch.codes[scratch.order[i]] == pooled_levels;
+  if (with_pool && t < 8) scratch.left[t] |= scratch.pool[t];
   __syncthreads();
 }
 
 // The codes on the left of a split, those unseen in the node included; by one thread.
 inline void write_set(const SetNode& node, const GroupColumn* groups, std::uint32_t feature,
-                      const SetSplit& best, LevelRoom& room, FoundSplit* out) {
+                      const SetSplit& best, LevelScratch& scratch, FoundSplit* out) {
   if (best.is_in_order) {
-    for (unsigned& word : room.left) word = 0;
-    for (std::uint32_t i = 0; i < best.place; ++i) add_code(room.left, groups->order[i]);
-    if (best.missing_left) add_code(room.left, node.missing);
+    for (unsigned& word : scratch.left) word = 0;
+    for (std::uint32_t i = 0; i < best.place; ++i) add_code(scratch.left, groups->order[i]);
+    if (best.missing_left) add_code(scratch.left, node.missing);
   }
-  const bool missing_seen = has_code(room.seen, node.missing);
-  const bool missing_left = missing_seen ? has_code(room.left, node.missing)
+  const bool missing_seen = has_code(scratch.seen, node.missing);
+  const bool missing_left = missing_seen ? has_code(scratch.left, node.missing)
                                          : 2 * std::int64_t{sum_h(best.left)} >= sum_h(node.total);
   if (missing_left && best.is_in_order) {
-    for (unsigned& word : room.seen) word = 0;
-    for (std::uint32_t i = 0; i < groups->n; ++i) add_code(room.seen, groups->order[i]);
+    for (unsigned& word : scratch.seen) word = 0;
+    for (std::uint32_t i = 0; i < groups->n; ++i) add_code(scratch.seen, groups->order[i]);
   }
   CodeSet set;
   for (std::uint32_t w = 0; w < 8; ++w) {
-    const std::uint64_t word = missing_left ? room.left[w] | ~room.seen[w] : room.left[w];
+    const std::uint64_t word = missing_left ? scratch.left[w] | ~scratch.seen[w] : scratch.left[w];
     set.words[w / 2] |= word << (32 * (w % 2));
   }
   *out = {best.score,
@@ -239,7 +247,7 @@ inline void write_set(const SetNode& node, const GroupColumn* groups, std::uint3
 
 // The best split of one category in one node.
 inline void search_levels(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
-  __shared__ LevelRoom room;
+  __shared__ LevelScratch scratch;
   const auto [search, column, all_rows, feature, channels, first_slot, out] =
       own_search(p, batch, columns);
   const std::int64_t* slots = histogram_of(batch, search, column, channels) + first_slot;
@@ -247,24 +255,24 @@ inline void search_levels(GainParams p, const BatchWork& batch, const FeatureCol
   const std::uint32_t t = threadIdx.x;
   const SetNode node{search.total, all_rows, column.n_bins, channels > 1};
   const bool is_code = t < column.n_bins + column.has_missing;
-  room.sums[t] = is_code ? slots[t * channels] : 0;
-  room.rows[t] = is_code && node.counted ? slots[t * channels + 1] : 0;
-  if (t < 8) room.seen[t] = room.pool[t] = room.left[t] = 0;
+  scratch.sums[t] = is_code ? slots[t * channels] : 0;
+  scratch.rows[t] = is_code && node.counted ? slots[t * channels + 1] : 0;
+  if (t < 8) scratch.seen[t] = scratch.pool[t] = scratch.left[t] = 0;
   __syncthreads();
-  const bool is_seen = room.sums[t] != 0 || room.rows[t] != 0;
-  if (is_seen) add_code(room.seen, t);
-  const std::int64_t n = sum_of_block(is_seen ? 1 : 0, room);  // and waits for the set
+  const bool is_seen = scratch.sums[t] != 0 || scratch.rows[t] != 0;
+  if (is_seen) add_code(scratch.seen, t);
+  const std::int64_t n = sum_of_block(is_seen ? 1 : 0, scratch);  // and waits for the set
   SetSplit best{search.floor, 0, 0, false, false};
   if (n >= 2) {
-    if (column.groups != nullptr) try_in_order(p, node, *column.groups, room, best);
+    if (column.groups != nullptr) try_in_order(p, node, *column.groups, scratch, best);
     if (n <= p.max_cat_to_onehot)
-      try_each(p, node, column.groups, room, best);
+      try_each(p, node, column.groups, scratch, best);
     else
-      try_prefixes(p, node, column.groups, room, best);
+      try_prefixes(p, node, column.groups, scratch, best);
   }
   if (t != 0) return;
   out->found = 0;
-  if (best.score > search.floor) write_set(node, column.groups, feature, best, room, out);
+  if (best.score > search.floor) write_set(node, column.groups, feature, best, scratch, out);
 }
 
 extern "C" __global__ void __launch_bounds__(search_threads)
