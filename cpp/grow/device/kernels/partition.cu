@@ -41,15 +41,15 @@ inline void partition_tile(const DeviceCodes& codes, const BatchWork& batch, Ele
   }
   __syncthreads();
   if (warp_of() < 2) {  // exclusive sums of the 64 counts of a side, two a lane
-    std::uint32_t* counts = offsets[warp_of()];
-    const std::uint32_t a = counts[2 * lane_of()], b = counts[2 * lane_of() + 1];
+    std::uint32_t* side_counts = offsets[warp_of()];
+    const std::uint32_t a = side_counts[2 * lane_of()], b = side_counts[2 * lane_of() + 1];
     std::uint32_t sum = a + b;
     for (int step = 1; step < 32; step <<= 1) {
       const std::uint32_t other = __shfl_up_sync(all_lanes, sum, step);
       if (static_cast<int>(lane_of()) >= step) sum += other;
     }
-    counts[2 * lane_of()] = sum - a - b;
-    counts[2 * lane_of() + 1] = sum - b;
+    side_counts[2 * lane_of()] = sum - a - b;
+    side_counts[2 * lane_of() + 1] = sum - b;
     if (lane_of() == 31)
       base[warp_of()] = atomicAdd(warp_of() == 0 ? &counts[node].left : &counts[node].right, sum);
   }

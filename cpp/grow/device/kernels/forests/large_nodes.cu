@@ -84,13 +84,13 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   const std::int64_t* sums = open_sums(w, w.level, large_kind, open);
   const volatile FoundCut* cuts =  // of other blocks
       w.found + std::uint64_t{open - w.first_large} * w.n_drawn;
-  Cut cut{floor, no_place, 0};
+  Cut lane_cut{floor, no_place, 0};
   bool varies = false;
   for (std::uint32_t j = threadIdx.x; j < w.n_drawn; j += tree_threads) {
     varies |= cuts[j].varies != 0;
-    if (cuts[j].found) cut = better_cut(cut, {cuts[j].score, j, 0});
+    if (cuts[j].found) lane_cut = better_cut(lane_cut, {cuts[j].score, j, 0});
   }
-  const Cut highest = BlockGroup::all(cut, better_cut);
+  const Cut highest = BlockGroup::all(lane_cut, better_cut);
   varies = BlockGroup::any(varies);
   if (!varies && threadIdx.x == 0) {
     const std::uint32_t other = atomicAdd(&w.level.counts->n_open[medium_kind], 1u);

@@ -71,7 +71,7 @@ inline void search_outputs_of(GainParams p, const BatchWork& batch, const Featur
   for (int c = 0; c < p.channels; ++c) {
     const BinSums sums = bin_sums(column, slots, channels, static_cast<std::uint32_t>(c));
     has_missing |= sums.missing != 0;
-    is_seen |= sums.own != 0;
+    is_seen |= sums.of_code != 0;
     if (c < p.outputs) {
       right.add<plain>(p, sums.left, sums.total);
       left.add<plain>(p, sums.left + sums.missing, sums.total);
