@@ -254,7 +254,7 @@ def test_every_node_has_its_line(rng):
         n_nodes = int(np.diff(forest.tree_start)[tree])
         assert sorted(numbers) == list(range(n_nodes))
         leaves = [int(re.match(r" *(\d+)\*", line)[1]) for line in shown[2:] if "*" in line[:6]]
-        left = forest.only(tree).left
+        left = forest.single_tree(tree).left
         assert sorted(leaves) == np.flatnonzero(left == 0).tolist()
         for at, node in enumerate(numbers):  # left branches come first, right below their parent
             if left[node]:
@@ -264,7 +264,7 @@ def test_every_node_has_its_line(rng):
 def test_depths_are_cut(rng):
     model = make_model(random_forest(rng, 8, 5, 1, 1, n_splits=40), 5, 1)
     tree = int(np.argmax(np.diff(model.forest.tree_start)))
-    n_leaves = int((model.forest.only(tree).left == 0).sum())
+    n_leaves = int((model.forest.single_tree(tree).left == 0).sum())
     for max_depth in (0, 1, 3):
         shown = lines(model, tree=tree, max_depth=max_depth)
         hidden = sum(int(one) for one in re.findall(r"\.\.\. (\d+) leaves", "\n".join(shown)))

@@ -199,9 +199,9 @@ def test_forests_are_pruned_tree_by_tree(rng):
     assert 0 < len(actual.level_sets) < len(forest.level_sets)
     for tree in range(15):
         span = slice(*forest.tree_start[tree : tree + 2])
-        alone = pruned(forest.only(tree), decrease[span], 0.45)
+        alone = pruned(forest.single_tree(tree), decrease[span], 0.45)
         for name in ("left", "feature", "threshold", "value", "cover", "level_set", "level_sets"):
-            expected, one = getattr(actual.only(tree), name), getattr(alone, name)
+            expected, one = getattr(actual.single_tree(tree), name), getattr(alone, name)
             np.testing.assert_array_equal(one, expected)
         # Every kept node has the same split as before, or is a leaf.
         before = {(*forest.value[node],): node for node in range(span.start, span.stop)}

@@ -29,8 +29,7 @@ from arboost.estimators.gradient_boosting import GradientBoosting
 from arboost.losses.base import Loss
 from arboost.losses.links import check_offset
 from arboost.losses.metrics import Metric, find_metrics
-from arboost.models.metadata import history_of, run_history
-from arboost.models.model import provenance_of
+from arboost.models.metadata import history_of, provenance_of, run_history
 from arboost.params.records import BinParams, StoppingParams, check
 from arboost.params.suggestions import known_arguments
 from arboost.training.fit import LoopOptions, train_with_monitor

@@ -32,8 +32,7 @@ from arboost.estimators.forest_target import (
     split_weights,
 )
 from arboost.losses.base import Floats
-from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees
-from arboost.models.model import provenance_of
+from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees, provenance_of
 from arboost.models.predictor import Predictor
 from arboost.params.auto import AUTO
 from arboost.params.records import BinParams

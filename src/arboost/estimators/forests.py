@@ -249,7 +249,7 @@ class ForestEstimator(EngineEstimator):
         estimator.model_ = Predictor(
             **model.fields()
             | {
-                "forest": model.forest.only(tree),
+                "forest": model.forest.single_tree(tree),
                 "distributions": None,
                 "provenance": without_history(model.provenance),
             }

@@ -335,7 +335,7 @@ def _still_improved(history: dict[str, dict[str, list[float]]]) -> bool:
 
 def one_tree(model: Predictor, tree: int) -> Predictor:
     """A tree as a regressor: of one value, or of the values of all outputs."""
-    forest = model.forest.only(tree)
+    forest = model.forest.single_tree(tree)
     width = forest.value.shape[1]
     changes = {
         "forest": replace(forest, output=np.zeros(1, np.int32)),

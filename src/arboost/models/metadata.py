@@ -30,6 +30,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from arboost.backend import core
 from arboost.errors import InputTypeError
 from arboost.losses.links import require
 from arboost.models.files.container import typed, typed_fields, typed_tuple
@@ -127,6 +128,31 @@ def history_of(runs: Iterable[dict[str, Any] | None] = (), **parts: Any) -> dict
     """History of a fit from its parts, of which None are left out."""
     history = {"runs": [run for run in runs if run is not None], **parts}
     return {name: part for name, part in history.items() if part}
+
+
+def provenance_of(
+    n_rows: int,
+    metric: str | None = None,
+    best_score: float | None = None,
+    history: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Metadata of a fit, for JSON.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of training rows.
+    metric : str, optional
+        Metric that chose the last round, on held-out rows.
+    best_score : float, optional
+        Metric of the last round; left out where no metric chose it.
+    history : mapping, optional
+        Result of `history_of`.
+    """
+    metadata: dict[str, Any] = {"version": core.version(), "rows": int(n_rows)}
+    if metric is not None and best_score is not None and math.isfinite(best_score):
+        metadata |= {"metric": metric, "best_score": float(best_score)}
+    return with_history(metadata, history or {})
 
 
 def with_history(provenance: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:

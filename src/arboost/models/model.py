@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, cast
 
@@ -14,7 +13,7 @@ from arboost.backend import core, lazy_property
 from arboost.data.cuda import check_device
 from arboost.data.schema import Schema
 from arboost.losses.links import require, validate_names, validate_outputs
-from arboost.models.metadata import check_history, check_metadata, with_history
+from arboost.models.metadata import check_history, check_metadata
 from arboost.params.kinds import is_number
 from arboost.params.records import check
 from arboost.trees.forest import Floats, Forest, frozen_array
@@ -254,28 +253,3 @@ def checked_rounds(rounds: object, n_rounds: int) -> int:
             f"0 to {n_rounds}."
         )
     return int(cast(int, rounds))
-
-
-def provenance_of(
-    n_rows: int,
-    metric: str | None = None,
-    best_score: float | None = None,
-    history: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Metadata of a fit, for JSON.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of training rows.
-    metric : str, optional
-        Metric that chose the last round, on held-out rows.
-    best_score : float, optional
-        Metric of the last round; left out where no metric chose it.
-    history : mapping, optional
-        Result of `arboost.models.metadata.history_of`.
-    """
-    metadata: dict[str, Any] = {"version": core.version(), "rows": int(n_rows)}
-    if metric is not None and best_score is not None and math.isfinite(best_score):
-        metadata |= {"metric": metric, "best_score": float(best_score)}
-    return with_history(metadata, history or {})

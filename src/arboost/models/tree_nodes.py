@@ -249,7 +249,7 @@ class TreeFormatter:
                 else f"tree={tree} is not allowed: the model has no trees."
             )
         self._model, self._tree, self._style = model, tree, style
-        forest = self._forest = model.forest.only(tree)
+        forest = self._forest = model.forest.single_tree(tree)
         self._splits = SplitFormatter(model, forest, style)
         self._short_splits, self._max_name = self._splits, max_name
         if max_name is not None:

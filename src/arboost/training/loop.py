@@ -17,8 +17,8 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.losses.base import Floats, Target
 from arboost.losses.metrics import Metric
-from arboost.models.metadata import history_of, run_history
-from arboost.models.model import Model, provenance_of
+from arboost.models.metadata import history_of, provenance_of, run_history
+from arboost.models.model import Model
 from arboost.models.predictor import Predictor
 from arboost.params.auto import limit_reason
 from arboost.training.checkpoint import CheckpointWriter, Resumable

@@ -173,7 +173,7 @@ class Forest:
         }
         return type(self)(**{name: getattr(self, name)[:end] for name, end in ends.items()})
 
-    def only(self, tree: int) -> Self:
+    def single_tree(self, tree: int) -> Self:
         """Forest of one tree."""
         ends = self.tree_start[tree : tree + 2]
         return self.with_nodes(

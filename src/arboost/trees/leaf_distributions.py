@@ -155,7 +155,7 @@ def leaf_distributions(
     counts = []
     # Tree by tree: the leaves of all rows in all trees would take twice the memory of the result.
     for tree in range(n_trees):
-        leaf = forest_leaves(forest.only(tree), table, n_threads=n_threads)[ascending, 0]
+        leaf = forest_leaves(forest.single_tree(tree), table, n_threads=n_threads)[ascending, 0]
         by_leaf = _stable_order(leaf)
         count = np.bincount(leaf, minlength=int(n_nodes[tree]))
         entries = slice(tree * size, (tree + 1) * size)

@@ -202,7 +202,7 @@ def test_importances_by_hand(n_classes):
     forest = model.model_.forest
     total = np.zeros(5)
     for tree, weight in enumerate(model.estimator_weights_):
-        one = forest.only(tree)
+        one = forest.single_tree(tree)
         inner = one.left >= 0
         gains = np.bincount(one.feature[inner], one.gain[inner], 5)
         total += weight * gains / gains.sum()

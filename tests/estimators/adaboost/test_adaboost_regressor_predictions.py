@@ -58,7 +58,7 @@ def test_importances_by_hand():
     model, _, _ = fit(max_depth=2)
     total = np.zeros(5)
     for tree, weight in enumerate(model.estimator_weights_):
-        one = model.model_.forest.only(tree)
+        one = model.model_.forest.single_tree(tree)
         inner = one.left >= 0
         gains = np.bincount(one.feature[inner], one.gain[inner], 5)
         total += weight * gains / gains.sum()

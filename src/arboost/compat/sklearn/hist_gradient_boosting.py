@@ -164,7 +164,7 @@ def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
     predictors = []
     n_levels = np.array(model.schema.n_levels)
     for tree in range(model.n_trees):
-        forest = model.forest.only(tree)
+        forest = model.forest.single_tree(tree)
         by_set = forest.level_set >= 0
         nodes = np.zeros(forest.n_nodes, PREDICTOR_RECORD_DTYPE)
         columns = {

@@ -365,7 +365,7 @@ def _tree_predictor(model: Predictor, tree: int) -> Predictor:
     return Predictor(
         **model.fields()
         | {
-            "forest": model.forest.only(tree),
+            "forest": model.forest.single_tree(tree),
             "tree_weights": weights,
             "provenance": without_history(model.provenance),
         }

@@ -555,7 +555,7 @@ class TreeMembers(Sequence[Any]):
         member.random_state = self.states[index]
         params = with_resolved_bins(member._checked_params(), self.model.params["max_bins"])
         changes = {
-            "forest": self.model.forest.only(index),
+            "forest": self.model.forest.single_tree(index),
             "params": member._recorded_params(params),
         }
         set_tree_attributes(
