@@ -334,7 +334,7 @@ class Bagging(EnsembleMethods):
         """The mean of the members' outputs, shape (n_rows, n_columns)."""
         check_is_fitted(self)
         arguments = self._routed(caller, params)
-        return self._mean(X, partial(self._outputs.of_member, arguments=arguments))
+        return self._mean(X, partial(self._outputs.from_member, arguments=arguments))
 
     def _mean(self, X: object, predict: Predict) -> Floats:
         """The mean of the members' predictions, added in the order of the members."""
@@ -406,7 +406,7 @@ def _out_of_bag_sums(
     n_parallel: int,
 ) -> OutOfBagSums:
     """The sums of the members' predictions for their out-of-bag rows."""
-    predict = partial(outputs.of_member, arguments={})
+    predict = partial(outputs.from_member, arguments={})
     tasks = ((predict, member, table.X) for member in members)
     sums = OutOfBagSums(table.n_rows, outputs.n_columns)
     for number, (rows, values) in enumerate(
@@ -911,7 +911,7 @@ class BaggingOutputs:
         """Number of columns of the averaged predictions."""
         return self.n_targets if self.classes is None else len(self.classes)
 
-    def of_member(self, member: Any, X: Any, arguments: Mapping[str, Any]) -> Floats:
+    def from_member(self, member: Any, X: Any, arguments: Mapping[str, Any]) -> Floats:
         """The predictions of one member, shape (n_rows, n_columns)."""
         if self.classes is None:
             return member_values(member, X, self.n_targets, **arguments)

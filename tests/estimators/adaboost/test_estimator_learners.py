@@ -268,7 +268,7 @@ def test_probabilities_are_asked_for_only_where_needed():
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "answers", "message"),
+    ("algorithm", "predictions", "message"),
     [
         ("discrete", np.array(["no", "what", "yes"]), "the label .what., but y has "),
         ("discrete", np.array(["no"]), r"shape \(1,\) for 3 rows"),
@@ -280,10 +280,10 @@ def test_probabilities_are_asked_for_only_where_needed():
         (None, np.array([[0.0, 1.0]] * 3), r"shape \(3, 2\) for 3 rows"),
     ],
 )
-def test_meaningless_predictions_are_refused(algorithm, answers, message):
+def test_meaningless_predictions_are_refused(algorithm, predictions, message):
     member_votes = REGRESSION if algorithm is None else class_votes(2, algorithm)
     with pytest.raises(ValueError, match=message):
-        member_votes.of(Wrong(answers), np.zeros((3, 1)), 3.0)
+        member_votes.from_member(Wrong(predictions), np.zeros((3, 1)), 3.0)
 
 
 # ---- regression ----
@@ -320,5 +320,5 @@ def smallest_half(values, weights):
 
 
 def test_columns_of_predictions_are_taken_as_vectors():
-    votes = REGRESSION.of(Wrong(np.array([[1], [2]])), np.zeros((2, 1)), 2.0)
+    votes = REGRESSION.from_member(Wrong(np.array([[1], [2]])), np.zeros((2, 1)), 2.0)
     assert votes.tolist() == [[1.0], [2.0]]

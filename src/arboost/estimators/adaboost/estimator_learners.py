@@ -281,7 +281,7 @@ class EstimatorLearners(_NoCheckpoint):
     def votes(self, evaluation: int | None = None) -> Floats:
         """The votes of the last clone for the training rows, or for an evaluation set."""
         X = self._X if evaluation is None else self._evaluations[evaluation]
-        return self._member_votes.of(self._last, X, self._cover)
+        return self._member_votes.from_member(self._last, X, self._cover)
 
     def keep(self, factor: float) -> None:
         """Keep the last clone, its votes multiplied by a factor."""
@@ -294,7 +294,9 @@ class EstimatorLearners(_NoCheckpoint):
     def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
         """The votes of a kept clone, times its factor, for some training rows."""
         member, factor = self._kept[index]
-        return factor * self._member_votes.of(member, take_rows(self._X, rows), self._cover)
+        return factor * self._member_votes.from_member(
+            member, take_rows(self._X, rows), self._cover
+        )
 
     def fitted(self, n_learners: int) -> tuple[Any, ...]:
         """The first kept clones."""
@@ -470,7 +472,7 @@ class DecisionTreeLearners(_NoCheckpoint):
             covers = np.array([self._cover])
             return next(last.votes(self._evaluations[evaluation], self._member_votes, covers))
         values = self._grower.last_tree()["value"]
-        units = self._member_votes.of_raw(values + self._target.middle, self._cover)
+        units = self._member_votes.from_raw(values + self._target.middle, self._cover)
         votes = np.zeros((self.n_rows, units.shape[1]))
         self._grower.set_values(units)
         self._grower.add_leaves(votes, 0, self._n_threads)
@@ -522,7 +524,7 @@ class TreeMembers(Sequence[Any]):
     model: Predictor
 
     def votes(self, X: Any, member_votes: MemberVotes, covers: Floats) -> Iterator[Floats]:
-        """Yield the votes of each tree before its weight, as `MemberVotes.of` returns them.
+        """Yield the votes of each tree before its weight, as `MemberVotes.from_member` does.
 
         `covers` has the weight of the training rows of each tree.
         """
@@ -530,7 +532,7 @@ class TreeMembers(Sequence[Any]):
         table = read_table(self.model, X)
         for tree, cover in enumerate(covers):
             scores = tree_scores(self.model, table, tree, n_threads=n_threads)
-            yield member_votes.of_raw(scores, cover)
+            yield member_votes.from_raw(scores, cover)
 
     def __len__(self) -> int:
         return len(self.states)

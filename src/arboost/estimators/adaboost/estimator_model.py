@@ -47,7 +47,7 @@ class MemberVotes:
         """Whether votes come from class probabilities."""
         return isinstance(self.scheme, ClassScheme) and self.scheme.algorithm != "discrete"
 
-    def of(self, member: Any, X: Any, cover: float) -> Floats:
+    def from_member(self, member: Any, X: Any, cover: float) -> Floats:
         """The votes of a member before its weight, or its predictions for regression.
 
         Parameters
@@ -70,11 +70,11 @@ class MemberVotes:
             outputs = member_one_hot(member, X, self.classes)
         return self._from_classes(outputs, cover)
 
-    def of_raw(self, raw: Floats, cover: float) -> Floats:
+    def from_raw(self, raw: Floats, cover: float) -> Floats:
         """The votes of a decision tree of arboost, from its raw scores.
 
         The scores are (n_rows, n_outputs) as `ForestTarget` has them; the other argument and the
-        result are those of `of`.
+        result are those of `from_member`.
         """
         if not isinstance(self.scheme, ClassScheme):
             return raw
@@ -259,7 +259,7 @@ class EstimatorModel:
             yield from self.members.votes(table, self.votes, self.covers)
             return
         for member, cover in zip(self.members, self.covers, strict=True):
-            yield self.votes.of(member, table, cover)
+            yield self.votes.from_member(member, table, cover)
 
     def _combined(self, columns: Floats, n_threads: int) -> Floats:
         """The raw scores from the predictions of the first members."""
