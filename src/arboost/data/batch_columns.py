@@ -16,7 +16,7 @@ from arboost.data.level_columns import (
     ordered_levels,
     read_dates,
 )
-from arboost.data.levels import MAX_SET_LEVELS, Codes, Floats, Levels, Order
+from arboost.data.levels import MAX_SET_LEVELS, Floats, Levels, Order
 from arboost.data.raw_table import RawTable, missing_column
 from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, select_calendar_parts
 from arboost.data.table import ColumnOptions, read_columns
@@ -129,7 +129,7 @@ class ColumnKinds:
 
     def _check_categories(self, given: frozenset[int]) -> None:
         """Raise SchemaError where numbers are of a categorical type in some batches only."""
-        kind_of = self._kinds if self._is_part else self._kinds | self._without_values()
+        kind_of = self._kinds if self._is_part else self._empty_kinds | self._kinds
         changed = sorted(
             i
             for i in given ^ self.categories
@@ -142,9 +142,6 @@ class ColumnKinds:
                 "categorical_features."
             )
         self.categories |= given
-
-    def _without_values(self) -> dict[int, str]:
-        return {i: kind for i, kind in self._empty_kinds.items() if i not in self._kinds}
 
 
 def _columns_message(raw: RawTable, header: ColumnHeader) -> str:
@@ -393,14 +390,19 @@ class ColumnMerge:
         """
         known = self._levels[i]
         is_text = kinds[i] == "string"
-        levels, places = _sorted_text(known) if is_text else _sorted_numbers(known)
+        if is_text:
+            values, offsets, places = known.levels()
+            levels = Levels("string", values, offsets)
+        else:
+            levels, places = Levels.of_numbers(known.strings()[0].view(np.float64))
         if i in self._orders and i not in kinds.named:
-            values = levels.texts() if is_text else levels.values.tolist()
-            ordered = ordered_levels(self._orders[i], kinds.label(i), values)
+            known_values = levels.texts() if is_text else levels.values.tolist()
+            ordered = ordered_levels(self._orders[i], kinds.label(i), known_values)
             assert ordered.ranks is not None
             all_values = ordered.texts() if is_text else ordered.values.tolist()
             rank_of = dict(zip(all_values, ordered.ranks.tolist(), strict=True))
-            return ordered, np.array([rank_of[value] for value in values], np.float64)[places]
+            ranks = [rank_of[value] for value in known_values]
+            return ordered, np.array(ranks, np.float64)[places]
         is_noted = is_text and not kinds.is_named(i)
         dates = notes.dates(i, levels, self._options.any_date_format) if is_noted else None
         if dates is not None:
@@ -429,16 +431,3 @@ def _check_level_count(n_levels: int, label: str) -> None:
             "the levels of a category that is read in batches. Drop the column: keys and free "
             "text hold little to learn from. Of dates, name the format, as in date_format={...}."
         )
-
-
-def _sorted_text(known: core.LevelSet) -> tuple[Levels, Codes]:
-    """Strings as levels, and the code of each by its number."""
-    values, offsets, places = known.levels()
-    return Levels("string", values, offsets), places
-
-
-def _sorted_numbers(known: core.LevelSet) -> tuple[Levels, Codes]:
-    """Numbers as levels, and the code of each by its number."""
-    values = known.strings()[0].view(np.float64)
-    levels, places = Levels.of_numbers(values)
-    return levels, places

@@ -171,17 +171,13 @@ _UNRELEASED = 24  # part of the limit; memory that is returned has to be cleared
 _IN_FLIGHT = 4  # batches of a reader, of which the memory plan knows
 
 
-def _silent(label: str) -> AbstractContextManager[Callable[[Batch], None]]:
-    return nullcontext(lambda batch: None)
-
-
 def bin_batches(
     source: Source,
     spec: BinningSpec,
     limit: int,
-    progress: Progress = _silent,
-    cache: SourceCache | None = None,
-    targets: Source | None = None,
+    progress: Progress,
+    cache: SourceCache | None,
+    targets: Source | None,
 ) -> tuple[SketchedTable, Binned]:
     """Binned rows of a source, and the result of the first pass.
 

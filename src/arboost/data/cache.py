@@ -29,7 +29,7 @@ from arboost.backend import core
 from arboost.data.batch_rows import BinningSpec, SketchedTable
 from arboost.data.bins import Binned
 from arboost.data.feature_names import offset_names
-from arboost.data.levels import Floats, Levels
+from arboost.data.levels import Levels
 from arboost.data.memory import OTHER_CACHE, FileSink, folder_errors
 from arboost.data.schema import Schema
 from arboost.data.shares import SourceLevels
@@ -38,7 +38,6 @@ from arboost.errors import InputTypeError, warn_caller
 from arboost.write import file_lock
 
 if TYPE_CHECKING:
-    from arboost.data.files import DataFile
     from arboost.data.source import Source
 
 
@@ -94,7 +93,11 @@ class SourceCache:
             *([] if offset is None else [offset]),
         ]
         key = hashlib.blake2b(json.dumps(described).encode(), digest_size=12).hexdigest()
-        stamps = [core.version(), *(_stamp(file) for file in files)]
+        stamps: list[Any] = [core.version()]
+        for file in files:  # all that changes with a file, even where size and time are put back
+            status = os.stat(file.path)
+            inode = status.st_ctime_ns, status.st_ino
+            stamps.append([os.path.realpath(file.path), *file.stamp, *inode])
         return cls(path, key, stamps, spec.tree_method)
 
     @contextlib.contextmanager
@@ -165,12 +168,6 @@ class SourceCache:
 
     def _path(self, suffix: str) -> Path:
         return self.folder / f"{self.key}.{suffix}"
-
-
-def _stamp(file: DataFile) -> list[Any]:
-    """All that changes when a file does, even where size and time are put back."""
-    status = os.stat(file.path)
-    return [os.path.realpath(file.path), *file.stamp, status.st_ctime_ns, status.st_ino]
 
 
 def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -245,7 +242,8 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
             EncodedFeature(feature, arrays[f"codes {feature}"], arrays[f"target {feature}"])
             for feature in described["encoded"]
         ]
-        encoded = SourceLevels(columns, schema, tuple(sources), _distinct(weight))
+        is_equal = weight is None or (weight == weight[0]).all()  # as target encodings keep them
+        encoded = SourceLevels(columns, schema, tuple(sources), None if is_equal else weight)
     return SketchedTable(
         schema=schema,
         edges=tuple(arrays[f"edges {i}"] for i in range(n_features)),
@@ -277,8 +275,3 @@ def _check_sizes(table: SketchedTable, codes: core.Codes) -> None:
         )
     ):
         raise ValueError("the description is not that of the bins")
-
-
-def _distinct(weight: Floats | None) -> Floats | None:
-    """Weights that are not all the same, as target encodings keep them."""
-    return None if weight is None or (weight == weight[0]).all() else weight

@@ -376,13 +376,11 @@ def _from_interface(X: object, interface: dict[str, Any], name: str) -> CudaArra
         dtype,
         core.cuda_device_of(address) if address else 0,
         X,
-        interface.get("stream") if _names_stream(interface) else _DEFAULT_STREAM,
+        # Before, the default stream was the agreement.
+        interface.get("stream")
+        if interface.get("version", 0) >= _FIRST_WITH_STREAM
+        else _DEFAULT_STREAM,
     )
-
-
-def _names_stream(interface: dict[str, Any]) -> bool:
-    """Whether an interface names its stream; before, the default stream was the agreement."""
-    return bool(interface.get("version", 0) >= _FIRST_WITH_STREAM)
 
 
 def _checked(array: CudaArray, name: str) -> CudaArray:

@@ -61,11 +61,6 @@ class DateColumn(NamedTuple):
     seconds: Floats
 
 
-def is_date_format(text: str) -> bool:
-    """Whether a text is a format of dates, as files keep it."""
-    return text in FAMILIES or "%" in text
-
-
 def recognise_dates(levels: Levels, wanted: str | None) -> DateColumn | str:
     """Dates of distinct strings; `AMBIGUOUS`, or "" where they are not dates.
 

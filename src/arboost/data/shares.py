@@ -160,9 +160,9 @@ def shared_edges(
         distinct.append(_joined_values([part.distinct[k] for part in parts], spec.max_bins))
     own = core.sketch_edges(sample, places, n_rows, weight, distinct, spec.max_bins, spec.n_threads)
     edges = [np.empty(0)] * len(is_level)
-    for of_rank, found in zip(columns, workers.gather(own), strict=True):
-        for column, one in zip(of_rank, found, strict=True):
-            edges[column] = one
+    for indices, edges_of_worker in zip(columns, workers.gather(own), strict=True):
+        for column, column_edges in zip(indices, edges_of_worker, strict=True):
+            edges[column] = column_edges
     return edges
 
 

@@ -265,7 +265,7 @@ def row_count(table: Any) -> int:
     return len(table)
 
 
-# ---- Files
+# ---- files ----
 
 
 _READERS: dict[str, type[DataFile]] = {
@@ -315,11 +315,14 @@ def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME
         {name: key for name, key in of_file.items() if name not in file.schema.names}
         for file, of_file in zip(files, partition_keys(paths), strict=True)
     ]
-    schema = common_schema(
-        [(file.path, _with_keys(file, of_file)) for file, of_file in zip(files, keys, strict=True)],
-        columns,
-        promotes=kind in TEXT_KINDS,
-    )
+    import pyarrow
+
+    schemas = [
+        pyarrow.schema([*file.schema, *((name, key.type) for name, key in of_file.items())])
+        for file, of_file in zip(files, keys, strict=True)
+    ]
+    named = [(file.path, schema) for file, schema in zip(files, schemas, strict=True)]
+    schema = common_schema(named, columns, promotes=kind in TEXT_KINDS)
     return FileSource(paths_label(X), files, schema, keys)
 
 
@@ -334,13 +337,6 @@ def _one_kind(paths: Sequence[DataPath]) -> str:
                 "kinds. Pass files of one kind."
             )
     return first
-
-
-def _with_keys(file: DataFile, keys: dict[str, Any]) -> Any:
-    """Schema of a file with its partition keys as the last columns."""
-    import pyarrow
-
-    return pyarrow.schema([*file.schema, *((name, key.type) for name, key in keys.items())])
 
 
 def _add_keys(batch: Any, keys: dict[str, Any]) -> Any:
@@ -390,13 +386,15 @@ class FileSource(Source):
     @lazy_property
     def _text_bytes(self) -> Mapping[str, int]:
         """Bytes of a value of each column of no fixed size, in the first rows of three files."""
+        import pyarrow
+
         sizes: dict[str, int] = {}
         if all(has_fixed_size(kind) for kind in self.arrow_schema.types):
             return sizes
         for number in {0, len(self.files) // 2, len(self.files) - 1}:
             file, keys = self.files[number], self.keys[number]
             fields = [field for field in self.arrow_schema if field.name not in keys]
-            for name, size in file.text_bytes(_schema(fields)).items():
+            for name, size in file.text_bytes(pyarrow.schema(fields)).items():
                 sizes[name] = max(size, sizes.get(name, 0))
         return sizes
 
@@ -411,13 +409,7 @@ class FileSource(Source):
             before += file.n_bytes
 
 
-def _schema(fields: list[Any]) -> Any:
-    import pyarrow
-
-    return pyarrow.schema(fields)
-
-
-# ---- Datasets of PyArrow
+# ---- datasets of PyArrow ----
 
 
 def is_dataset(X: object) -> bool:
@@ -445,7 +437,8 @@ class DatasetSource(Source):
         sizes: dict[str, int] = {}
         for part in _with_files(dataset):
             _check_columns(part, names)
-            sizes |= _file_sizes(part)
+            infos = part.filesystem.get_file_info(part.files)
+            sizes |= {info.path: int(info.size or 0) for info in infos}
         schema = pyarrow.schema([dataset.schema.field(name) for name in names])
         super().__init__(label, schema, None, sum(sizes.values()) if sizes else None)
         self._dataset = dataset
@@ -497,12 +490,6 @@ def _check_columns(dataset: Any, names: Sequence[str]) -> None:
                 )
 
 
-def _file_sizes(dataset: Any) -> dict[str, int]:
-    """Sizes of the files of a dataset by path."""
-    infos = dataset.filesystem.get_file_info(dataset.files)
-    return {info.path: int(info.size or 0) for info in infos}
-
-
 def _scan_options(dataset: Any) -> Any:
     """Options by which local Parquet files are read page by page; None for all others.
 
@@ -519,7 +506,7 @@ def _scan_options(dataset: Any) -> Any:
     )
 
 
-# ---- Streams and queries
+# ---- streams and queries ----
 
 
 _STORED_ROWS = 1 << 16  # of a record batch, which is read as a whole
@@ -692,7 +679,7 @@ def _is_of(X: object, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(X, kind)
 
 
-# ---- Iterables
+# ---- iterables ----
 
 
 # A table, array or series has one of these.
@@ -748,7 +735,7 @@ class IterableSource(Source):
             yield table
 
 
-# ---- Reading ahead
+# ---- reading ahead ----
 
 
 T = TypeVar("T")
@@ -804,7 +791,8 @@ class _Slot(Generic[T]):
         except BaseException as error:  # raised again by `take`
             self._error = error
         finally:
-            _close(items)
+            if hasattr(items, "close"):  # a generator, closed in the thread that ran it
+                items.close()
             self.stop()
 
     def take(self) -> list[T]:
@@ -834,10 +822,3 @@ class _Slot(Generic[T]):
             while self._items and not self._is_done and self._consumer() is not None:
                 self._changed.wait(_LOST_SECONDS)
             return not self._is_done and self._consumer() is not None
-
-
-def _close(items: Any) -> None:
-    """Close a generator, in the thread that ran it."""
-    close = getattr(items, "close", None)
-    if close is not None:
-        close()

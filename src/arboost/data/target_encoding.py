@@ -205,7 +205,7 @@ def target_encode(
         old = None if known is None else known.levels_of(feature)
         if old is not None and old.is_encoded:
             own = old
-        codes = _codes(table.values.read(feature))
+        codes = np.nan_to_num(table.values.read(feature), nan=-1.0).astype(np.int32)
         training = codes if rows is None else codes[rows]
         target = _joint_target(training, own, targets, weight)
         uses_groups = own.groups is not None or (encoding == "groups" and own.statistic is None)
@@ -318,11 +318,6 @@ def _group_column(groups: NDArray[np.uint8]) -> core.Columns:
     codes = groups.astype(np.int16)
     codes[groups == NO_GROUP] = -1
     return level_column(codes)
-
-
-def _codes(values: Floats) -> Codes:
-    """A column of level codes as integers, -1 for missing."""
-    return np.where(np.isnan(values), -1.0, values).astype(np.int32)
 
 
 def _joint_target(codes: Codes, levels: Levels, targets: Targets, weight: Floats | None) -> Floats:

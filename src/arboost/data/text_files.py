@@ -223,9 +223,9 @@ class CsvFile(DataFile):
         )
         fragment = form.make_fragment(os.path.abspath(self.path), fs.LocalFileSystem())
         # Columns that are not read need a type, too.
-        every = {name: types.get(name, kind) for name, kind in _types(self.schema).items()}
+        every = [(field.name, types.get(field.name, field.type)) for field in self.schema]
         scanner = fragment.scanner(
-            schema=pyarrow.schema(list(every.items())),
+            schema=pyarrow.schema(every),
             columns=list(types),
             batch_readahead=1,
             fragment_readahead=1,
@@ -257,10 +257,6 @@ def _stream(raw: Any, path: str, dialect: CsvDialect, types: dict[str, Any] | No
         csv.ParseOptions(delimiter=dialect.delimiter),
         conversion(dialect, types, list(types or ())),
     )
-
-
-def _types(schema: Any) -> dict[str, Any]:
-    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _joined(batches: list[Any]) -> Any:
