@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arboost.cli.errors import (
-    DataFailure,
-    ModelFailure,
-    UsageFailure,
-    failures_as,
-    writing_output,
-)
+from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.options import (
     SectionedCommand,
     console_options,

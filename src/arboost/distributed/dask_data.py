@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 
 from arboost.data.feature_names import no_column_error
 from arboost.data.files import DataPath, is_paths
-from arboost.distributed.data import (
-    TableInput,
-    require_column_names,
-    resolve_files,
-    try_find_files,
-)
+from arboost.distributed.data import TableInput, require_column_names, resolve_files, try_find_files
 from arboost.distributed.predict import (
     PackedModel,
     compute_results,

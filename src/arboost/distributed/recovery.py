@@ -12,11 +12,7 @@ from typing import Any
 
 from arboost.distributed.protocol import Interrupted, Outcomes, WorkerContext
 from arboost.errors import WorkerError
-from arboost.training.checkpoint import (
-    Checkpoint,
-    State,
-    WritePace,
-)
+from arboost.training.checkpoint import Checkpoint, State, WritePace
 from arboost.workers import Workers
 
 _LATER_PHASE = 1 << 40  # progress of a fit after its search for the number of rounds

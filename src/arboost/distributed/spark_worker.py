@@ -24,14 +24,7 @@ from distributed.security import Security
 from distributed.utils import LoopRunner
 
 from arboost.distributed.dask_transport import DaskTransport, Membership, dumps
-from arboost.distributed.protocol import (
-    Done,
-    Failed,
-    Interrupted,
-    Outcome,
-    Program,
-    failure_text,
-)
+from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program, failure_text
 from arboost.distributed.training import TRAIN
 from arboost.errors import WorkerError
 from arboost.workers import Share, Workers, even_ranges

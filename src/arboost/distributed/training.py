@@ -28,12 +28,7 @@ from arboost.errors import (
 )
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
-from arboost.training.monitor import (
-    Round,
-    callback_name,
-    checked_callbacks,
-    stopping_callback,
-)
+from arboost.training.monitor import Round, callback_name, checked_callbacks, stopping_callback
 from arboost.workers import Share, Traffic, Workers
 from arboost.write import write_file
 

@@ -12,13 +12,7 @@ from arboost.losses.metric_functions import confusion_matrix, f1, precision, rec
 from arboost.losses.metrics import prediction_metric
 from arboost.params.suggestions import metric_name
 from arboost.report.inputs import ModelRows, ReportOptions, read_input
-from arboost.report.scores import (
-    ScoreResult,
-    baseline,
-    metric_score,
-    score_results,
-    score_rows,
-)
+from arboost.report.scores import ScoreResult, baseline, metric_score, score_results, score_rows
 
 
 @dataclass(frozen=True)
