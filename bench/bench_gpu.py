@@ -1,6 +1,6 @@
-"""Is the model of a CUDA device the processor's, and how fast is training there?
+"""Are the models of a CUDA device and of the CPU equal, and how fast is training there?
 
-Fits of about ninety settings on both devices are compared byte by byte. Then boosters of three
+Fits of about ninety settings on both devices are compared byte for byte. Then boosters of three
 shapes are timed: a fit of a `Dataset`, so without binning, from the call of `fit` to its return.
 Binning is timed by itself, from NumPy and from device memory; forests on both devices.
 Predictions and SHAP values of many models are compared, and those of one are timed. Last, common
@@ -91,7 +91,7 @@ def digest(model: Any) -> str:
 
 
 def two_classes(rows: int) -> tuple[Any, Any]:
-    """Return a table of so many rows, and two classes."""
+    """Return a table of `rows` rows, and two classes."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, FEATURES), dtype=np.float32)
     noise = rng.standard_normal(rows, dtype=np.float32)
@@ -100,7 +100,7 @@ def two_classes(rows: int) -> tuple[Any, Any]:
 
 
 def time_forests(rows: int, repeats: int) -> dict[str, Any]:
-    """Return the seconds of random forests of 100 trees on the processor and on the device."""
+    """Return the seconds of random forests of 100 trees on the CPU and on the device."""
     from arboost import Dataset, RandomForestClassifier
 
     X, y = two_classes(rows)
@@ -116,12 +116,12 @@ def time_forests(rows: int, repeats: int) -> dict[str, Any]:
                 found.append(time.perf_counter() - start)
             seconds[f"{shape}, {device}"] = min(found[1:])
         cpu, cuda = (seconds[f"{shape}, {device}"] for device in ("cpu", "cuda"))
-        print(f"{rows:>10,} x {FEATURES}, forest, {shape}: {cuda:.3f} s, processor {cpu:.3f} s")
+        print(f"{rows:>10,} x {FEATURES}, forest, {shape}: {cuda:.3f} s, CPU {cpu:.3f} s")
     return seconds
 
 
 def time_fits(rows: int, rounds: int, repeats: int) -> dict[str, Any]:
-    """Return the seconds of fits of every shape on a table of so many rows."""
+    """Return the seconds of fits of every shape on a table of `rows` rows."""
     from arboost import Dataset, GradientBoostingClassifier
 
     X, y = two_classes(rows)

@@ -2,7 +2,7 @@
 
 Every work is interrupted several times, at moments spread over its length (or its first seconds).
 The table shows the slowest answer: the time from the signal to the KeyboardInterrupt, and the
-processor time within it, which other programs hardly change.
+CPU time within it, which other programs hardly change.
 Usage: python bench/bench_interrupt.py [--rows N] [--times N] [--only WORD] [--threads N]
 """
 
@@ -46,7 +46,7 @@ class Clock:
 
 
 def answer(work: Callable[[], object], delay: float) -> tuple[float, float] | float:
-    """Return the time and processor time from Ctrl-C to its answer, or the time of the work."""
+    """Return the time and CPU time from Ctrl-C to its answer, or the time of the work."""
     clock = Clock(delay)
     start = time.perf_counter()
     try:
@@ -137,7 +137,7 @@ def main() -> None:
             else:
                 answers.append(found)
         longest = [max(times) for times in zip(*answers, strict=True)] or [math.nan] * 2
-        shown = f"{longest[0]:6.2f} s, processor {longest[1]:6.2f} s, of {len(answers)}"
+        shown = f"{longest[0]:6.2f} s, CPU {longest[1]:6.2f} s, of {len(answers)}"
         print(f"{name:32} {shown}", flush=True)
 
 

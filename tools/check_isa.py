@@ -247,7 +247,7 @@ class Process:
         return f"{self.isa}/{self.n_jobs}"
 
     def digests(self) -> dict[str, str]:
-        """Return the digests; none if the processor lacks the instruction set."""
+        """Return the digests; none if the CPU lacks the instruction set."""
         out, _ = self._process.communicate()
         if self._process.returncode != 0:
             raise SystemExit(f"{self} ended with status {self._process.returncode}")

@@ -52,7 +52,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("build", type=Path)
     parser.add_argument(
-        "--seconds", type=float, default=300, help="of processor time for random fits"
+        "--seconds", type=float, default=300, help="of CPU time for random fits"
     )
     parser.add_argument("--seed", type=int, help="of the random fits; 0 and one of the day if none")
     parser.add_argument("--fits", action="store_true", help="no tests, random fits only")

@@ -1,4 +1,4 @@
-"""Predictions and SHAP values on a CUDA device: the bytes of the processor, and the time."""
+"""Predictions and SHAP values on a CUDA device: equality with those of the CPU, and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation sets on a CUDA device: the processor's metrics, to the last bit."""
+"""Evaluation sets on a CUDA device: the CPU's metrics, to the last bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fits with an offset on a CUDA device, and their predictions, are the processor's byte by byte."""
+"""Fits with an offset on a CUDA device equal those of the CPU, byte for byte."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Predictions on a CUDA device are the processor's, byte by byte."""
+"""Predictions on a CUDA device equal those of the CPU, byte for byte."""
 
 import copy
 import gc

@@ -1,4 +1,4 @@
-"""Trees, forests and AdaBoost of a CUDA device are the processor's, byte by byte."""
+"""Trees, forests and AdaBoost of a CUDA device equal those of the CPU, byte for byte."""
 
 from functools import partial
 

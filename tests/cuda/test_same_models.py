@@ -1,4 +1,4 @@
-"""A CUDA device grows the processor's trees, byte by byte."""
+"""Trees of a CUDA device equal those of the CPU, byte for byte."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables that could be read wrongly in silence: names, objects, keys and orders."""
+"""Tables that could be read wrongly without an error: names, objects, keys and orders."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_architecture_is_true(page):
 
 
 def test_blocks_have_a_language():
-    """A block that is only shown is text, py or c, so that no block is left out in silence."""
+    """A block that is only shown is text, py or c, so that no block is skipped silently."""
     for page in PAGES:
         fences = re.findall(r"^```(.*)$", page.read_text("utf-8"), re.MULTILINE)
         assert all(fences[::2]), page.name

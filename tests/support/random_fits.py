@@ -325,7 +325,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--cases", type=int, help="number of cases; no limit by default")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of processor time")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of CPU time")
     parser.add_argument("--together", type=int, default=1, help="fits at once, in threads")
     args = parser.parse_args()
     end = time.process_time() + args.seconds

@@ -35,7 +35,7 @@ MOST_BINS = 65_535  # of a feature whose codes take two bytes
 # proposed bins by code, or in files also three histograms.
 APPROX_BYTES = {"global": (4, 28 << 16), "local": (12, 76 << 16)}
 _MOST_PURE_ROWS = 32_768  # largest table whose values may all have bins by max_bins="auto"
-_DEVICE_CELLS = 1 << 21  # fewer are encoded by the processor before a device has started
+_DEVICE_CELLS = 1 << 21  # fewer are encoded by the CPU before a device has started
 
 
 class GrowMemory(NamedTuple):

@@ -292,7 +292,7 @@ def refuse_device_array(X: object, name: str, advice: str) -> None:
     if is_device_array(X):
         raise InputTypeError(
             f"{name} is a {type(X).__module__}.{type(X).__name__} in the memory of a CUDA device, "
-            f"but the processor needs it in its own. {advice}, or pass a copy: {_copy_of(X, name)}."
+            f"but the CPU needs it in its own. {advice}, or pass a copy: {_copy_of(X, name)}."
         )
 
 

@@ -183,7 +183,7 @@ def ingest(
     Raises
     ------
     ValueError, TypeError
-        X is no table, or a column is of an unusable type; the processor cannot read X.
+        X is no table, or a column is of an unusable type; the CPU cannot read X.
     SchemaError
         X has other columns than the schema.
     """

@@ -54,7 +54,7 @@ class BoostingRounds:
         self.base_score = recipe.start(data.target, data.offset)
         self._scores = self._start(data, self.grower.start_scores)
         self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
-        # Rounds with factors are added on the processor.
+        # Rounds with factors are added on the CPU.
         device = "cpu" if recipe.weighs_rounds else recipe.tree.device
         self._on_device = DeviceScores.of(self.evaluations, self._evaluation_scores, device)
         self.n_rounds = 0
@@ -519,7 +519,7 @@ class DeviceScores:
     def of(
         cls, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: str
     ) -> Self | None:
-        """The scores on a device; None for the processor, and for no sets."""
+        """The scores on a device; None for the CPU, and for no sets."""
         number = device_number(device)
         return None if number < 0 or not sets else cls(sets, scores, number)
 

@@ -168,7 +168,7 @@ class Model:
     def to(self, device: str) -> Self:
         """Model on another device: predictions and SHAP values are computed there.
 
-        They are the same, byte by byte. Tables of the host are copied to the device, a part at a
+        They are the same, byte for byte. Tables of the host are copied to the device, a part at a
         time, and results back. Arrays of CuPy, PyTorch, cuDF and others in device memory are read
         where they are, by a model on any device, and results are arrays of the same kind there.
 

@@ -136,7 +136,7 @@ def _device_values(model: Model, X: object, background: object, n_threads: int) 
     if background is not None:
         raise DeviceError(
             "shap_values with a background do not run on a CUDA device, where X is. Pass copies "
-            "of X and background in the memory of the host to a model on the processor."
+            "of X and background in the memory of the host to a model on the CPU."
         )
     _check_sum(model, "shap_values")
     columns = device_table(model, X)

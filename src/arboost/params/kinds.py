@@ -371,7 +371,7 @@ class Choice(Param):
 
 @dataclass(frozen=True, kw_only=True)
 class Device(Param):
-    """A device by name: the processor, or a CUDA device and its number."""
+    """A device by name: the CPU, or a CUDA device and its number."""
 
     type_name: ClassVar[str] = "str"
     allowed: ClassVar[str] = '"cpu", "cuda", or "cuda:1" and so on for other devices than the first'

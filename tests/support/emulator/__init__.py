@@ -1,4 +1,4 @@
-"""A CUDA device on the processor: the driver's functions, and the kernels as fibers.
+"""A CUDA device on the CPU: the driver's functions, and the kernels as fibers.
 
 The kernels' sources are compiled by the compiler of the host into a library with the name of
 CUDA's driver. Once it is loaded, the core finds it under that name instead of a driver, and all
