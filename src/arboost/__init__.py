@@ -1,4 +1,4 @@
-"""One fast tree engine with every classic ensemble on top of it.
+"""Gradient boosting, AdaBoost and random forests on one fast C++ engine.
 
 Public names are imported on first use: ``import arboost`` alone imports no dependency, and
 ``arboost.load`` never imports scikit-learn.
