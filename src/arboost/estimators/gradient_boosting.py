@@ -357,17 +357,16 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     n_estimators : int or str, default="auto"
         Number of boosting rounds; with early stopping the largest number. "auto" finds the best
         number on held-out rows (folds below 5,000 rows), then trains on all rows; with X_val it
-        stops early on X_val. Below 50 rows without X_val and n_iter_no_change it is 100, and all
-        other automatic values are those of a given number.
+        stops early on X_val. With fewer than 50 rows and neither X_val nor n_iter_no_change, "auto"
+        means 100 rounds and the textbook defaults.
     learning_rate : float or str, default="auto"
         Factor on the values of every tree: smaller needs more rounds and overfits later. "auto":
         0.1; with n_estimators="auto", 0.1 in the search for rounds and 0.1 or, where 600 rounds
         take about a second, 0.05 in the fit; with preset="fast", 0.1 in both; with preset="best",
         0.025 in both up to 10,000 rows, rising to 0.1 at 640,000.
     preset : {"fast", "good", "best"}, default="good"
-        Effort of a fit with n_estimators="auto": the largest product of learning rate and rounds
-        (15, 30, 100), and below 5,000 rows the number of folds (one; one to five by the size of the
-        table; five).
+        How hard a fit with n_estimators="auto" tries: "fast", "good" and "best" search up to 150,
+        300 and 4,000 rounds. See the table of presets on the page on tuning.
     loss : str or arboost.CustomLoss, default="log_loss"
         Loss to minimise: log_loss; for two classes also exponential, AdaBoost's loss; or an
         arboost.CustomLoss.
@@ -728,17 +727,16 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     n_estimators : int or str, default="auto"
         Number of boosting rounds; with early stopping the largest number. "auto" finds the best
         number on held-out rows (folds below 5,000 rows), then trains on all rows; with X_val it
-        stops early on X_val. Below 50 rows without X_val and n_iter_no_change it is 100, and all
-        other automatic values are those of a given number.
+        stops early on X_val. With fewer than 50 rows and neither X_val nor n_iter_no_change, "auto"
+        means 100 rounds and the textbook defaults.
     learning_rate : float or str, default="auto"
         Factor on the values of every tree: smaller needs more rounds and overfits later. "auto":
         0.1; with n_estimators="auto", 0.1 in the search for rounds and 0.1 or, where 600 rounds
         take about a second, 0.05 in the fit; with preset="fast", 0.1 in both; with preset="best",
         0.025 in both up to 10,000 rows, rising to 0.1 at 640,000.
     preset : {"fast", "good", "best"}, default="good"
-        Effort of a fit with n_estimators="auto": the largest product of learning rate and rounds
-        (15, 30, 100), and below 5,000 rows the number of folds (one; one to five by the size of the
-        table; five).
+        How hard a fit with n_estimators="auto" tries: "fast", "good" and "best" search up to 150,
+        300 and 4,000 rounds. See the table of presets on the page on tuning.
     loss : str or arboost.CustomLoss, default="squared_error"
         Loss to minimise: squared_error, absolute_error, huber, quantile; poisson, gamma or tweedie
         for a mean above 0; or an arboost.CustomLoss.

@@ -248,17 +248,16 @@ _BOOSTING = _table(
         automatic=True,
         text='Number of boosting rounds; with early stopping the largest number. "auto" finds the '
         "best number on held-out rows (folds below 5,000 rows), then trains on all rows; with "
-        "X_val it stops early on X_val. Below 50 rows without X_val and n_iter_no_change it is "
-        "100, and all other automatic values are those of a given number.",
+        "X_val it stops early on X_val. With fewer than 50 rows and neither X_val nor "
+        'n_iter_no_change, "auto" means 100 rounds and the textbook defaults.',
         advice='Use n_estimators="auto" to find it.',
     ),
     Choice(
         name="preset",
         default="good",
         options=("fast", "good", "best"),
-        text='Effort of a fit with n_estimators="auto": the largest product of learning rate and '
-        "rounds (15, 30, 100), and below 5,000 rows the number of folds (one; one to five by the "
-        "size of the table; five).",
+        text='How hard a fit with n_estimators="auto" tries: "fast", "good" and "best" search up '
+        "to 150, 300 and 4,000 rounds. See the table of presets on the page on tuning.",
     ),
     Real(
         name="learning_rate",
