@@ -1,7 +1,6 @@
 """A progress bar in a terminal or a notebook, drawn by tqdm, for work of more than a second.
 
-Silent where nobody looks: where the standard error stream is no terminal and Python runs in no
-notebook. tqdm is imported when a bar appears, so short fits do not pay for the import. Workers of a
+Silent unless the standard error stream is a terminal or Python runs in a notebook. tqdm is imported when a bar appears, so short fits do not pay for the import. Workers of a
 cluster report the steps of their bars to the process that draws them.
 """
 
@@ -166,7 +165,7 @@ class Bar:
         try:
             with self._bar.get_lock():
                 yield self._bar
-        except (OSError, ValueError):  # a terminal that has gone away is no reason to lose a fit
+        except (OSError, ValueError):  # a closed terminal must not end a fit
             self._bar.disable = True
             self._bar = self._stream = None
 
@@ -193,7 +192,7 @@ def _scores(results: Mapping[str, Mapping[str, float]], room: int) -> str:
 
 
 def _find_stream() -> Any:
-    """Stream that somebody may be looking at, or None."""
+    """Stream of a terminal or notebook, or None."""
     if _is_notebook():
         return sys.stdout  # notebooks show the other stream in red
     # Under pythonw and some services there is no stream at all.

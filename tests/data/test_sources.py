@@ -201,7 +201,7 @@ def test_tables_are_no_iterables():
     for X in (frame, frame["x"], pl.from_pandas(frame), {1}, range(3), "x", np.float64(1), Batches):
         if not isinstance(X, str):
             assert not is_source(X)
-    with pytest.raises(TypeError, match="X is a DataFrame, which is no source"):
+    with pytest.raises(TypeError, match="X is a DataFrame, which is not a source"):
         open_source(frame)
 
 

@@ -146,7 +146,7 @@ class Console:
                 console.print(_safe(result), soft_wrap=isinstance(result, str))
 
     def show_widest(self, *tables: Any) -> None:
-        """Write the first table of Rich that is no wider than the terminal, or else the last."""
+        """Write the first table of Rich that fits the width of the terminal, or else the last."""
         console = _output(color=False)
         options = console.options.update(max_width=_WIDEST)
         for table in map(_safe, tables):

@@ -118,8 +118,8 @@ def _show_importances(
         importances |= _importances_of_rows(console, model, spec, target, jobs)
     if not importances:
         raise ModelFailure(
-            "this ensemble of models has no importances: its members have probabilities, of which "
-            "SHAP values are no sum. Explain a model of trees, such as gradient_boosting."
+            "this ensemble of models has no importances: its members predict probabilities, which "
+            "are not sums of trees. Explain a model of trees, such as gradient_boosting."
         )
     by = "shap" if "shap" in importances else next(iter(importances))
     order = np.argsort(-importances[by], kind="stable")

@@ -80,7 +80,7 @@ class RowColumns:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns of the source that are no features."""
+        """Names of the columns of the source that are not features."""
         columns = self.target, self.weight, self.group
         names = [name for name in columns if isinstance(name, str)]
         return [*names, *(offset_names(self.offset) or ())]

@@ -252,7 +252,7 @@ class _Placement(NamedTuple):
 
 
 def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int) -> _Placement:
-    """Place of the codes of so many rows; raise ValueError where the limit is too low.
+    """Where the codes of `n_own` rows are stored; raise ValueError where the limit is too low.
 
     Target, weights and scores are those of all rows.
     """

@@ -16,7 +16,7 @@ from arboost.errors import InputError
 _HEAD_BYTES = 1 << 16
 _LONGEST = 40  # characters of a value in a message
 _RENAME = "Rename it so that its name tells its kind."
-# First bytes of files that are no text, whatever their names -> kind and advice.
+# First bytes of files that are not text, whatever their names -> kind and advice.
 _MAGIC = {
     b"PAR1": ("a Parquet file", _RENAME),
     b"ARROW1": ("an Arrow file", _RENAME),

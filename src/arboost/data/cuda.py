@@ -325,7 +325,7 @@ def _cudf_values(frame: Any, name: str) -> Any:
         return frame.astype("float64").to_cupy(na_value=math.nan)
     except TypeError as error:
         raise InputTypeError(
-            f"{name} has columns that are no numbers: {error}. Pass {name}.to_pandas(), or encode "
+            f"{name} has columns that are not numeric: {error}. Pass {name}.to_pandas(), or encode "
             "them."
         ) from error
 

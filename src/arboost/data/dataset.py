@@ -269,12 +269,12 @@ class Dataset:
             Files, folders, patterns such as "data/*.parquet", or anything else that `fit` reads in
             batches. It is read twice.
         target : str or array of shape (n_rows,), optional
-            Column of X to predict, which is no feature; or its values.
+            Column of X to predict, which is then not a feature; or its values.
         weight : str or array of shape (n_rows,), optional
-            Column of X with the weights of the rows, which is no feature; or the weights.
+            Column of X with the weights, which is then not a feature; or the weights.
         groups : str or array of shape (n_rows,), optional
-            Column of X with the group of each row, which is no feature; or the groups. They are
-            the attribute `groups`, for ``fit(..., groups=data.groups)``.
+            Column of X with the group of each row, which is then not a feature; or the groups. They
+            are the attribute `groups`, for ``fit(..., groups=data.groups)``.
         offset : str or list of str, or array of shape (n_rows,) or (n_rows, n_outputs), optional
             Columns of X with the start of the raw scores, which are not features; or its values.
         columns : list of str, optional

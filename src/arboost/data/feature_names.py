@@ -39,8 +39,8 @@ def feature_indices(
     Parameters
     ----------
     features : iterable of str or int
-        Names or indices. Negative indices count from the end, as in Python; truth values are no
-        indices.
+        Names or indices. Negative indices count from the end, as in Python; True and False are
+        refused.
     names : sequence of str, or None where the features have none
     n_features : int
     parameter, owner : str

@@ -281,7 +281,7 @@ class Levels:
         if self.kind not in KINDS or (self.kind == "string") != (self.offsets is not None):
             raise ValueError(f"levels of the kind {self.kind!r}")
         if self.values.ndim != 1 or (self.offsets is not None and self.offsets.ndim != 1):
-            raise ValueError("levels that are no list")
+            raise ValueError("levels that are not a list")
         if self.offsets is not None:
             core.check_levels(self.values, self.offsets)
         elif np.isnan(self.values).any() or not (self.values[:-1] < self.values[1:]).all():

@@ -118,7 +118,7 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
                 pairs.append((own / "memory.limit_in_bytes", own / "memory.usage_in_bytes"))
     for limit, usage in pairs:
         with contextlib.suppress(OSError, ValueError):
-            # "max" is no number: no limit. The page cache counts as used, but can be reclaimed.
+            # "max" means no limit. The page cache counts as used, but can be reclaimed.
             rest.append(int(limit.read_text()) - int(usage.read_text()) + _page_cache(usage.parent))
     return rest
 
@@ -163,7 +163,7 @@ BOOSTING_STATE = RowState()
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes of a fit on so many columns, under a limit.
+    """Bytes of a fit on the columns of a table, under a limit.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ class MemoryPlan:
 
     @property
     def block_rows(self) -> int:
-        """Rows of such a block, a multiple of 64."""
+        """Rows per block, a multiple of 64."""
         stride = (self.n_features * self.width + 7) // 8 * 8
         return max(64, self.block // stride // 64 * 64)
 
@@ -250,12 +250,12 @@ class MemoryPlan:
 
     @property
     def batch_rows(self) -> int:
-        """Rows of such a batch."""
+        """Rows per batch."""
         row_bytes = 8 * self.n_features if self.source_row is None else self.source_row
         return max(_FEWEST_ROWS, min(1 << 18, self.batch // max(1, row_bytes)))
 
     def keeps(self, n_bytes: int, n_rows: int) -> bool:
-        """Whether batches of so many bytes fit in memory next to both passes over so many rows."""
+        """Whether batches of `n_bytes` fit in memory next to both passes over `n_rows` rows."""
         row_bytes = 8 + 20 * self.n_encoded
         state = self.state(n_rows, row_bytes=row_bytes)
         kept = 4 * n_bytes // 3  # with what PyArrow's allocator keeps
@@ -411,7 +411,7 @@ class FileSink:
 
 
 def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | FileSink:
-    """A sink in the place of other codes, for so many rows of their features."""
+    """A sink of the same kind as other codes, for `n_rows` rows of their features."""
     if not codes.is_stored or n_rows == 0:
         return MemorySink(n_rows, n_threads)
     stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8

@@ -41,7 +41,7 @@ class Schema:
     parts : tuple of pairs of int and str
         The last features, which are derived: a column of dates, and its calendar part.
     target : str, or None
-        Column of the training table that was y. It is no feature: tables to predict may have it.
+        Column of the training table that was y. It is not a feature; tables to predict may have it.
     offset : tuple of str, or None
         Columns of the training table that were the offset, one for each raw score or one for all;
         empty where the offset was an array. None: the fit had no offset.

@@ -107,7 +107,7 @@ def open_source(
     ValueError
         A file cannot be read; as SchemaError, where files have different columns.
     TypeError
-        X is no source.
+        X is not a source.
     """
     if is_paths(X):
         return open_files(X, columns)
@@ -127,7 +127,7 @@ def open_source(
             )
         return IterableSource(X, once=once)
     raise InputTypeError(
-        f"X is a {type(X).__name__}, which is no source of batches. Pass paths, a dataset or query "
+        f"X is a {type(X).__name__}, which is not a source of batches. Pass paths, a dataset or query "
         "of PyArrow, Polars or DuckDB, or an iterable of batches that starts again."
     )
 
@@ -246,7 +246,7 @@ class Source(ABC):
         """A generator of parts, from the first row on."""
 
     def _slices(self, table: Any, batch_rows: int) -> Iterator[Any]:
-        """Yield a table in parts of at most so many rows, none of them empty."""
+        """Yield a table in parts of at most `batch_rows` rows, none of them empty."""
         for start in range(0, table.num_rows, batch_rows):
             whole = table.num_rows <= batch_rows
             yield table if whole else table.slice(start, batch_rows)

@@ -183,7 +183,7 @@ def ingest(
     Raises
     ------
     ValueError, TypeError
-        X is no table, or a column is of an unusable type; the CPU cannot read X.
+        X is not a table, or a column is of an unusable type; the CPU cannot read X.
     SchemaError
         X has other columns than the schema.
     """
@@ -314,7 +314,7 @@ def as_array(X: Any) -> NDArray[Any]:
         return np.array(X, dtype=object) if array.dtype.kind in "US" else array
     except ValueError as error:
         raise ValueError(
-            f"X is a {type(X).__name__} that is no table: {error}. Pass rows of equal length."
+            f"X is a {type(X).__name__} that is not a table: {error}. Pass rows of equal length."
         ) from error
 
 

@@ -311,7 +311,7 @@ def _check_dialect(form: FileFormat, path: str) -> None:
 
 
 def _check_text_file(path: str) -> None:
-    """Raise ValueError for a file that is no text."""
+    """Raise ValueError for a file that is not text."""
     with file_errors(path, DAMAGED):
         file_stamp(path)
         with open_bytes(path) as text:

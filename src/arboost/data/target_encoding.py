@@ -49,7 +49,7 @@ ENCODINGS = ("groups", "mean")
 _TWO_CLASSES = 2
 # Groups of levels, chosen by held-out scores: docs/developers/target_encoding.md.
 _MOST_ALONE = 223  # frequent levels, each a group
-_LEAST_ALONE = 20.0  # rows of mean weight of such a level
+_LEAST_ALONE = 20.0  # rows of mean weight of a level with an entry of its own
 _MOST_SHARED = 32  # groups of all other levels
 _SMOOTHING = 3.0  # weight of the overall mean in the mean of a level, in rows of mean weight
 

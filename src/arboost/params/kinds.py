@@ -165,7 +165,7 @@ class Param:
         suggestion = f"{suggestion} " if suggestion else ""
         return (
             f"{given} is not allowed: {suggestion}{self.name} must be {self.allowed}.",
-            self.advice or f"Use such a value, for example the default {self.default!r}.",
+            self.advice or f"Use an allowed value, for example the default {self.default!r}.",
         )
 
 

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 _HEADER = ("± se", "to best", "± se", "fit s", "predict s")
 _MOST_DECIMALS = 5
-_TIE_ERRORS = 2.0  # standard errors within which a mean paired difference is no difference
+_TIE_ERRORS = 2.0  # models whose mean paired difference is below this many standard errors tie
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +87,7 @@ class Comparison:
     """Result of `compare`, the best model first.
 
     ``print`` shows a table, and so does a notebook. A ``*`` marks models whose mean difference to
-    the best one, fold by fold, is less than two standard errors: the folds do not tell them apart.
+    the best one, fold by fold, is less than two standard errors: a tie.
 
     Attributes
     ----------
@@ -98,8 +98,8 @@ class Comparison:
     task : {"classification", "regression"}
     n_rows, n_folds : int
     binning_seconds : float
-        Time of the binning that fits share, which is part of no fit time. Models that bin their own
-        rows, such as a stack, do so within their fit time.
+        Time of the binning that all fits share, not included in their times. Models that bin their
+        own rows, such as a stack, do so within their fit time.
     estimators : mapping of str to estimator
         The models, unfitted, by name.
     """
