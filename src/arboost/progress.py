@@ -1,7 +1,8 @@
 """A progress bar in a terminal or a notebook, drawn by tqdm, for work of more than a second.
 
-Silent unless the standard error stream is a terminal or Python runs in a notebook. tqdm is imported when a bar appears, so short fits do not pay for the import. Workers of a
-cluster report the steps of their bars to the process that draws them.
+Silent unless the standard error stream is a terminal or Python runs in a notebook. tqdm is imported
+when a bar appears, so short fits do not pay for the import. Workers of a cluster report the steps
+of their bars to the process that draws them.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class TestFormatByColumn:
         assert np.diff(found) == 17 * 86400
 
     def test_another_value_is_an_error(self):
-        with pytest.raises(SchemaError, match="column 'when' of X holds 'soon', which is not a date"):
+        with pytest.raises(SchemaError, match="'when' of X holds 'soon', which is not a date"):
             fit(
                 pd.DataFrame({"when": ["13/02/2024", "soon"]}),
                 [0, 1],
@@ -135,7 +135,7 @@ class TestPredict:
             np.testing.assert_array_equal(known.predict(X.assign(when=TIMES)), model.predict(X))
             row = {"x": int(X["x"][5]), "when": X["when"][5]}
             assert known.predict(row) == model.predict(X)[5]
-        with pytest.raises(SchemaError, match="holds '2024-02-13', which is not a date of the format"):
+        with pytest.raises(SchemaError, match="'2024-02-13', which is not a date of the format"):
             model.predict({"x": 1, "when": "2024-02-13"})
 
     def test_iso_strings_in_place_of_dates(self):

@@ -99,9 +99,9 @@ def read_dates(raw: RawTable, i: int, date_format: str) -> None:
     if seconds is None:
         bad = next(text for text in levels.texts() if _ticks(text, date_format) is None)
         raise SchemaError(
-            f"The column {raw.label(i)} of X holds {bad.decode('utf-8', 'replace')!r}, which is not "
-            f"a date of the format {date_format!r}. Correct it, or pass another date_format to fit; "
-            "missing values are None or empty."
+            f"The column {raw.label(i)} of X holds {bad.decode('utf-8', 'replace')!r}, which is "
+            f"not a date of the format {date_format!r}. Correct it, or pass another date_format to "
+            "fit; missing values are None or empty."
         )
     raw.columns.put(i, number_column(encoded_values(seconds, codes)))
     raw.units[i] = "datetime"

@@ -127,8 +127,8 @@ def open_source(
             )
         return IterableSource(X, once=once)
     raise InputTypeError(
-        f"X is a {type(X).__name__}, which is not a source of batches. Pass paths, a dataset or query "
-        "of PyArrow, Polars or DuckDB, or an iterable of batches that starts again."
+        f"X is a {type(X).__name__}, which is not a source of batches. Pass paths, a dataset or "
+        "query of PyArrow, Polars or DuckDB, or an iterable of batches that starts again."
     )
 
 
