@@ -49,8 +49,8 @@ def test_selected_columns(here):
     files = arboost.TableFiles("t.csv").select(["y", "size"])
     assert files.read().column_names == ["y", "size"]
     assert files.batches().schema.names == ["y", "size"]
-    with pytest.raises(SchemaError, match="'sise'"):
-        files.select(["sise"])
+    with pytest.raises(SchemaError, match="'sizes'"):
+        files.select(["sizes"])
 
 
 def test_dialects(here):
