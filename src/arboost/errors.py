@@ -190,10 +190,10 @@ def warn_caller(message: str, category: type[Warning] = DataWarning) -> None:
 @contextmanager
 def warnings_collected() -> Iterator[list[tuple[str, type[Warning]]]]:
     """Collect the warnings of this thread in a list, for another process to issue them."""
-    found: list[tuple[str, type[Warning]]] = []
-    token = _collected.set(found)
+    collected: list[tuple[str, type[Warning]]] = []
+    token = _collected.set(collected)
     try:
-        yield found
+        yield collected
     finally:
         _collected.reset(token)
 

@@ -192,9 +192,9 @@ def run_collective(workers: Workers | None, work: Callable[[], T]) -> T:
     errors = workers.gather(None if error is None else _sendable(error))
     for rank, other in enumerate(errors):
         if other is not None:
-            found = error if error is not None and rank == workers.rank else other
-            found.add_note(f"Error of worker {rank} of {workers.size}, on its own rows.")
-            raise found
+            shown = error if error is not None and rank == workers.rank else other
+            shown.add_note(f"Error of worker {rank} of {workers.size}, on its own rows.")
+            raise shown
     return result  # type: ignore[return-value]
 
 

@@ -144,7 +144,7 @@ class TestPredict:
         np.testing.assert_array_equal(
             model.predict(X.assign(when=TIMES.strftime("%Y-%m-%dT%H:%M:%S"))), model.predict(X)
         )
-        with pytest.raises(SchemaError, match="no date of the format 'iso'"):
+        with pytest.raises(SchemaError, match="not a date of the format 'iso'"):
             model.predict({"x": 1, "when": "13/02/2024"})
 
 

@@ -425,10 +425,10 @@ def _plot(values: Sequence[float], n_columns: int, n_lines: int) -> list[str]:
     cells = [[0] * n_columns for _ in range(n_lines)]
     before = None
     for dot in range(n_dots):
-        place = dot * (len(values) - 1) / max(n_dots - 1, 1)
-        left = int(place)
+        position = dot * (len(values) - 1) / max(n_dots - 1, 1)
+        left = int(position)
         right = min(left + 1, len(values) - 1)
-        value = values[left] + (place - left) * (values[right] - values[left])
+        value = values[left] + (position - left) * (values[right] - values[left])
         row = round((high - value) / span * (height - 1))
         first, last = sorted((row, row if before is None else before))
         for height_dot in range(first, last + 1):  # steep parts are joined
@@ -492,15 +492,15 @@ def waterfall(
         places.append(places[-1] + step)
     low, high = min(places), max(places)
     longest = {"feature": 24, "value": 16}
-    room = max(12, min(40, width - 56))
+    bar_width = max(12, min(40, width - 56))
     if width < _NARROW:
-        longest, room = {"feature": 14, "value": 8}, 8
-    scale = (room - 1) / ((high - low) or 1.0)
+        longest, bar_width = {"feature": 14, "value": 8}, 8
+    scale = (bar_width - 1) / ((high - low) or 1.0)
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
     for name, most in longest.items():
         table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=most)
     table.add_column("SHAP", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, width=room)
+    table.add_column("", no_wrap=True, width=bar_width)
     block, line = ("\N{FULL BLOCK}", "\N{BOX DRAWINGS LIGHT VERTICAL}") if has_blocks else "#|"
     point = " " * round((base - low) * scale) + line
     table.add_row("expected value", "", f"{base:.4g}", Text(point))

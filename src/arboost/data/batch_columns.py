@@ -127,12 +127,12 @@ class ColumnKinds:
                     f"{_WORDS.get(known, known)} in batches before. Convert it to one type."
                 )
 
-    def _check_categories(self, given: frozenset[int]) -> None:
+    def _check_categories(self, categories: frozenset[int]) -> None:
         """Raise SchemaError where numbers are of a categorical type in some batches only."""
         kind_of = self._kinds if self._is_part else self._empty_kinds | self._kinds
         changed = sorted(
             i
-            for i in given ^ self.categories
+            for i in categories ^ self.categories
             if kind_of.get(i, "") not in ("string", "") and i not in self.named
         )
         if changed:
@@ -141,7 +141,7 @@ class ColumnKinds:
                 "batches, but not in all. Convert it to one type, or name it in "
                 "categorical_features."
             )
-        self.categories |= given
+        self.categories |= categories
 
 
 def _columns_message(raw: RawTable, header: ColumnHeader) -> str:
@@ -288,8 +288,8 @@ class ColumnMerge:
             whole._join(whole._kinds, part)
         merged = whole.finish()
         codes = {
-            i: merged.codes[i][whole._levels[i].add(*own.strings())]
-            for i, own in self._levels.items()
+            i: merged.codes[i][whole._levels[i].add(*levels.strings())]
+            for i, levels in self._levels.items()
             if i in merged.codes
         }
         return merged._replace(codes=codes)
@@ -321,7 +321,9 @@ class ColumnMerge:
             levels=by_feature(levels, n_columns, None),
             missing=self._options.missing,
             units=by_feature(units, n_columns, ""),
-            formats=by_feature({i: one for i, one in formats.items() if i in units}, n_columns, ""),
+            formats=by_feature(
+                {i: date_format for i, date_format in formats.items() if i in units}, n_columns, ""
+            ),
         )
         dates = {i for i, unit in units.items() if unit == "datetime" and i not in levels}
         stats = {i: self._dates.get(i) for i in dates}

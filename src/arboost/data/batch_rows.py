@@ -107,10 +107,10 @@ class RowColumns:
         of_rows = batch_weights(weight, batch.n_rows)
         if of_rows.all():
             return BatchRows(X, labels, of_rows, None, groups, offset)
-        kept = np.flatnonzero(of_rows).astype(np.uint32)
+        kept_rows = np.flatnonzero(of_rows).astype(np.uint32)
         parts = (labels, groups, offset)
-        labels, groups, offset = (None if part is None else part[kept] for part in parts)
-        return BatchRows(X, labels, of_rows[kept], kept, groups, offset)
+        labels, groups, offset = (None if part is None else part[kept_rows] for part in parts)
+        return BatchRows(X, labels, of_rows[kept_rows], kept_rows, groups, offset)
 
     def _part(
         self, X: object, values_of_batch: object, column: object, batch: Batch
@@ -190,8 +190,8 @@ class GrowingArray:
         )
         dtype = np.result_type(array.dtype, values.dtype)
         if end > len(array) or dtype != array.dtype:
-            room = max(end, self._n_rows or len(array) * 3 // 2)
-            larger = np.empty((room, *values.shape[1:]), dtype)
+            capacity = max(end, self._n_rows or len(array) * 3 // 2)
+            larger = np.empty((capacity, *values.shape[1:]), dtype)
             larger[: self._size] = array[: self._size]
             array = larger
         array[self._size : end] = values

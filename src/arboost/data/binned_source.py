@@ -206,19 +206,19 @@ def bin_batches(
                 plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
             table = sketch_batches(batches, spec, source.n_rows, of_y, share)
             plan = batches.plan
-            own = range(table.n_rows) if share is None else share.own
-            place = run_collective(workers, partial(_place, plan, spec, table, len(own)))
-            binned = _encoded(batches, spec, table, place, cache, own)
+            own_rows = range(table.n_rows) if share is None else share.own
+            placement = run_collective(workers, partial(_place, plan, spec, table, len(own_rows)))
+            binned = _encoded(batches, spec, table, placement, cache, own_rows)
             batches.clear()
         else:
             table, binned = entry
-            place = _place(plan, spec, table, table.n_rows)
+            placement = _place(plan, spec, table, table.n_rows)
     _release_memory()
-    if binned.codes.is_stored and not place.stored:
+    if binned.codes.is_stored and not placement.stored:
         binned = replace(binned, codes=binned.own_codes.take(None, spec.n_threads))
     if workers is not None:
         binned = replace(binned, codes=shared_codes(binned.own_codes, workers))
-    return table, replace(binned, memory=place.memory)
+    return table, replace(binned, memory=placement.memory)
 
 
 def _memory_plan(source: Source, spec: BinningSpec, limit: int) -> MemoryPlan:
@@ -272,18 +272,18 @@ def _encoded(
     batches: _CachedBatches,
     spec: BinningSpec,
     table: SketchedTable,
-    place: _Placement,
+    placement: _Placement,
     cache: SourceCache | None,
-    own: range,
+    own_rows: range,
 ) -> Binned:
     """Binned rows of this process, in their place or in the cache."""
-    sinks: Callable[[], CodesSink] = partial(MemorySink, len(own), spec.n_threads)
+    sinks: Callable[[], CodesSink] = partial(MemorySink, len(own_rows), spec.n_threads)
     if cache is not None:
-        sinks = partial(cache.writer, place.window_rows, len(own), place.file_bytes)
-    elif place.stored:
-        sinks = partial(FileSink, len(own), place.window_rows, place.file_bytes)
+        sinks = partial(cache.writer, placement.window_rows, len(own_rows), placement.file_bytes)
+    elif placement.stored:
+        sinks = partial(FileSink, len(own_rows), placement.window_rows, placement.file_bytes)
     try:
-        binned = encode_batches(batches, spec, table, sinks, own)
+        binned = encode_batches(batches, spec, table, sinks, own_rows)
     except BaseException:
         if cache is not None:
             cache.discard()
@@ -474,14 +474,14 @@ def read_evaluation(
         sizes = [size for _, size in parts]
         first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
         gathered = GatheredRows.joined([arrays for arrays, _ in parts], n_rows)
-    own = range(first, first + n_own)
+    own_rows = range(first, first + n_own)
     table = SourceTable(
         core.Columns(n_rows),
         schema,
         source=source,
         rows=rows,
         y=gathered.y,
-        own=own,
+        own=own_rows,
         workers=workers,
     )
     return table, gathered

@@ -233,12 +233,12 @@ def bin_for_purity(
 
 def _differ(
     table: Table,
-    kept: Index | None,
+    kept_rows: Index | None,
     mixed: Index,
     targets: Floats,
 ) -> bool:
     """Whether the values of mixed rows tell some of them apart."""
-    rows = mixed if kept is None else kept[mixed]
+    rows = mixed if kept_rows is None else kept_rows[mixed]
     edges = core.quantiles(table.values, rows, None, MOST_BINS, 1)
     keys = core.encode(table.values, rows, edges, 1).row_keys()
     return len(core.mixed_rows(keys, targets[mixed])) < len(mixed)

@@ -140,10 +140,10 @@ def _conversion_fault(
             name = _decoded(header[column])
             is_it = text.startswith(sought) if is_cut else text == sought
             if is_it and (name in types or not types):
-                place = f"in line {line}, column {column + 1} ({name!r})"
+                position = f"in line {line}, column {column + 1} ({name!r})"
                 return InputError(
-                    f"The file {path!r} has the value {_short(_decoded(text))} {place}, which is "
-                    f"not a {kind}.",
+                    f"The file {path!r} has the value {_short(_decoded(text))} {position}, which "
+                    f"is not a {kind}.",
                     advice,
                     parameter=parameter,
                 )
@@ -160,9 +160,9 @@ def _ragged(
     n_fields, n_columns = len(row), len(header)
     column = min(n_fields, n_columns) + 1
     if n_fields < n_columns:
-        what = f"column {column} ({_decoded(header[column - 1])!r}) is missing"
+        problem = f"column {column} ({_decoded(header[column - 1])!r}) is missing"
     else:
-        what = f"column {column} has no name ({_short(_decoded(row[column - 1]))})"
+        problem = f"column {column} has no name ({_short(_decoded(row[column - 1]))})"
     parameter, advice = None, "Add or remove a delimiter, or quote the value that contains one."
     if n_columns == 1:
         parameter, advice = (
@@ -177,7 +177,7 @@ def _ragged(
     return InputError(
         f"The file {path!r} is malformed in line {line}: it has {n_fields} "
         f"{'value' if n_fields == 1 else 'values'}, but the header has {n_columns} "
-        f"{'column' if n_columns == 1 else 'columns'}; {what}.",
+        f"{'column' if n_columns == 1 else 'columns'}; {problem}.",
         advice,
         parameter=parameter,
     )

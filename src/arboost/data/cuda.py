@@ -175,9 +175,9 @@ class CudaArray:
         self.wait()
         steps = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
         below = sum(min(step, 0) for step in steps)
-        room = np.empty(sum(map(abs, steps)) + self.dtype.itemsize, np.uint8)
-        core.copy_from_cuda(self.address + below, self.device, room)
-        view = np.ndarray(self.shape, self.dtype, room, -below, self.strides)
+        buffer = np.empty(sum(map(abs, steps)) + self.dtype.itemsize, np.uint8)
+        core.copy_from_cuda(self.address + below, self.device, buffer)
+        view = np.ndarray(self.shape, self.dtype, buffer, -below, self.strides)
         return np.ascontiguousarray(view)
 
     def __array__(self, dtype: Any = None, copy: object = None) -> NDArray[Any]:

@@ -57,9 +57,9 @@ def feature_indices(
     [1, 0, 2]
     """
     by_name = {} if names is None else {name: index for index, name in enumerate(names)}
-    wanted = list(features)
-    indices = [_feature_index(feature, by_name, n_features) for feature in wanted]
-    unknown = [feature for feature, index in zip(wanted, indices, strict=True) if index is None]
+    requested = list(features)
+    indices = [_feature_index(feature, by_name, n_features) for feature in requested]
+    unknown = [feature for feature, index in zip(requested, indices, strict=True) if index is None]
     if unknown:
         shown = listing(map(repr, unknown))
         has = f"no column names, only the indices 0 to {n_features - 1}"
@@ -241,8 +241,8 @@ def split_offset(X: Any, offset: object, argument: str = "offset") -> tuple[Any,
         X = dict(zip(X.index, X.tolist(), strict=True))
     columns = []
     for name in names:
-        X, column, found = split_target(X, name, argument)
-        if found is None:
+        X, column, values = split_target(X, name, argument)
+        if values is None:
             raise ValueError(
                 f"{argument}={name!r} names a column, but X, a {type(X).__name__}, has no columns "
                 f"of different names. Pass an array: one value for each row."
@@ -257,11 +257,11 @@ def split_row_columns(
     """X without the columns that weights and groups name, the weights, and these names."""
     weight = sample_weight
     names: dict[str, None] = {}
-    for argument, given in (("sample_weight", sample_weight), ("groups", groups)):
-        if isinstance(given, str) and given not in names:
-            X, column = split_offset(X, given, argument)
+    for argument, column_or_values in (("sample_weight", sample_weight), ("groups", groups)):
+        if isinstance(column_or_values, str) and column_or_values not in names:
+            X, column = split_offset(X, column_or_values, argument)
             weight = column if argument == "sample_weight" else weight
-            names[given] = None
+            names[column_or_values] = None
     return X, weight, tuple(names)
 
 

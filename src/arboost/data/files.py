@@ -384,15 +384,15 @@ def as_schema(batch: Any, schema: Any) -> Any:
 
 
 def _check_names(
-    name: str, given: Sequence[str], first: str, known: Iterable[str], columns: object
+    name: str, names: Sequence[str], first: str, known: Iterable[str], columns: object
 ) -> None:
     known = list(known)
-    missing = [column for column in known if column not in given]
-    extra = [column for column in given if column not in known] if columns is None else []
+    missing = [column for column in known if column not in names]
+    extra = [column for column in names if column not in known] if columns is None else []
     if missing:
         raise SchemaError(
             f"The file {name!r} has no column {missing[0]!r}, which {first!r} has."
-            f"{did_you_mean(missing[0], given)} All files must have the same columns.",
+            f"{did_you_mean(missing[0], names)} All files must have the same columns.",
             "Write it again, or name the columns that all have in `columns`.",
             parameter="columns",
         )

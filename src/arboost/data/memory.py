@@ -107,15 +107,15 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
             controllers, path = line.split(":", 2)[1:]
-            own = root / path.lstrip("/")
+            group = root / path.lstrip("/")
             if controllers == "":
                 pairs += [
                     (folder / "memory.max", folder / "memory.current")
-                    for folder in (own, *own.parents)
+                    for folder in (group, *group.parents)
                 ]
             elif "memory" in controllers.split(","):
-                own = root / "memory" / path.lstrip("/")
-                pairs.append((own / "memory.limit_in_bytes", own / "memory.usage_in_bytes"))
+                group = root / "memory" / path.lstrip("/")
+                pairs.append((group / "memory.limit_in_bytes", group / "memory.usage_in_bytes"))
     for limit, usage in pairs:
         with contextlib.suppress(OSError, ValueError):
             # "max" means no limit. The page cache counts as used, but can be reclaimed.
@@ -258,8 +258,8 @@ class MemoryPlan:
         """Whether batches of `n_bytes` fit in memory next to both passes over `n_rows` rows."""
         row_bytes = 8 + 20 * self.n_encoded
         state = self.state(n_rows, row_bytes=row_bytes)
-        kept = 4 * n_bytes // 3  # with what PyArrow's allocator keeps
-        return kept + self._most_in_memory(state, n_rows, row_bytes) <= self.limit
+        batch_bytes = 4 * n_bytes // 3  # with what PyArrow's allocator keeps
+        return batch_bytes + self._most_in_memory(state, n_rows, row_bytes) <= self.limit
 
     def file(self, n_rows: int) -> int:
         """Bytes of a file of codes, an upper bound."""
@@ -305,14 +305,14 @@ class MemoryPlan:
         """Bytes of both passes, without codes."""
         return max(self.reading(n_rows), self.encoding(n_rows, 8 + 20 * self.n_encoded))
 
-    def _require(self, needs: Callable[[MemoryPlan], int], what: str, parts: str) -> None:
+    def _require(self, needs: Callable[[MemoryPlan], int], purpose: str, parts: str) -> None:
         """Raise ValueError with the bytes needed where they are more than the limit."""
         needed = self.limit
         while needed < (more := needs(replace(self, limit=needed))):
             needed = more  # blocks and batches grow with the limit, by less
         if needed > self.limit:
             raise ParameterError(
-                f"memory_limit={bytes_text(self.limit)!r} is too low for {what} "
+                f"memory_limit={bytes_text(self.limit)!r} is too low for {purpose} "
                 f"{bytes_text(needed)}: {parts}. Raise memory_limit, or train on fewer rows or "
                 "columns; keys and free text are columns to drop.",
                 parameter="memory_limit",

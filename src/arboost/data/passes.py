@@ -173,10 +173,10 @@ def _share_sketch(
     share: ShareRows, spec: BinningSpec, training: NDArray[np.bool_] | None
 ) -> core.TableSketch:
     """Empty sketch of one worker, which knows the positions of its rows."""
-    place = share.first, share.n_rows
+    position = share.first, share.n_rows
     if training is not None:
-        place = int(training[: share.first].sum()), int(training.sum())
-    return core.TableSketch(share.header.n_columns, spec.max_bins, place)
+        position = int(training[: share.first].sum()), int(training.sum())
+    return core.TableSketch(share.header.n_columns, spec.max_bins, position)
 
 
 def _plan(
@@ -292,10 +292,10 @@ def _training_rows(gathered: GatheredRows | None, spec: BinningSpec) -> NDArray[
     return chosen
 
 
-def _chosen(is_chosen: NDArray[np.bool_], kept: Index | None) -> Index:
+def _chosen(is_chosen: NDArray[np.bool_], kept_rows: Index | None) -> Index:
     """Chosen rows of a batch, of all of them or of the kept ones."""
     rows = np.flatnonzero(is_chosen).astype(np.uint32)
-    return rows if kept is None else kept[rows]
+    return rows if kept_rows is None else kept_rows[rows]
 
 
 def _target_encoded(
@@ -365,7 +365,7 @@ def encode_batches(
     spec: BinningSpec,
     table: SketchedTable,
     sink: Callable[[], CodesSink],
-    own: range,
+    own_rows: range,
 ) -> Binned:
     """Codes of the rows of this process, in a sink that `sink` makes.
 
@@ -377,7 +377,7 @@ def encode_batches(
     assert plan is not None
     while True:
         parts = run_collective(spec.workers, sink)
-        work = partial(_encode_pass, batches, spec, table, plan, parts, own)
+        work = partial(_encode_pass, batches, spec, table, plan, parts, own_rows)
         fitting = join_changes(plan, run_collective(spec.workers, work), spec.workers)
         if fitting is plan:
             codes = run_collective(spec.workers, parts.finish)
@@ -391,16 +391,16 @@ def _encode_pass(
     table: SketchedTable,
     plan: core.StoragePlan,
     parts: CodesSink,
-    own: range,
+    own_rows: range,
 ) -> core.StoragePlan:
     """Write the codes of all batches; return the plan, another one where they do not fit it."""
     encodings = encoded_values(table.encoded_table)
-    fitting, first, codes = plan, own.start, None
+    fitting, first, codes = plan, own_rows.start, None
     for batch in batches("binning"):
         with batch_errors(batch):
             rows = spec.columns.rows(batch)
             last = first + rows.n_rows(batch)
-            _check_same(rows, table, first, last, own)
+            _check_same(rows, table, first, last, own_rows)
             columns = ingest(rows.X, without_target_encoding(table.schema)).columns
             for feature, values in encodings.items():
                 of_rows = value_column(int(columns.n_rows), values[first:last], rows.kept)
@@ -411,8 +411,10 @@ def _encode_pass(
         first = last
         if fitting is plan:
             parts.append(codes)
-    if first != own.stop:
-        raise ValueError(changed_message(f"{first - own.start:,} rows instead of {len(own):,}"))
+    if first != own_rows.stop:
+        raise ValueError(
+            changed_message(f"{first - own_rows.start:,} rows instead of {len(own_rows):,}")
+        )
     if codes is None:  # a worker without rows
         nothing = empty_columns(table.schema)
         codes, _ = _encode(nothing, None, spec, table, plan, rows_only=False, spent=None)
@@ -422,7 +424,7 @@ def _encode_pass(
 
 def _encode(
     columns: core.Columns,
-    kept: Index | None,
+    kept_rows: Index | None,
     spec: BinningSpec,
     table: SketchedTable,
     plan: core.StoragePlan,
@@ -437,16 +439,25 @@ def _encode(
     categorical = [n > 0 for n in table.schema.n_levels]
     while True:
         codes, fitting = core.encode_part(
-            columns, kept, list(table.edges), spec.n_threads, categorical, plan, rows_only, spent
+            columns,
+            kept_rows,
+            list(table.edges),
+            spec.n_threads,
+            categorical,
+            plan,
+            rows_only,
+            spent,
         )
         if codes is not None:
             return codes, plan
         plan = fitting
 
 
-def _check_same(rows: BatchRows, table: SketchedTable, first: int, last: int, own: range) -> None:
+def _check_same(
+    rows: BatchRows, table: SketchedTable, first: int, last: int, own_rows: range
+) -> None:
     """Raise ValueError where a batch is not that of the first pass."""
-    if last > own.stop:
+    if last > own_rows.stop:
         raise ValueError(changed_message("more rows"))
     known = None if table.y is None else table.y[first:last]
     if known is not None and rows.y is not None and not np.array_equal(rows.y, known):

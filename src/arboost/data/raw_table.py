@@ -296,8 +296,8 @@ def from_arrow(X: Any) -> RawTable:
         ]
         raise column_type_error(bad)
     raw = RawTable(columns, unique_names([entry.name for entry in fields]))
-    for index, one in enumerate(fields):
-        raw._add_metadata(index, one)
+    for index, arrow_field in enumerate(fields):
+        raw._add_metadata(index, arrow_field)
     return raw
 
 
@@ -694,7 +694,7 @@ def _from_coordinates(X: Any) -> Any:
 def _from_keys(X: Any) -> Any:
     """CSR matrix of a DOK matrix: a dictionary of values by coordinates."""
     places, numbers = list(X.keys()), list(X.values())
-    wrong = next((place for place in places if not _is_place(place)), None)
+    wrong = next((position for position in places if not _is_place(position)), None)
     if wrong is not None:
         _refuse(X, f"a key is {wrong!r}, not (row, column)")
     pairs = np.array(places, dtype=np.int64).reshape(-1, N_DIMENSIONS)
@@ -756,13 +756,13 @@ def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:
     values = _array(X, "data", values, dimensions=1)
     places = []
     for axis, (name, index) in enumerate((("row", rows), ("column", columns))):
-        place = _indices(X, f"{name} index", index)
-        if len(place) != len(values):
-            _refuse(X, f"it has {len(values)} values, but {len(place)} {name} indices")
-        _check_range(X, f"a {name} index", place, X.shape[axis])
+        indices = _indices(X, f"{name} index", index)
+        if len(indices) != len(values):
+            _refuse(X, f"it has {len(values)} values, but {len(indices)} {name} indices")
+        _check_range(X, f"a {name} index", indices, X.shape[axis])
         # Some estimators take 32 bits only, scipy's choice where they suffice.
         is_small = max(X.shape[axis], len(values)) <= np.iinfo(np.int32).max
-        places.append(place.astype(np.int32, copy=False) if is_small else place)
+        places.append(indices.astype(np.int32, copy=False) if is_small else indices)
     return _fresh(X, "coo", values, (tuple(places),)).tocsr()
 
 

@@ -114,12 +114,12 @@ class Schema:
     @lazy_property
     def special(self) -> tuple[int, ...]:
         """Indices of the categories, columns of times and derived features."""
-        own = tuple(
+        directly = tuple(
             feature
             for feature in (range(self.n_columns) if self.levels or self.units else ())
             if self.levels_of(feature) is not None or self.unit_of(feature)
         )
-        return (*own, *range(self.n_columns, self.n_features))
+        return (*directly, *range(self.n_columns, self.n_features))
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -146,8 +146,8 @@ class Schema:
         """Names of the features; x0, x1 and so on for a table without names."""
         if self.names is not None:
             return self.names
-        own = [f"x{column}" for column in range(self.n_columns)]
-        return (*own, *(f"x{column}.{part}" for column, part in self.parts))
+        columns = [f"x{column}" for column in range(self.n_columns)]
+        return (*columns, *(f"x{column}.{part}" for column, part in self.parts))
 
     def with_parts(self, parts: tuple[tuple[int, str], ...]) -> Schema:
         """Schema of columns with derived features."""
@@ -185,7 +185,10 @@ class Schema:
                 levels.validate()
         if not all(unit == "" or unit in UNITS for unit in self.units):
             raise ValueError(f"units {self.units!r}")
-        if any(one and self.unit_of(i) != "datetime" for i, one in enumerate(self.formats)):
+        if any(
+            date_format and self.unit_of(i) != "datetime"
+            for i, date_format in enumerate(self.formats)
+        ):
             raise ValueError(f"formats {self.formats!r} of columns that are not dates")
         n_columns = self.n_columns
         for column, part in self.parts:
@@ -423,7 +426,7 @@ class CalendarStats:
 
 def select_calendar_parts(
     dates: Mapping[int, CalendarStats | None],
-    wanted: str | Sequence[str] | None,
+    requested: str | Sequence[str] | None,
     names: Iterable[str] | None,
 ) -> tuple[tuple[int, str], ...]:
     """Derived features of a table: columns of dates, each with a part.
@@ -440,8 +443,8 @@ def select_calendar_parts(
     known = list(names or ())
     chosen = []
     for column, stats in sorted(dates.items()):
-        parts = wanted or ()
-        if isinstance(wanted, str):
+        parts = requested or ()
+        if isinstance(requested, str):
             parts = [] if stats is None else stats.parts()
         name = known[column] if known else ""
         free = (part for part in PARTS if part in parts and f"{name}.{part}" not in known)

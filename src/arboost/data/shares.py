@@ -75,15 +75,15 @@ def gather_rows(
         Batches with the columns of target, weights and groups alone.
     """
     assert spec.workers is not None
-    own = run_collective(spec.workers, partial(_own_rows, source, batches, spec, targets))
-    parts: list[_OwnRows] = spec.workers.gather(own)
+    own_rows = run_collective(spec.workers, partial(_own_rows, source, batches, spec, targets))
+    parts: list[_OwnRows] = spec.workers.gather(own_rows)
     header = next((part.header for part in parts if part.n_read and part.header is not None), None)
     if header is None:
         raise ValueError("X has no rows. Pass at least one row to train on.")
     n_rows = sum(part.n_kept for part in parts)
     first = sum(part.n_kept for part in parts[: spec.workers.rank])
     gathered = GatheredRows.joined([part.arrays for part in parts], n_rows)
-    return ShareRows(gathered, first, own.n_kept, n_rows, header)
+    return ShareRows(gathered, first, own_rows.n_kept, n_rows, header)
 
 
 def _own_rows(
@@ -158,9 +158,11 @@ def shared_edges(
     for k in range(len(columns[workers.rank])):
         sample.add(np.concatenate([part.values[k] for part in parts]))
         distinct.append(_joined_values([part.distinct[k] for part in parts], spec.max_bins))
-    own = core.sketch_edges(sample, places, n_rows, weight, distinct, spec.max_bins, spec.n_threads)
+    own_edges = core.sketch_edges(
+        sample, places, n_rows, weight, distinct, spec.max_bins, spec.n_threads
+    )
     edges = [np.empty(0)] * len(is_level)
-    for indices, edges_of_worker in zip(columns, workers.gather(own), strict=True):
+    for indices, edges_of_worker in zip(columns, workers.gather(own_edges), strict=True):
         for column, column_edges in zip(indices, edges_of_worker, strict=True):
             edges[column] = column_edges
     return edges
@@ -217,10 +219,12 @@ def shared_plan(
     sizes = [size for size, _ in shared]
     first = sum(sizes[: workers.rank])
     rows = core.plan_rows(sum(sizes), spec.n_threads).astype(np.int64) - first
-    own = rows[(rows >= 0) & (rows < len(places))]
+    own_rows = rows[(rows >= 0) & (rows < len(places))]
     features = core.shareable(list(edges), n_rows, spec.bundling)
     values = [
-        encodings[feature][places[own]] if feature in encodings else sketch.values(feature)[own]
+        encodings[feature][places[own_rows]]
+        if feature in encodings
+        else sketch.values(feature)[own_rows]
         for feature in features
     ]
     parts = workers.exchange([values if rank == 0 else [] for rank in range(workers.size)])
@@ -229,8 +233,8 @@ def shared_plan(
         sample = core.Columns(len(rows))
         for feature in range(len(edges)):
             if feature in features:
-                place = features.index(feature)
-                sample.add(np.concatenate([part[place] for part in parts]))
+                position = features.index(feature)
+                sample.add(np.concatenate([part[position] for part in parts]))
             else:
                 sample.add_missing()
         plan = core.plan_sample(
@@ -261,13 +265,13 @@ def join_changes(
     )
 
 
-def shared_codes(own: core.Codes, workers: Workers) -> core.SharedCodes:
+def shared_codes(own_codes: core.Codes, workers: Workers) -> core.SharedCodes:
     """Codes of all rows, of which each worker has its own."""
-    parts = workers.gather((int(own.n_rows), own.has_missing))
-    own.add_missing(np.bitwise_or.reduce([missing for _, missing in parts]))
+    parts = workers.gather((int(own_codes.n_rows), own_codes.has_missing))
+    own_codes.add_missing(np.bitwise_or.reduce([missing for _, missing in parts]))
     sizes = [size for size, _ in parts]
     first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
-    return core.SharedCodes(own, first, n_rows, workers.core, workers.n_votes)
+    return core.SharedCodes(own_codes, first, n_rows, workers.core, workers.n_votes)
 
 
 # ---- target-encoded categories of rows that are known by their codes ----
@@ -296,15 +300,15 @@ class SourceLevels(TargetEncodedTable):
         table = self.held_out(trained)
         encodings = {source.feature: table.columns.read(source.feature) for source in self.sources}
         values = _values_of_codes(binned)
-        own, first_row = binned.own_codes, 0
+        own_codes, first_row = binned.own_codes, 0
         if isinstance(binned.codes, core.SharedCodes):
             first_row = int(binned.codes.first_row)
-            end = first_row + int(own.n_rows)
+            end = first_row + int(own_codes.n_rows)
             held_out = held_out[(held_out >= first_row) & (held_out < end)]
-        sink = sink_like(own, len(held_out), n_threads)
+        sink = sink_like(own_codes, len(held_out), n_threads)
         for first in range(0, max(1, len(held_out)), _ROWS):
             rows = held_out[first : first + _ROWS]
-            codes = own.take((rows - first_row).astype(np.uint32), n_threads).to_numpy()
+            codes = own_codes.take((rows - first_row).astype(np.uint32), n_threads).to_numpy()
             columns = core.Columns(len(rows))
             for feature in range(codes.shape[1]):
                 known = encodings.get(feature)
@@ -329,12 +333,12 @@ def empty_columns(schema: Schema) -> core.Columns:
     return columns
 
 
-def value_column(n_rows: int, values: Floats, kept: Index | None) -> core.Columns:
+def value_column(n_rows: int, values: Floats, kept_rows: Index | None) -> core.Columns:
     """Column of the values of the kept rows, NaN in all others; None: all rows are kept."""
-    if kept is None:
+    if kept_rows is None:
         return number_column(values)
     of_all = np.full(n_rows, np.nan)
-    of_all[kept] = values
+    of_all[kept_rows] = values
     return number_column(of_all)
 
 

@@ -113,7 +113,9 @@ class ColumnOptions:
             return {}
         columns = [column for column, _ in self.date_format]
         indices = feature_indices(columns, names, n_features, parameter="date_format")
-        return {i: one for i, (_, one) in zip(indices, self.date_format, strict=True)}
+        return {
+            i: date_format for i, (_, date_format) in zip(indices, self.date_format, strict=True)
+        }
 
     def check_follows(self, known: ColumnOptions, source: str) -> None:
         """Raise ValueError for an option that differs from that of a source.
@@ -121,12 +123,12 @@ class ColumnOptions:
         Default values follow the source.
         """
         for name, usual in _USUAL_OPTIONS.items():
-            given, made = getattr(self, name), getattr(known, name)
-            is_default = given == usual or (name == "missing" and math.isnan(given))
-            if not is_default and given != made:
+            value, known_value = getattr(self, name), getattr(known, name)
+            is_default = value == usual or (name == "missing" and math.isnan(value))
+            if not is_default and value != known_value:
                 raise ValueError(
-                    f"{name}={given!r} is not allowed: {source} was made with {name}={made!r}. "
-                    "Make the two equal, or leave it at its default here."
+                    f"{name}={value!r} is not allowed: {source} was made with "
+                    f"{name}={known_value!r}. Make the two equal, or leave it at its default here."
                 )
 
 
@@ -269,7 +271,7 @@ def _check_keys(rows: Sequence[Mapping[Any, Any]], schema: Schema) -> None:
     lacking = set(schema.columns or ()) & set().union(*keys) - keys[0].intersection(*keys)
     if lacking:
         name = min(lacking)
-        at = next(place for place, given in enumerate(keys) if name not in given)
+        at = next(index for index, names in enumerate(keys) if name not in names)
         raise SchemaError(
             f"The dict at position {at} of X has no key {name!r}, which others have. Give each the "
             "keys of fit, None for a missing value; or pass pandas.DataFrame(X), which fills them."

@@ -325,7 +325,11 @@ def _column_kinds(model: Any) -> dict[str, str]:
     """
     members: Mapping[str, Any] = getattr(model, "members", {})
     if members:
-        return {name: kind for one in members.values() for name, kind in _column_kinds(one).items()}
+        return {
+            name: kind
+            for member in members.values()
+            for name, kind in _column_kinds(member).items()
+        }
     schema: Schema = model.schema
     kinds = {}
     for feature, name in enumerate(schema.names or ()):
@@ -335,7 +339,7 @@ def _column_kinds(model: Any) -> dict[str, str]:
     return kinds | dict.fromkeys(schema.offset or (), "number")
 
 
-def _typed(kind: Any, wanted: str) -> Any:
+def _typed(kind: Any, wanted_kind: str) -> Any:
     """Type of a column that a model has as numbers or strings.
 
     Numbers are decimals even if the first rows are integers; a category of strings holds strings
@@ -344,9 +348,9 @@ def _typed(kind: Any, wanted: str) -> Any:
     import pyarrow
 
     # A string among numbers is then an error with its line, and no other kind of column.
-    if wanted == "number" and kind in (pyarrow.int64(), pyarrow.null(), pyarrow.string()):
+    if wanted_kind == "number" and kind in (pyarrow.int64(), pyarrow.null(), pyarrow.string()):
         return pyarrow.float64()
-    return pyarrow.string() if wanted == "string" else kind
+    return pyarrow.string() if wanted_kind == "string" else kind
 
 
 def _read_json(path: str, columns: list[str]) -> Any:

@@ -160,13 +160,13 @@ def encode_labels(y: NDArray[Any], n_threads: int = 1) -> tuple[NDArray[Any], Fl
 def _indexed_labels(y: NDArray[Any], n_threads: int) -> tuple[NDArray[Any], Floats] | None:
     """Result of `encode_labels` for whole numbers in a narrow range; None for others."""
     name = f"{y.dtype.kind}{y.dtype.itemsize}"
-    own = "?" if name == "b1" else name
+    dtype = "?" if name == "b1" else name
     labels = np.ascontiguousarray(y, dtype={"b1": "u1", "f2": "f4"}.get(name, name))
     codes = np.empty(len(y))
     classes: Any = core.index_labels(labels, _COUNTED_LABELS, codes, n_threads)
     if classes is None:
         return None
-    return classes.astype(own, copy=False), codes
+    return classes.astype(dtype, copy=False), codes
 
 
 def encode_known_labels(y: NDArray[Any], classes: NDArray[Any], name: str, origin: str) -> Floats:
@@ -431,10 +431,10 @@ def check_pairing(X: Any, y: Any, **values: Any) -> None:
 
 def _is_other_order(X: Any, values: Any) -> bool:
     """Whether values have the labels of the rows of X in another order."""
-    given, rows = values.index, X.index
-    if len(given) != len(rows) or given.equals(rows):
+    index, rows = values.index, X.index
+    if len(index) != len(rows) or index.equals(rows):
         return False
-    return bool(rows.is_unique and given.is_unique and given.isin(rows).all())
+    return bool(rows.is_unique and index.is_unique and index.isin(rows).all())
 
 
 def warn_target_scale(name: str, largest: float) -> None:

@@ -144,8 +144,8 @@ class BoostingRounds:
         """Grow the trees of one more round, step by step."""
         dropped = self._drop()
         self._take_gradients()
-        for place in range(self.recipe.parallel_trees):
-            self._grow_trees(self.n_rounds * self.recipe.parallel_trees + place)
+        for number in range(self.recipe.parallel_trees):
+            self._grow_trees(self.n_rounds * self.recipe.parallel_trees + number)
         self._add_round(self._settle(dropped))
         self.n_rounds += 1
 
@@ -230,8 +230,8 @@ class BoostingRounds:
         for tree in range(self.grower.n_trees):
             output = self._outputs[tree % len(self._outputs)]
             self.grower.add_own_tree(tree, self._scores, output, self.n_threads)
-            for place in range(len(self.evaluations)):
-                part, codes, scores = self._scored(1 + place)
+            for number in range(len(self.evaluations)):
+                part, codes, scores = self._scored(1 + number)
                 self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
 
     def digests(self) -> dict[str, str]:
@@ -353,8 +353,8 @@ class BoostingRounds:
         before = self._weights[dropped]
         after = before * factor
         self._add_rounds(0, dropped, after)
-        for place in range(len(self.evaluations)):
-            self._add_rounds(1 + place, dropped, after - before)
+        for number in range(len(self.evaluations)):
+            self._add_rounds(1 + number, dropped, after - before)
         self._weights[dropped] = after
         self._weights = np.append(self._weights, new)
         return new
@@ -378,24 +378,24 @@ class BoostingRounds:
         if self._on_device is not None:
             self._on_device.add(self.grower, self.n_rounds * per_round, per_round)
             n_sets = 1
-        for place in range(self._adds_at_once, n_sets):
+        for number in range(self._adds_at_once, n_sets):
             if self._leaves:
-                self._add_rounds(place, np.array([self.n_rounds]), np.array([weight]))
+                self._add_rounds(number, np.array([self.n_rounds]), np.array([weight]))
                 continue
-            part, codes, scores = self._scored(place)
+            part, codes, scores = self._scored(number)
             first = self.n_rounds * per_round
             for tree in range(first, first + per_round):
                 output = self._outputs[tree % len(self._outputs)]
                 self.grower.add_tree(tree, weight, codes, part.rows, scores, output, self.n_threads)
 
     def _add_rounds(
-        self, place: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
+        self, set_number: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
     ) -> None:
         """Add rounds, each times its factor, to scores; with dropout, where they are often added.
 
         `place` is that of a set: 0 for the training set, from 1 on for the evaluation sets.
         """
-        part, codes, scores = self._scored(place)
+        part, codes, scores = self._scored(set_number)
         per_round = self.recipe.trees_per_round
         trees = (rounds[:, np.newaxis] * per_round + np.arange(per_round)).ravel()
         outputs = np.array(self._outputs)[trees % len(self._outputs)]
@@ -406,16 +406,16 @@ class BoostingRounds:
             codes,
             part.rows,
             scores,
-            self._leaves[place],
+            self._leaves[set_number],
             self.n_threads,
         )
 
-    def _scored(self, place: int) -> tuple[TrainingSet | EvaluationSet, Any, Floats]:
+    def _scored(self, set_number: int) -> tuple[TrainingSet | EvaluationSet, Any, Floats]:
         """A set of rows with its codes and scores; the training set is the first."""
-        if place == 0:
+        if set_number == 0:
             return self.data, self.data.binned.codes, self.scores
-        part = self.evaluations[place - 1]
-        return part, part.codes, self._evaluation_scores[place - 1]
+        part = self.evaluations[set_number - 1]
+        return part, part.codes, self._evaluation_scores[set_number - 1]
 
 
 def continued_seed(seed: int, n_rounds: int) -> int:

@@ -98,8 +98,8 @@ def _bin_starts(ordered: Floats) -> Index:
     first_of_equals = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0.0)
     if len(first_of_equals) <= _MOST_BINS:
         return first_of_equals
-    wanted = np.linspace(0, len(ordered), _MOST_BINS, endpoint=False).astype(np.intp)
-    nearest = np.searchsorted(first_of_equals, wanted, side="right") - 1
+    starts = np.linspace(0, len(ordered), _MOST_BINS, endpoint=False).astype(np.intp)
+    nearest = np.searchsorted(first_of_equals, starts, side="right") - 1
     return np.unique(first_of_equals[nearest])
 
 
@@ -170,9 +170,9 @@ def metric_interval(
     weight = np.ones(len(rows)) if weight is None else weight[rows]
     values = np.full(n_replicates, np.nan)
     for i, draw in enumerate(draws.draws):
-        kept = draw > 0
+        drawn = draw > 0
         with suppress(ValueError):  # a metric of two classes, of rows of one
-            values[i] = metric(truth[kept], predicted[kept], (weight * draw)[kept])
+            values[i] = metric(truth[drawn], predicted[drawn], (weight * draw)[drawn])
     centre = float(metric(truth, predicted, weight))
     return interval(value, values, centre, draws.scale)
 

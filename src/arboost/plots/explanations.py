@@ -118,16 +118,16 @@ def plot_importances(
     colours = [BLUE] * len(shown) + [LIGHT] * (len(names) - len(shown))
     axes.barh(range(len(names)), lengths, height=0.7, color=colours)
     texts = [f"{length:.1%}" if is_share else number_text(length, 3) for length in lengths]
-    for place, (text, length) in enumerate(zip(texts, lengths, strict=True)):
+    for row, (text, length) in enumerate(zip(texts, lengths, strict=True)):
         # To the right also of a negative bar: on its left is the name of the feature.
         words: dict[str, Any] = {"va": "center", "fontsize": "small", "color": GREY}
-        axes.annotate(text, (max(length, 0.0), place), (3, 0), textcoords="offset points", **words)
+        axes.annotate(text, (max(length, 0.0), row), (3, 0), textcoords="offset points", **words)
     low, high = min(0.0, *lengths), max(0.0, *lengths)
     axes.set_xlim(low, high + 0.15 * (high - low) or 1.0)
     if low < 0.0:
         axes.axvline(0.0, color=GREY, linewidth=0.8)
     if is_share:
-        axes.xaxis.set_major_formatter(lambda place, _: f"{place:.0%}")
+        axes.xaxis.set_major_formatter(lambda row, _: f"{row:.0%}")
     axes.set_xlabel(_TITLES[kind])
     return finish(axes, has_legend=False)
 
@@ -255,13 +255,13 @@ class _Scale:
             formatter: Any = dates.ConciseDateFormatter
             axis.set_major_formatter(formatter(axis.get_major_locator()))
         words: dict[str, Any] = {"color": GREY, "fontsize": "small"}
-        for place in self.place[~self.joined]:
+        for position in self.place[~self.joined]:
             if axis.axis_name == "x":
                 across = axis.axes.get_xaxis_transform()
-                axis.axes.text(place, 1.01, "missing", ha="center", transform=across, **words)
+                axis.axes.text(position, 1.01, "missing", ha="center", transform=across, **words)
             else:
                 across = axis.axes.get_yaxis_transform()
-                axis.axes.text(1.01, place, "missing", va="center", transform=across, **words)
+                axis.axes.text(1.01, position, "missing", va="center", transform=across, **words)
 
 
 def _condensed(dependence: PartialDependence, axis: int, output: int) -> PartialDependence:
@@ -409,10 +409,10 @@ def plot_shap_summary(
     columns = shown_columns(X, fitted.schema)
     drawn = values[picked, :, chosen[0]]
     axes.axvline(0.0, color=GREY, linewidth=0.8)
-    for place, feature in enumerate(shown):
+    for row, feature in enumerate(shown):
         is_category = fitted.schema.levels_of(feature) is not None
         colour = _colour_places(columns[feature], is_category=is_category)[picked]
-        _draw_swarm(axes, place, drawn[:, feature], colour)
+        _draw_swarm(axes, row, drawn[:, feature], colour)
     if len(rest):
         none = np.full(len(picked), np.nan)
         _draw_swarm(axes, len(shown), drawn[:, rest].sum(axis=1), none)
@@ -464,16 +464,16 @@ def _colour_places(column: NDArray[Any], *, is_category: bool) -> Floats:
     return places
 
 
-def _draw_swarm(axes: Axes, place: int, values: Floats, colour: Floats) -> None:
+def _draw_swarm(axes: Axes, row: int, values: Floats, colour: Floats) -> None:
     """Draw a dot for each row; rows of about the same value are spread over the height."""
     offset = _spread(values)
     size = 8.0 if len(values) < _MOST_ROWS // 2 else 5.0
     is_grey = np.isnan(colour)
     style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": len(values) > _MOST_VECTORS}
-    axes.scatter(values[is_grey], place + offset[is_grey], color=LIGHT, **style)
+    axes.scatter(values[is_grey], row + offset[is_grey], color=LIGHT, **style)
     axes.scatter(
         values[~is_grey],
-        place + offset[~is_grey],
+        row + offset[~is_grey],
         c=colour[~is_grey],
         cmap=_colour_map(),
         vmin=0.0,
@@ -599,16 +599,16 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> N
     begins = np.append(ends[1:], start)
     low, high = min(start, *ends), max(start, *ends)
     scale = (high - low) or 1.0
-    for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+    for row, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         step = 0.0 if abs(end - begin) < _ROUNDING * scale else float(end - begin)
         colour = ORANGE if step > 0 else BLUE if step < 0 else GREY
-        axes.barh(place, step, 0.7, begin, color=colour)
+        axes.barh(row, step, 0.7, begin, color=colour)
         text = f"{'+' if step > 0 else ''}{number_text(step, _DIGITS - 1)}"
         words: dict[str, Any] = {"fontsize": "small", "va": "center", "color": colour}
-        axes.text(max(begin, end) + 0.01 * scale, place, text, **words)
+        axes.text(max(begin, end) + 0.01 * scale, row, text, **words)
         # Thin lines join the end of a step to the next one, which is above it.
-        above = place - 1.0 if place else -0.6
-        axes.plot([end, end], [above, place], color=GREY, linewidth=0.6, zorder=0.5)
+        above = row - 1.0 if row else -0.6
+        axes.plot([end, end], [above, row], color=GREY, linewidth=0.6, zorder=0.5)
     axes.set_xlim(low - 0.04 * scale, high + 0.2 * scale)
     below = len(lengths) - 0.2
     axes.set_ylim(below + 0.3, -0.6)

@@ -91,12 +91,12 @@ def plot_calibration(
     axes.plot([0.0, 1.0], [0.0, 1.0], color=LIGHT, linewidth=1.0)
     is_one = len(curves) == 1
     for (name, bins), colour in zip(curves, SERIES, strict=False):
-        kept = bins.n_rows > 0
+        filled = bins.n_rows > 0
         if is_one:
-            ends = bins.low[kept], bins.high[kept]
-            axes.vlines(bins.probability[kept], *ends, color=colour, linewidth=1.0)
+            ends = bins.low[filled], bins.high[filled]
+            axes.vlines(bins.probability[filled], *ends, color=colour, linewidth=1.0)
         style: dict[str, Any] = {"color": colour, "label": name, "marker": "o", "markersize": 4}
-        axes.plot(bins.probability[kept], bins.share[kept], linewidth=1.4, **style)
+        axes.plot(bins.probability[filled], bins.share[filled], linewidth=1.4, **style)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
     name = curves[0][0] if is_one else "the class"
@@ -277,9 +277,9 @@ def _draw_means(axes: Axes, predicted: _Predicted, truth: Floats) -> None:
     order = np.argsort(predicted.middle, kind="stable")
     n_bins = int(np.clip(len(order) // _ROWS_OF_BIN, 1, _MOST_BINS))
     bins = np.array_split(order, n_bins)
-    place = [predicted.middle[rows].mean() for rows in bins]
+    middles = [predicted.middle[rows].mean() for rows in bins]
     # A single bin is a level, drawn over all predictions.
-    across = [predicted.middle.min(), predicted.middle.max()] if n_bins == 1 else place
+    across = [predicted.middle.min(), predicted.middle.max()] if n_bins == 1 else middles
 
     def along(values: Floats) -> list[float]:
         means = [float(values[rows].mean()) for rows in bins]

@@ -62,12 +62,12 @@ def plot_learning_curves(model: Any, ax: Any = None) -> Axes:
     'squared_error'
     """
     curves, text, best = _learning_curves(model)
-    metrics = list(dict.fromkeys(metric for of in curves.values() for metric in of))
+    metrics = list(dict.fromkeys(metric for scores in curves.values() for metric in scores))
     panels = _panels(ax, metrics)
     for panel, metric in zip(panels, metrics, strict=True):
-        for place, (name, of) in enumerate(curves.items()):
-            if metric in of:
-                _draw(panel, of[metric], label(name), place)
+        for number, (name, scores) in enumerate(curves.items()):
+            if metric in scores:
+                _draw(panel, scores[metric], label(name), number)
         panel.axvline(best + 1, color=GREY, linewidth=1.0, linestyle=":", label=text)
         whole_rounds(panel)
         panel.set_ylabel(label(metric))
@@ -130,9 +130,9 @@ def _panels(ax: Any, metrics: Sequence[str]) -> list[Axes]:
     return panels
 
 
-def _draw(panel: Axes, values: Floats, name: str, place: int) -> None:
-    colour = SERIES[place % len(SERIES)]
-    style = _STYLES[place // len(SERIES) % len(_STYLES)]
+def _draw(panel: Axes, values: Floats, name: str, number: int) -> None:
+    colour = SERIES[number % len(SERIES)]
+    style = _STYLES[number // len(SERIES) % len(_STYLES)]
     rounds = np.arange(1, values.shape[-1] + 1)
     marker = "o" if len(rounds) == 1 else ""  # a line of a single point is invisible
     if values.ndim > 1:
@@ -230,11 +230,11 @@ def plot_margins(
     axes = new_axes(ax)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     for (number, values), colour in zip(stages, colours, strict=True):
-        place, share = margin_distribution(values)
+        margin, share = margin_distribution(values)
         # A distribution function is defined everywhere: from the left edge to the right one.
-        place, share = np.r_[-1.0, place, 1.0], np.r_[0.0, share, 1.0]
+        margin, share = np.r_[-1.0, margin, 1.0], np.r_[0.0, share, 1.0]
         label = f"{number} round{'s' if number > 1 else ''}"
-        axes.plot(place, share, color=colour, drawstyle="steps-post", linewidth=1.8, label=label)
+        axes.plot(margin, share, color=colour, drawstyle="steps-post", linewidth=1.8, label=label)
     axes.set_xlim(-1.0, 1.0)
     axes.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axes.set_ylim(0.0, 1.0)
@@ -315,7 +315,7 @@ def _chosen_rounds(rounds: Iterable[int] | None, n_rounds: int) -> list[int]:
         usual = [k * 10**power for power in range(len(str(n_rounds))) for k in (1, 5)]
         candidates = [*(number for number in usual if 2 * number <= n_rounds), n_rounds]
         places = np.linspace(0, len(candidates) - 1, _MOST_STAGES).round()
-        return [candidates[place] for place in sorted({int(place) for place in places})]
+        return [candidates[index] for index in sorted({int(index) for index in places})]
     chosen = sorted({int(number) for number in rounds})
     if not chosen or chosen[0] < 1 or chosen[-1] > n_rounds:
         raise ValueError(

@@ -197,8 +197,8 @@ class _Bar:
         for share, colour in zip(self.shares, self.colours, strict=True):
             part = width * share / total
             if part > 0:
-                place = f'x="{left:.2f}" y="{top:.1f}" width="{part:.2f}" height="{_BAR}"'
-                yield f'<rect {place} fill="{colour}"/>'
+                box = f'x="{left:.2f}" y="{top:.1f}" width="{part:.2f}" height="{_BAR}"'
+                yield f'<rect {box} fill="{colour}"/>'
             left += part
 
 
@@ -231,8 +231,8 @@ class _Heading:
         yield _text(self._title, (_MARGIN, line), _BIG, _INK, weight=_BOLD_WEIGHT, anchor="start")
         left, line = _MARGIN, line + 2 * _SMALL
         for name, colour in self._keys:
-            place = f'x="{left:.1f}" y="{line - 9:.1f}" width="10" height="10" rx="2"'
-            yield f'<rect {place} fill="{colour}"/>'
+            box = f'x="{left:.1f}" y="{line - 9:.1f}" width="10" height="10" rx="2"'
+            yield f'<rect {box} fill="{colour}"/>'
             yield _text(name, (left + 16, line), _SMALL, _INK, anchor="start")
             left += 22 + widest_text(name, _SMALL) + 12
 
@@ -296,8 +296,8 @@ def _bars(nodes: TreeFormatter, node: int) -> Iterator[_Bar]:
         for value in values.numbers[node, :MOST_BARS].tolist():
             # Halves, because the difference of two doubles may overflow.
             span = high / 2 - low / 2
-            place = (value / 2 - low / 2) / span if span > 0 else 0.5
-            yield _Bar((1.0,), (value_colour(place),), place)
+            position = (value / 2 - low / 2) / span if span > 0 else 0.5
+            yield _Bar((1.0,), (value_colour(position),), position)
 
 
 def _place(boxes: dict[int, _Box]) -> None:
@@ -341,20 +341,20 @@ def _edges(nodes: TreeFormatter, box: _Box, boxes: dict[int, _Box]) -> Iterator[
         yield f'<path d="{curve}" {style}/>'
         if child.label:
             away = 4.0 + width / 2
-            place = (child.x + (away if side else -away), child.y - 6)
-            yield _text(child.label, place, _SMALL, _GREY, anchor="start" if side else "end")
+            position = (child.x + (away if side else -away), child.y - 6)
+            yield _text(child.label, position, _SMALL, _GREY, anchor="start" if side else "end")
 
 
 def _text(
     text: str,
-    place: tuple[float, float],
+    position: tuple[float, float],
     size: float,
     colour: str,
     *,
     weight: int = 400,
     anchor: str = "middle",
 ) -> str:
-    x, y = place
+    x, y = position
     style = f'font-size="{size:g}" fill="{colour}" font-weight="{weight}" text-anchor="{anchor}"'
     if text:  # fonts other than those that boxes are made for are fitted to this length
         length = text_width(text, size, bold=weight >= _BOLD_WEIGHT)

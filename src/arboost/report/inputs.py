@@ -228,16 +228,16 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     offsets = [_offset(reported, table, n_rows, options.offset) for reported in models]
     if options.offset is not None and all(offset is None for offset in offsets):
         raise ValueError("offset was passed, but the model was fitted without one. Leave it out.")
-    kept = None if len(rows) == n_rows else rows
+    kept_rows = None if len(rows) == n_rows else rows
     checked = sample_rows(len(rows), _CHECKED_ROWS)
     tables, predicted = [], []
     for reported, offset in zip(models, offsets, strict=True):
-        is_read = reported is first and kept is None
-        tables.append(whole if is_read else reported.report_table(features, kept))
+        is_read = reported is first and kept_rows is None
+        tables.append(whole if is_read else reported.report_table(features, kept_rows))
         tables[-1].offset = offset if offset is None else offset[rows]
         predicted.append(_timed(reported, features, offset))
-        if kept is not None:
-            predicted[-1] = predicted[-1].take(kept)
+        if kept_rows is not None:
+            predicted[-1] = predicted[-1].take(kept_rows)
         reported.check_whole(tables[-1].sample(checked), predicted[-1].take(checked))
     return ReportInput(
         models=models,
@@ -351,15 +351,15 @@ def _weighted(
 ) -> tuple[NDArray[Any], Index, Floats]:
     """Truth, rows and weights of the rows of nonzero weight."""
     weight = weight[rows]
-    kept = np.flatnonzero(weight)
-    if not len(kept):
+    weighted = np.flatnonzero(weight)
+    if not len(weighted):
         raise ValueError(
             "All rows with a known y have a sample_weight of zero. At least one weight must be "
             "above 0."
         )
-    if len(kept) < len(rows):
-        notes.append(f"{len(rows) - len(kept):,} rows of weight 0 are left out.")
-    return truth[kept], rows[kept], weight[kept]
+    if len(weighted) < len(rows):
+        notes.append(f"{len(rows) - len(weighted):,} rows of weight 0 are left out.")
+    return truth[weighted], rows[weighted], weight[weighted]
 
 
 def _training(

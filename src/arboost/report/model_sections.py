@@ -199,10 +199,10 @@ def _staged(rows: ModelRows) -> dict[str, Any] | None:
     most = int(np.clip(_STAGED_WORK / engine.n_trees, _FEWEST_ROWS, _STAGED_ROWS))
     sampled = sample_rows(rows.n_rows, most)
     truth, weight = rows.truth[sampled], rows.weights(sampled)
-    wanted = set((_thinned(engine.n_rounds, _STAGES) + 1).tolist())
+    numbers = set((_thinned(engine.n_rounds, _STAGES) + 1).tolist())
     x, y = [], []
     for number, predicted in enumerate(model.stages(rows.table.sample(sampled)), start=1):
-        if number not in wanted:
+        if number not in numbers:
             continue
         x.append(number)
         if rows.classes:

@@ -102,8 +102,8 @@ def _thinned(along: Floats) -> Index:
     """Indices of at most `_MOST_CURVE_POINTS` points, evenly spread along a curve."""
     if len(along) <= _MOST_CURVE_POINTS:
         return np.arange(len(along))
-    wanted = np.linspace(along[0], along[-1], _MOST_CURVE_POINTS)
-    places = np.searchsorted(along, wanted, side="left").clip(max=len(along) - 1)
+    positions = np.linspace(along[0], along[-1], _MOST_CURVE_POINTS)
+    places = np.searchsorted(along, positions, side="left").clip(max=len(along) - 1)
     return np.unique(np.concatenate([[0], places, [len(along) - 1]]))
 
 
@@ -111,13 +111,13 @@ def calibration_bins(hits: Mask, score: Floats, weight: Floats | None) -> list[d
     """Mean score and share of hits in bins of about equally many rows."""
     edges = _quantile_edges(score, _CALIBRATION_BINS, _ROWS_OF_CALIBRATION_BIN)
     bins = calibration_of_bins(hits, score, weight, edges)
-    kept = np.isfinite(bins.share)
+    filled = np.isfinite(bins.share)
     columns = {
-        "predicted": rounded(bins.probability[kept]),
-        "observed": rounded(bins.share[kept]),
-        "low": rounded(bins.low[kept]),
-        "high": rounded(bins.high[kept]),
-        "n": bins.n_rows[kept].tolist(),
+        "predicted": rounded(bins.probability[filled]),
+        "observed": rounded(bins.share[filled]),
+        "low": rounded(bins.low[filled]),
+        "high": rounded(bins.high[filled]),
+        "n": bins.n_rows[filled].tolist(),
     }
     return _records(columns)
 

@@ -155,8 +155,8 @@ def tune(
         by_row = {"sample_weight": sample_weight, "offset": offset}
         if isinstance(estimator, _STACKS):
             by_row["groups"] = groups
-        given = {name: value for name, value in by_row.items() if value is not None}
-        best_estimator.fit(X, y, **given)
+        row_arguments = {name: value for name, value in by_row.items() if value is not None}
+        best_estimator.fit(X, y, **row_arguments)
     else:  # names of columns mean nothing to a pipeline
         best_estimator.fit(rows.table.X, rows.y, **rows.arguments(best_estimator))
     return Tuning(

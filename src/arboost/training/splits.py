@@ -73,16 +73,16 @@ def split(
     check_divisible(n_rows)
     # Products such as 0.07 * 100 = 7.000000000000001 are whole numbers to their users.
     exact = round(fraction * n_rows, 6)
-    wanted = min(max(math.ceil(exact), 1), n_rows - 1)
+    n_held_out = min(max(math.ceil(exact), 1), n_rows - 1)
     if how == "time":
-        held_out = np.arange(n_rows) >= n_rows - wanted
+        held_out = np.arange(n_rows) >= n_rows - n_held_out
     elif how == "group":
-        held_out = _choose_groups(_group_index(groups, n_rows), wanted, seed)
+        held_out = _choose_groups(_group_index(groups, n_rows), n_held_out, seed)
     elif stratify:
-        held_out = _choose_in_classes(y, wanted, seed)
+        held_out = _choose_in_classes(y, n_held_out, seed)
     else:
         hashes = _hashes(n_rows, seed, _SPLIT)
-        held_out = hashes <= np.partition(hashes, wanted - 1)[wanted - 1]
+        held_out = hashes <= np.partition(hashes, n_held_out - 1)[n_held_out - 1]
     return _rows(~held_out), _rows(held_out)
 
 
@@ -180,23 +180,23 @@ def _class_index(y: NDArray[Any]) -> tuple[NDArray[np.unsignedinteger], NDArray[
     return index, counts
 
 
-def _choose_in_classes(y: NDArray[Any], wanted: int, seed: int) -> Mask:
+def _choose_in_classes(y: NDArray[Any], n_rows: int, seed: int) -> Mask:
     index, counts = _class_index(y)
     hashes = _hashes(len(y), seed, _SPLIT)
     by_class = np.split(hashes[np.argsort(index, kind="stable")], np.cumsum(counts)[:-1])
-    quotas = _quotas(counts, wanted)
+    quotas = _quotas(counts, n_rows)
     pairs = zip(by_class, quotas, strict=True)
     highest = [np.partition(part, quota - 1)[quota - 1] for part, quota in pairs]
     held_out: Mask = hashes <= np.array(highest)[index]
     return held_out
 
 
-def _quotas(counts: NDArray[np.intp], wanted: int) -> NDArray[np.intp]:
+def _quotas(counts: NDArray[np.intp], n_rows: int) -> NDArray[np.intp]:
     """Rows to hold out of each class: in proportion, at least one, and one left to train on."""
-    exact = counts * (wanted / counts.sum())
+    exact = counts * (n_rows / counts.sum())
     quotas: NDArray[np.intp] = np.floor(exact).astype(np.intp).clip(1, counts - 1)
     # Largest remainders first; the least quotas together may be more than wanted.
-    for k in np.argsort(quotas - exact, kind="stable")[: max(wanted - int(quotas.sum()), 0)]:
+    for k in np.argsort(quotas - exact, kind="stable")[: max(n_rows - int(quotas.sum()), 0)]:
         quotas[k] += quotas[k] < counts[k] - 1
     return quotas
 
@@ -246,12 +246,12 @@ def _missing(array: NDArray[Any]) -> Mask:
     )
 
 
-def _choose_groups(index: NDArray[np.intp], wanted: int, seed: int) -> Mask:
+def _choose_groups(index: NDArray[np.intp], n_rows: int, seed: int) -> Mask:
     """Take groups in random order, as many as come nearest to the wanted number of rows."""
     sizes = np.bincount(index)
     order = _hash_order(len(sizes), seed, _SPLIT)
     totals = np.cumsum(sizes[order])[:-1]  # one group at least is left to train on
-    n_held_out = int(np.abs(totals - wanted).argmin()) + 1
+    n_held_out = int(np.abs(totals - n_rows).argmin()) + 1
     held_out = np.zeros(len(sizes), np.bool_)
     held_out[order[:n_held_out]] = True
     return held_out[index]

@@ -163,8 +163,8 @@ def _about(model: Model) -> str:
         names = "".join(f" {name!a}" for name in schema.offset).replace("*/", "* /")
         rows += _part("OFFSET_ROWS", names=f" (of the fit:{names})" if names else "")
     trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
-    what = f"A {model.kind} of {trees}"
-    return _part("ABOUT", what=what, version=__version__, missing=missing, rows=rows)
+    title = f"A {model.kind} of {trees}"
+    return _part("ABOUT", what=title, version=__version__, missing=missing, rows=rows)
 
 
 def _metadata_comment(metadata: Mapping[str, Any]) -> str:

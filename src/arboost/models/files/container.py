@@ -123,8 +123,8 @@ def naming_errors(
         ValueError,
     ) as error:
         # Under a right checksum, such bytes were written by a bug, or by hand.
-        what = f"{problem} ({type(error).__name__}: {_short(error)})"
-        raise ModelFormatError(f"cannot read {name}: {what}. {kind.remedy}") from error
+        cause = f"{problem} ({type(error).__name__}: {_short(error)})"
+        raise ModelFormatError(f"cannot read {name}: {cause}. {kind.remedy}") from error
 
 
 def _short(error: Exception) -> str:
@@ -280,11 +280,11 @@ class Budget:
         self._size = size
         self._left = self._limit = FLOOR + MULTIPLE * size
 
-    def take(self, n_bytes: int, what: str) -> None:
+    def take(self, n_bytes: int, part: str) -> None:
         """Count memory that is about to be allocated; raise ValueError beyond the budget."""
         if n_bytes > self._left:
             raise ValueError(
-                f"{what} of {n_bytes} bytes, where a file of {self._size} bytes may take "
+                f"{part} of {n_bytes} bytes, where a file of {self._size} bytes may take "
                 f"{self._limit}"
             )
         self._left -= n_bytes
