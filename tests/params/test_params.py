@@ -16,7 +16,7 @@ import pytest
 import arboost
 from arboost import GradientBoostingClassifier, GradientBoostingRegressor
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
-from arboost.params.compound_kinds import LossChoice
+from arboost.params.kinds import LossChoice
 from arboost.params.records import check, record
 from support.paths import ROOT
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from arboost.params import kinds
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BUNDLING, PARAMS, VALIDATION
-from arboost.params.compound_kinds import Learner
 from arboost.params.forest import AUTO_BINS, SHARED, TREE_METHOD
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
+from arboost.params.kinds import by_name
 
 # Parameters of the engine's trees, without meaning for other learners.
 ENGINE_ONLY = (
@@ -30,47 +30,47 @@ ENGINE_ONLY = (
 _STOPPING = ("tol", "validation_fraction", "validation_split", "max_time")
 
 _COMMON = by_name(
-    Learner(
+    kinds.Learner(
         name="estimator",
         default=None,
         text="Learner of each round: None for the engine's own trees, or any scikit-learn "
         "estimator, which is cloned.",
         advice="Use estimator=None for trees of the engine.",
     ),
-    Integer(
+    kinds.Integer(
         name="n_estimators",
         default=50,
         low=1,
         text="Number of learners; fewer after early stopping, or where no further learner helps.",
-        search=Search(10, 500, log=True),
+        search=kinds.Search(10, 500, log=True),
     ),
     TREE_METHOD,
-    Integer(
+    kinds.Integer(
         name="min_samples_leaf",
         default=1,
         low=1,
         text="Smallest number of training rows in each child of a split.",
-        search=Search(1, 100, log=True),
+        search=kinds.Search(1, 100, log=True),
     ),
-    Fraction(
+    kinds.Fraction(
         name="min_weight_fraction_leaf",
         default=0.0,
         high=0.5,
         text="Smallest share of the round's total weight that each child of a split must hold.",
     ),
-    Integer(
+    kinds.Integer(
         name="max_restarts",
         default=10,
         low=0,
         text="With resample=True: how often a round draws its rows again after a learner that is "
         "no better than chance.",
     ),
-    Flag(
+    kinds.Flag(
         name="oob_score",
         default=False,
         text="Whether to compute the out-of-bag score; needs resample=True.",
     ),
-    Flag(
+    kinds.Flag(
         name="warm_start",
         default=False,
         text="Whether a further call of fit keeps the learners and adds new ones up to "
@@ -79,8 +79,8 @@ _COMMON = by_name(
 )
 
 
-def _depth(default: int) -> Integer:
-    return Integer(
+def _depth(default: int) -> kinds.Integer:
+    return kinds.Integer(
         name="max_depth",
         default=default,
         low=1,
@@ -88,12 +88,12 @@ def _depth(default: int) -> Integer:
         text="Largest number of splits between the root of a tree and a leaf; None sets no limit. "
         "1: stumps.",
         advice="Use max_depth=None for no limit.",
-        search=Search(1, 8),
+        search=kinds.Search(1, 8),
     )
 
 
-def _rate(high: float, limit: str) -> Real:
-    return Real(
+def _rate(high: float, limit: str) -> kinds.Real:
+    return kinds.Real(
         name="learning_rate",
         default=1.0,
         low=0.0,
@@ -102,12 +102,12 @@ def _rate(high: float, limit: str) -> Real:
         high_open=True,
         text=f"Factor on the weight of every learner; smaller rates need more learners{limit}.",
         advice="Use learning_rate=1.0 for full steps.",
-        search=Search(0.05, 1.5, log=True),
+        search=kinds.Search(0.05, 1.5, log=True),
     )
 
 
-def _resample(purpose: str) -> Flag:
-    return Flag(
+def _resample(purpose: str) -> kinds.Flag:
+    return kinds.Flag(
         name="resample",
         default=False,
         text="Whether each learner gets rows drawn with replacement in proportion to their "
@@ -115,7 +115,7 @@ def _resample(purpose: str) -> Flag:
     )
 
 
-def _metric(default: str) -> Param:
+def _metric(default: str) -> kinds.Param:
     return replace(
         PARAMS["eval_metric"],
         text="Metrics on the validation set after each round; early stopping uses the first. "
@@ -132,8 +132,8 @@ _ALL = (
     | _COMMON
 )
 
-ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
-    Choice(
+ADABOOST_CLASSIFIER: dict[str, kinds.Param] = _ALL | by_name(
+    kinds.Choice(
         name="criterion",
         default="gini",
         options=("gini", "error"),
@@ -146,31 +146,31 @@ ADABOOST_CLASSIFIER: dict[str, Param] = _ALL | by_name(
     _depth(1),
     _resample("for learners that take no weights"),
     _metric("error"),
-    Choice(
+    kinds.Choice(
         name="algorithm",
         default="discrete",
         options=("discrete", "real", "gentle"),
         text="Contribution of a learner to the scores: its vote, weighted by its error (SAMME for "
         "more than two classes); half the log-odds of its probabilities; or their difference.",
-        search=Search(choices=("discrete", "real", "gentle")),
+        search=kinds.Search(choices=("discrete", "real", "gentle")),
     ),
     BOOSTED_CLASSIFIER["class_weight"],
 )
 
-ADABOOST_REGRESSOR: dict[str, Param] = _ALL | by_name(
+ADABOOST_REGRESSOR: dict[str, kinds.Param] = _ALL | by_name(
     _rate(10.0, ""),
     _depth(3),
     _resample("for learners that take no weights, and as Drucker published it"),
     _metric("squared_error"),
-    Choice(
+    kinds.Choice(
         name="loss",
         default="linear",
         options=("linear", "square", "exponential"),
         text="Loss of a row with the error d, relative to the largest error: d, d^2, or "
         "1 - exp(-d).",
-        search=Search(choices=("linear", "square", "exponential")),
+        search=kinds.Search(choices=("linear", "square", "exponential")),
     ),
-    Choice(
+    kinds.Choice(
         name="aggregation",
         default="median",
         options=("median", "mean"),

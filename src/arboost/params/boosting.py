@@ -10,35 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from arboost.params.compound_kinds import (
-    BaseScore,
-    CalendarParts,
-    CategoricalFeatures,
-    ClassWeight,
-    DateFormat,
-    InteractionConstraints,
-    LossChoice,
-    Metrics,
-    Missing,
-    MonotoneConstraints,
-    Quantiles,
-)
-from arboost.params.kinds import (
-    Choice,
-    Device,
-    Flag,
-    Fraction,
-    Integer,
-    Param,
-    Real,
-    Search,
-    Seed,
-    Verbosity,
-    by_name,
-)
-from arboost.params.kinds import by_name as _table
+from arboost.params import kinds
+from arboost.params.kinds import by_name
 
-BUNDLING = Flag(
+BUNDLING = kinds.Flag(
     name="bundling",
     default=True,
     text='Whether features share stored columns with tree_method="hist": exclusive feature '
@@ -46,7 +21,7 @@ BUNDLING = Flag(
     "it.",
 )
 
-DEVICE = Device(
+DEVICE = kinds.Device(
     name="device",
     default="cpu",
     text='Device that trees are grown on: "cpu", "cuda", or "cuda:1" and so on for other '
@@ -55,14 +30,14 @@ DEVICE = Device(
 )
 
 VALIDATION = by_name(
-    Metrics(
+    kinds.Metrics(
         name="eval_metric",
         default=None,
         text="Metrics on the validation set after each round; early stopping uses the first. None: "
         "the loss.",
         advice="Use eval_metric=None for the loss.",
     ),
-    Integer(
+    kinds.Integer(
         name="n_iter_no_change",
         default=None,
         low=1,
@@ -71,27 +46,27 @@ VALIDATION = by_name(
         "training stops and the best round is kept; None trains all rounds.",
         advice="Use n_iter_no_change=None for no early stopping.",
     ),
-    Real(
+    kinds.Real(
         name="tol",
         default=0.0,
         low=0.0,
         text="Early stopping: smallest improvement of the score that counts.",
     ),
-    Fraction(
+    kinds.Fraction(
         name="validation_fraction",
         default=0.1,
         low_open=True,
         high_open=True,
         text="Early stopping without X_val: share of the training rows that is held out.",
     ),
-    Choice(
+    kinds.Choice(
         name="validation_split",
         default="random",
         options=("random", "group", "time"),
         text="Early stopping without X_val: choice of the held-out rows: random (stratified by "
         "class for classifiers), whole groups, or the last rows.",
     ),
-    Real(
+    kinds.Real(
         name="max_time",
         default=None,
         low=0.0,
@@ -103,7 +78,7 @@ VALIDATION = by_name(
 )
 
 RUN = by_name(
-    Integer(
+    kinds.Integer(
         name="n_jobs",
         default=None,
         low=1,
@@ -114,13 +89,13 @@ RUN = by_name(
         "not depend on it.",
         advice="Use n_jobs=None for all CPUs.",
     ),
-    Seed(
+    kinds.Seed(
         name="random_state",
         default=0,
         text="Seed of every random choice; None: a new seed for each fit.",
         advice="Use random_state=0 for the same model every time.",
     ),
-    Verbosity(
+    kinds.Verbosity(
         name="verbose",
         default=1,
         text="Whether fits of more than about a second draw a progress bar in terminals and "
@@ -130,15 +105,15 @@ RUN = by_name(
 )
 
 
-MONOTONIC_CST = MonotoneConstraints(
+MONOTONIC_CST = kinds.MonotoneConstraints(
     name="monotonic_cst",
     default=None,
     text="scikit-learn's name of monotone_constraints.",
     advice='Use for example monotone_constraints={"age": 1}.',
 )
 
-COLUMNS: dict[str, Param] = by_name(
-    CategoricalFeatures(
+COLUMNS: dict[str, kinds.Param] = by_name(
+    kinds.CategoricalFeatures(
         name="categorical_features",
         default="from_dtype",
         text="Additional categories, whatever their type: names, indices or a mask of columns. "
@@ -146,7 +121,7 @@ COLUMNS: dict[str, Param] = by_name(
         "and Arrow, which are always categories.",
         advice='Use for example categorical_features=["city", "day"].',
     ),
-    Choice(
+    kinds.Choice(
         name="category_encoding",
         default="auto",
         options=("auto", "groups", "mean"),
@@ -156,7 +131,7 @@ COLUMNS: dict[str, Param] = by_name(
         "the mean in all other algorithms; a Dataset has its own.",
         advice='Use category_encoding="auto".',
     ),
-    CalendarParts(
+    kinds.CalendarParts(
         name="calendar_parts",
         default="auto",
         text='Calendar parts of dates that are features next to them: "hour", "weekday", "month" '
@@ -165,7 +140,7 @@ COLUMNS: dict[str, Param] = by_name(
         advice='Use for example calendar_parts=["hour", "weekday"].',
         always_recorded=False,
     ),
-    DateFormat(
+    kinds.DateFormat(
         name="date_format",
         default="auto",
         text='Format of dates in strings, for all columns or by column: "iso" (year first), '
@@ -175,14 +150,14 @@ COLUMNS: dict[str, Param] = by_name(
         advice='Use for example date_format="dayfirst", or date_format={"when": "%d/%m/%Y"}.',
         always_recorded=False,
     ),
-    Missing(
+    kinds.Missing(
         name="missing",
         default=math.nan,
         text="Number that means missing in all numeric columns, such as -999, or 0 in sparse "
         "tables; NaN, None and NA are always missing.",
         advice="Use missing=float('nan') for no such number.",
     ),
-    MonotoneConstraints(
+    kinds.MonotoneConstraints(
         name="monotone_constraints",
         default=None,
         text="Direction of features, by name or index: predictions may only rise (1) or only "
@@ -190,7 +165,7 @@ COLUMNS: dict[str, Param] = by_name(
         advice='Use for example monotone_constraints={"age": 1}.',
     ),
     MONOTONIC_CST,
-    InteractionConstraints(
+    kinds.InteractionConstraints(
         name="interaction_constraints",
         default=None,
         text="Groups of features, by name or index, that may share a path from root to leaf; a "
@@ -200,8 +175,8 @@ COLUMNS: dict[str, Param] = by_name(
 )
 
 
-LEVELS: dict[str, Param] = by_name(
-    Integer(
+LEVELS: dict[str, kinds.Param] = by_name(
+    kinds.Integer(
         name="max_cat_to_onehot",
         default=4,
         low=1,
@@ -209,7 +184,7 @@ LEVELS: dict[str, Param] = by_name(
         text="Largest number of levels of a category in a node for one-vs-rest splits; more levels "
         "are sorted by their mean gradients and split into two sets.",
     ),
-    Integer(
+    kinds.Integer(
         name="max_cat_threshold",
         default=64,
         low=1,
@@ -217,7 +192,7 @@ LEVELS: dict[str, Param] = by_name(
         text="Largest number of levels in the smaller of the two sets that a sorted category is "
         "split into.",
     ),
-    Real(
+    kinds.Real(
         name="min_cat_weight",
         default=10.0,
         low=0.0,
@@ -225,14 +200,14 @@ LEVELS: dict[str, Param] = by_name(
         "rarer levels stay together.",
         advice="Use min_cat_weight=0 to place every level.",
     ),
-    Real(
+    kinds.Real(
         name="cat_smooth",
         default=30.0,
         low=0.0,
         text="Hessian added to each level's before levels are sorted, so that rare levels do not "
         "come first or last by chance.",
     ),
-    Real(
+    kinds.Real(
         name="cat_l2",
         default=30.0,
         low=0.0,
@@ -240,8 +215,8 @@ LEVELS: dict[str, Param] = by_name(
     ),
 )
 
-_BOOSTING = _table(
-    Integer(
+_BOOSTING = by_name(
+    kinds.Integer(
         name="n_estimators",
         default="auto",
         low=1,
@@ -252,14 +227,14 @@ _BOOSTING = _table(
         'n_iter_no_change, "auto" means 100 rounds and the textbook defaults.',
         advice='Use n_estimators="auto" to find it.',
     ),
-    Choice(
+    kinds.Choice(
         name="preset",
         default="good",
         options=("fast", "good", "best"),
         text='How hard a fit with n_estimators="auto" tries: "fast", "good" and "best" search up '
         "to 150, 300 and 4,000 rounds. See the table of presets on the page on tuning.",
     ),
-    Real(
+    kinds.Real(
         name="learning_rate",
         default="auto",
         low=0.0,
@@ -270,16 +245,16 @@ _BOOSTING = _table(
         '600 rounds take about a second, 0.05 in the fit; with preset="fast", 0.1 in both; with '
         'preset="best", 0.025 in both up to 10,000 rows, rising to 0.1 at 640,000.',
         advice='Use learning_rate="auto", or 0.1.',
-        search=Search(0.02, 0.3, log=True),
+        search=kinds.Search(0.02, 0.3, log=True),
     ),
-    Choice(
+    kinds.Choice(
         name="boosting",
         default="newton",
         options=("newton", "gradient"),
         text="Steps of the trees: XGBoost's second-order steps with their penalties, or "
         "Friedman's least-squares trees on the gradient with the loss's own minimum in each leaf.",
     ),
-    Choice(
+    kinds.Choice(
         name="line_search",
         default="leaf",
         options=("leaf", "round"),
@@ -288,20 +263,20 @@ _BOOSTING = _table(
         "there, or one for all trees of a round, whose leaves keep the mean negative gradients "
         "(Friedman's algorithm 1 in its general form).",
     ),
-    BaseScore(
+    kinds.BaseScore(
         name="base_score",
         text="Prediction before the first tree: a value of y, or the probability of the second of "
         "two classes; for three or more classes a list of their probabilities, or 0 for raw scores "
         "of 0; None: estimated from the data.",
         advice="Use base_score=None to take it from the data.",
     ),
-    Flag(
+    kinds.Flag(
         name="warm_start",
         default=False,
         text="Whether a fit of a fitted estimator adds rounds to its own, up to n_estimators in "
         'all; with n_estimators="auto", as many more as held-out rows ask for.',
     ),
-    Integer(
+    kinds.Integer(
         name="num_parallel_tree",
         default=1,
         low=1,
@@ -310,15 +285,15 @@ _BOOSTING = _table(
     ),
 )
 
-_SPLITS = _table(
-    Choice(
+_SPLITS = by_name(
+    kinds.Choice(
         name="tree_method",
         default="hist",
         options=("hist", "exact", "approx"),
         text="Candidates for splits: the bin edges of a histogram, all distinct values, or the "
         "quantiles of a hessian-weighted sketch.",
     ),
-    Integer(
+    kinds.Integer(
         name="max_bins",
         default=255,
         low=2,
@@ -327,7 +302,7 @@ _SPLITS = _table(
         "values; above 255 a bin code takes two bytes.",
     ),
     replace(BUNDLING, text=f"{BUNDLING.text.removesuffix('.')} while max_conflict_rate is 0."),
-    Fraction(
+    kinds.Fraction(
         name="max_conflict_rate",
         default=0.0,
         high_open=True,
@@ -335,7 +310,7 @@ _SPLITS = _table(
         "frequent value; only the first of them is then kept.",
         advice="Use max_conflict_rate=0.0 for bundles that change nothing.",
     ),
-    Fraction(
+    kinds.Fraction(
         name="sketch_eps",
         default=0.004,
         low_open=True,
@@ -344,7 +319,7 @@ _SPLITS = _table(
         "about 1 / sketch_eps candidates for each feature.",
         advice="Use sketch_eps=0.004 for about 250 candidates.",
     ),
-    Choice(
+    kinds.Choice(
         name="sketch_scope",
         default="global",
         options=("global", "local"),
@@ -355,8 +330,8 @@ _SPLITS = _table(
 _FRIEDMAN = ("boosting", "gradient")  # which has no penalties
 _GOSS = ("sampling_method", "goss")
 
-_TREES = _table(
-    Integer(
+_TREES = by_name(
+    kinds.Integer(
         name="max_depth",
         default="auto",
         low=1,
@@ -366,23 +341,23 @@ _TREES = _table(
         '"auto": 6; with n_estimators="auto", None, and max_leaves=31 unless max_leaves is given.',
         advice="Use max_depth=None for no limit.",
     ),
-    Integer(
+    kinds.Integer(
         name="max_leaves",
         default=None,
         low=2,
         optional=True,
         text="Largest number of leaves of a tree; None sets no limit.",
         advice="Use max_leaves=None for no limit.",
-        search=Search(4, 128, log=True),
+        search=kinds.Search(4, 128, log=True),
     ),
-    Choice(
+    kinds.Choice(
         name="grow_policy",
         default="auto",
         options=("auto", "depthwise", "leafwise"),
         text="Order of the splits: nodes nearest to the root first, or the largest gain first. "
         '"auto": depthwise; with n_estimators="auto", leafwise.',
     ),
-    Real(
+    kinds.Real(
         name="min_child_weight",
         default="auto",
         low=0.0,
@@ -390,9 +365,9 @@ _TREES = _table(
         text='Smallest sum of hessians (with boosting="gradient", of weights) in each child of a '
         'split. "auto": 1; with n_estimators="auto", 0.1.',
         advice='Use min_child_weight="auto", or 1.',
-        search=Search(0.01, 30.0, log=True),
+        search=kinds.Search(0.01, 30.0, log=True),
     ),
-    Integer(
+    kinds.Integer(
         name="min_samples_leaf",
         default="auto",
         low=1,
@@ -401,10 +376,10 @@ _TREES = _table(
         'n_estimators="auto" and loss="quantile" 5 / min(alpha, 1 - alpha) (the geometric mean '
         "over several quantiles), and at most a tenth of the rows.",
         advice='Use min_samples_leaf="auto", or 1 for no limit.',
-        search=Search(1, 100, log=True),
+        search=kinds.Search(1, 100, log=True),
     ),
-    Real(name="gamma", default=0.0, low=0.0, text="Gain that a split must exceed."),
-    Real(
+    kinds.Real(name="gamma", default=0.0, low=0.0, text="Gain that a split must exceed."),
+    kinds.Real(
         name="reg_lambda",
         default=None,
         low=0.0,
@@ -412,16 +387,16 @@ _TREES = _table(
         text='L2 penalty on the leaf values. None: 1; with n_estimators="auto", 3, or 1 '
         'for leaves of several values; with boosting="gradient", which has no penalties, 0.',
         advice="Use reg_lambda=None for the default.",
-        search=Search(0.01, 30.0, log=True, unless=_FRIEDMAN),
+        search=kinds.Search(0.01, 30.0, log=True, unless=_FRIEDMAN),
     ),
-    Real(
+    kinds.Real(
         name="reg_alpha",
         default=0.0,
         low=0.0,
         text="L1 penalty on the leaf values.",
-        search=Search(0.001, 10.0, log=True, unless=_FRIEDMAN),
+        search=kinds.Search(0.001, 10.0, log=True, unless=_FRIEDMAN),
     ),
-    Real(
+    kinds.Real(
         name="max_delta_step",
         default=0.0,
         low=0.0,
@@ -431,12 +406,14 @@ _TREES = _table(
 )
 
 
-def _share(name: str, text: str, auto: str | None = None, search: Search | None = None) -> Fraction:
+def _share(
+    name: str, text: str, auto: str | None = None, search: kinds.Search | None = None
+) -> kinds.Fraction:
     """A share of rows or columns; ``auto`` is the text on the value "auto", if allowed."""
     advice = f"Use {name}=1 for all."
     if auto is None:
-        return Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
-    return Fraction(
+        return kinds.Fraction(name=name, default=1.0, low_open=True, text=text, advice=advice)
+    return kinds.Fraction(
         name=name,
         default="auto",
         low_open=True,
@@ -447,22 +424,22 @@ def _share(name: str, text: str, auto: str | None = None, search: Search | None 
     )
 
 
-def _goss_share(name: str, default: float, text: str) -> Fraction:
+def _goss_share(name: str, default: float, text: str) -> kinds.Fraction:
     text = f'With sampling_method="goss": share of the training rows that {text}.'
-    advice, search = f"Use {name}={default} for the default.", Search(0.05, 0.5, only=_GOSS)
-    return Fraction(
+    advice, search = f"Use {name}={default} for the default.", kinds.Search(0.05, 0.5, only=_GOSS)
+    return kinds.Fraction(
         name=name, default=default, low_open=True, text=text, advice=advice, search=search
     )
 
 
-_SAMPLING = _table(
+_SAMPLING = by_name(
     _share(
         "subsample",
         "Share of the training rows that each tree is grown on.",
         '0.5 unless sampling_method="goss"',
-        Search(0.4, 1.0, unless=_GOSS),
+        kinds.Search(0.4, 1.0, unless=_GOSS),
     ),
-    Choice(
+    kinds.Choice(
         name="sampling_method",
         default="auto",
         options=("auto", "uniform", "gradient_based", "goss"),
@@ -479,45 +456,45 @@ _SAMPLING = _table(
         "colsample_bytree",
         "Share of the features that each tree may use.",
         "6 / sqrt(n_features), at least 0.1 and at most 1",
-        Search(0.2, 1.0),
+        kinds.Search(0.2, 1.0),
     ),
     _share("colsample_bylevel", "Share of the tree's features that each level may use."),
     _share(
         "colsample_bynode",
         "Share of the level's features that each node may use.",
         "0.7",
-        Search(0.4, 1.0),
+        kinds.Search(0.4, 1.0),
     ),
 )
 
-_DROPOUT = _table(
-    Fraction(
+_DROPOUT = by_name(
+    kinds.Fraction(
         name="rate_drop",
         default=0.0,
         text="DART: share of the earlier trees that a round drops from its gradients; 0: boosting "
         "without dropout.",
         advice="Use rate_drop=0 for no dropout.",
     ),
-    Fraction(
+    kinds.Fraction(
         name="skip_drop",
         default=0.0,
         text="DART: probability that a round drops no tree.",
         advice="Use skip_drop=0 for dropout in every round.",
-        search=Search(0.0, 0.8, unless=("rate_drop", 0.0)),
+        search=kinds.Search(0.0, 0.8, unless=("rate_drop", 0.0)),
     ),
-    Flag(
+    kinds.Flag(
         name="one_drop",
         default=False,
         text="DART: whether a round with dropout drops at least one tree.",
     ),
-    Choice(
+    kinds.Choice(
         name="sample_type",
         default="uniform",
         options=("uniform", "weighted"),
         text="DART: whether trees are dropped with equal probabilities or in proportion to their "
         "weights.",
     ),
-    Choice(
+    kinds.Choice(
         name="normalize_type",
         default="tree",
         options=("tree", "forest"),
@@ -526,7 +503,7 @@ _DROPOUT = _table(
     ),
 )
 
-_STOPPING = _table(
+_STOPPING = by_name(
     replace(
         VALIDATION["n_iter_no_change"],
         text=VALIDATION["n_iter_no_change"].text[:-1]
@@ -536,7 +513,7 @@ _STOPPING = _table(
 )
 
 # Shared by regressor and classifier; the two tables below add the parameters of one of them.
-PARAMS: dict[str, Param] = (
+PARAMS: dict[str, kinds.Param] = (
     _BOOSTING
     | _SPLITS
     | _TREES
@@ -546,28 +523,28 @@ PARAMS: dict[str, Param] = (
     | _DROPOUT
     | VALIDATION
     | _STOPPING
-    | _table(DEVICE)
+    | by_name(DEVICE)
     | RUN
 )
 
 _LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
 
-BOOSTED_REGRESSOR: dict[str, Param] = PARAMS | _table(
-    LossChoice(
+BOOSTED_REGRESSOR: dict[str, kinds.Param] = PARAMS | by_name(
+    kinds.LossChoice(
         name="loss",
         default="squared_error",
         options=_LOSSES,
         text="Loss to minimise: squared_error, absolute_error, huber, quantile; poisson, gamma or "
         "tweedie for a mean above 0; or an arboost.CustomLoss.",
     ),
-    Quantiles(
+    kinds.Quantiles(
         name="alpha",
         default=0.9,
         text='With loss="quantile": the quantile to predict, or several, whose predictions never '
         'cross. With loss="huber": the share of errors with a squared loss.',
         advice="Use alpha=0.5 for the median, alpha=[0.1, 0.5, 0.9] for three quantiles.",
     ),
-    Real(
+    kinds.Real(
         name="tweedie_power",
         default=1.5,
         low=1.0,
@@ -579,15 +556,15 @@ BOOSTED_REGRESSOR: dict[str, Param] = PARAMS | _table(
     ),
 )
 
-BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
-    LossChoice(
+BOOSTED_CLASSIFIER: dict[str, kinds.Param] = PARAMS | by_name(
+    kinds.LossChoice(
         name="loss",
         default="log_loss",
         options=("log_loss", "exponential"),
         text="Loss to minimise: log_loss; for two classes also exponential, AdaBoost's loss; or an "
         "arboost.CustomLoss.",
     ),
-    Choice(
+    kinds.Choice(
         name="multi_strategy",
         default="auto",
         options=("auto", "one_output_per_tree", "multi_output_tree"),
@@ -596,7 +573,7 @@ BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
         'n_estimators="auto", multi_output_tree unless the table is small (up to about 0.5 s for '
         "600 rounds) or a class has less than a quarter of the rows of the average class.",
     ),
-    Real(
+    kinds.Real(
         name="scale_pos_weight",
         default=1.0,
         low=0.0,
@@ -604,7 +581,7 @@ BOOSTED_CLASSIFIER: dict[str, Param] = PARAMS | _table(
         text="With two classes: factor on the row weights of the second class.",
         advice="Use scale_pos_weight=1 for equal weights.",
     ),
-    ClassWeight(
+    kinds.ClassWeight(
         name="class_weight",
         default=None,
         text="Factors on the row weights by label, 1 for labels that are not named; "

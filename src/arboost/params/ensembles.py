@@ -14,67 +14,57 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from arboost.params import kinds
 from arboost.params.boosting import PARAMS, RUN
-from arboost.params.compound_kinds import CountOrShare, Learner
-from arboost.params.kinds import (
-    Choice,
-    Flag,
-    Integer,
-    Param,
-    Search,
-    SeveralValues,
-    by_name,
-    is_number,
-    to_float,
-)
+from arboost.params.kinds import by_name
 
-BAGGING_REGRESSOR: dict[str, Param] = by_name(
-    Learner(
+BAGGING_REGRESSOR: dict[str, kinds.Param] = by_name(
+    kinds.Learner(
         name="estimator",
         default=None,
         text="Member of each bag: any scikit-learn estimator, which is cloned; None: arboost's "
         "decision tree.",
         advice="Use estimator=None for decision trees.",
     ),
-    Integer(
+    kinds.Integer(
         name="n_estimators",
         default=10,
         low=1,
         text="Number of members, each with a bag of its own.",
     ),
-    CountOrShare(
+    kinds.CountOrShare(
         name="max_samples",
         default=None,
         optional=True,
         text="Rows to draw for each bag: a number, or a share of the rows (with bootstrap=True of "
         "the sum of sample_weight). None draws as many as the table has.",
         advice="Use max_samples=None for as many as the table has, or 0.5 for half of them.",
-        search=Search(0.3, 1.0),
+        search=kinds.Search(0.3, 1.0),
     ),
-    CountOrShare(
+    kinds.CountOrShare(
         name="max_features",
         default=1.0,
         text="Number of features to draw for each bag, or a share of them; at least one is drawn.",
         advice="Use max_features=1.0 for all of them.",
-        search=Search(0.3, 1.0),
+        search=kinds.Search(0.3, 1.0),
     ),
-    Flag(
+    kinds.Flag(
         name="bootstrap",
         default=True,
         text="Whether rows are drawn with replacement, in proportion to sample_weight; without "
         "replacement, members get the weights of the drawn rows.",
     ),
-    Flag(
+    kinds.Flag(
         name="bootstrap_features",
         default=False,
         text="Whether features are drawn with replacement.",
     ),
-    Flag(
+    kinds.Flag(
         name="oob_score",
         default=False,
         text="Whether to compute out-of-bag predictions and their score.",
     ),
-    Flag(
+    kinds.Flag(
         name="warm_start",
         default=False,
         text="Whether a further call of fit keeps the members and adds new ones up to "
@@ -94,8 +84,8 @@ BAGGING_REGRESSOR: dict[str, Param] = by_name(
     PARAMS["verbose"],
 )
 
-BAGGING_CLASSIFIER: dict[str, Param] = BAGGING_REGRESSOR | by_name(
-    Choice(
+BAGGING_CLASSIFIER: dict[str, kinds.Param] = BAGGING_REGRESSOR | by_name(
+    kinds.Choice(
         name="voting",
         default="soft",
         options=("soft", "hard"),
@@ -109,7 +99,7 @@ _PAIR = 2  # name and estimator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Members(SeveralValues):
+class Members(kinds.SeveralValues):
     """Pairs of name and estimator (or "drop"), without a default."""
 
     default: Any = inspect.Parameter.empty
@@ -131,24 +121,15 @@ def _is_named(pair: object) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinalEstimator(Param):
+class FinalEstimator(kinds.Learner):
     """Estimator that is trained on the members' predictions; None for the default."""
 
-    type_name: ClassVar[str] = "estimator or None"
-    annotation: ClassVar[str] = "Any"
     allowed: ClassVar[str] = "an estimator with the method fit, or None"
-    takes_estimators: ClassVar[bool] = True
-
-    def check(self, value: object) -> Any:
-        """The estimator unchanged."""
-        is_estimator = callable(getattr(value, "fit", None)) and not isinstance(value, type)
-        if value is not None and not is_estimator:
-            raise self.type_error(value)
-        return value
+    methods: ClassVar[tuple[str, ...]] = ("fit",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folds(Param):
+class Folds(kinds.Param):
     """Folds of held-out rows, or "prefit" for members that are already fitted."""
 
     type_name: ClassVar[str] = 'int, scikit-learn splitter, iterable of pairs, "prefit" or None'
@@ -162,7 +143,7 @@ class Folds(Param):
         """The value, a number as an int."""
         if value is None or (isinstance(value, str) and value == "prefit"):
             return value
-        if is_number(value, numbers.Integral):
+        if kinds.is_number(value, numbers.Integral):
             if int(value) < _PAIR:  # type: ignore[call-overload]
                 raise self.value_error(value)
             return int(value)  # type: ignore[call-overload]
@@ -174,7 +155,7 @@ class Folds(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VoteWeights(Param):
+class VoteWeights(kinds.Param):
     """One weight per member; `check` returns them as float64, or None."""
 
     type_name: ClassVar[str] = "sequence of float or None"
@@ -189,10 +170,7 @@ class VoteWeights(Param):
             return None
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
             raise self.type_error(value)
-        several = list(value)
-        if not all(is_number(weight, numbers.Real) for weight in several):
-            raise self.type_error(value)
-        weights = [to_float(weight) for weight in several]
+        weights = self.floats(value, value)
         if not all(math.isfinite(weight) and weight >= 0.0 for weight in weights):
             raise self.value_error(value)
         return np.array(weights)
@@ -217,7 +195,7 @@ def _final(kind: str, default: str) -> FinalEstimator:
 
 
 _COMMON = by_name(
-    Integer(
+    kinds.Integer(
         name="n_jobs",
         default=None,
         low=1,
@@ -242,7 +220,7 @@ _STACKING = _COMMON | by_name(
         '5 folds. "prefit": the members are already fitted.',
         advice="Use cv=5.",
     ),
-    Flag(
+    kinds.Flag(
         name="passthrough",
         default=False,
         text="Whether the final estimator also gets the columns of X, after those of the members.",
@@ -250,13 +228,13 @@ _STACKING = _COMMON | by_name(
     replace(RUN["verbose"], default=0),
 )
 
-STACKING_CLASSIFIER: dict[str, Param] = _STACKING | by_name(
+STACKING_CLASSIFIER: dict[str, kinds.Param] = _STACKING | by_name(
     _members(
         "Names and members of the first level: classifiers, or regressors of the class index. "
         '"drop" in place of an estimator leaves it out.'
     ),
     _final("classifier", "LogisticRegression"),
-    Choice(
+    kinds.Choice(
         name="stack_method",
         default="auto",
         options=("auto", "predict_proba", "decision_function", "predict"),
@@ -265,7 +243,7 @@ STACKING_CLASSIFIER: dict[str, Param] = _STACKING | by_name(
     ),
 )
 
-STACKING_REGRESSOR: dict[str, Param] = _STACKING | by_name(
+STACKING_REGRESSOR: dict[str, kinds.Param] = _STACKING | by_name(
     _members(
         'Names and members of the first level, regressors. "drop" in place of an estimator leaves '
         "it out."
@@ -280,9 +258,9 @@ _WEIGHTS = VoteWeights(
     advice="Use weights=None for equal weights.",
 )
 
-VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
+VOTING_CLASSIFIER: dict[str, kinds.Param] = _COMMON | by_name(
     _members('Names and classifiers. "drop" in place of an estimator leaves it out.'),
-    Choice(
+    kinds.Choice(
         name="voting",
         default="hard",
         options=("hard", "soft"),
@@ -290,7 +268,7 @@ VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
         "the largest mean probability.",
     ),
     _WEIGHTS,
-    Flag(
+    kinds.Flag(
         name="flatten_transform",
         default=True,
         text="With soft voting: whether transform returns the probabilities of all members in "
@@ -299,7 +277,7 @@ VOTING_CLASSIFIER: dict[str, Param] = _COMMON | by_name(
     replace(RUN["verbose"], default=False),
 )
 
-VOTING_REGRESSOR: dict[str, Param] = _COMMON | by_name(
+VOTING_REGRESSOR: dict[str, kinds.Param] = _COMMON | by_name(
     _members('Names and regressors. "drop" in place of an estimator leaves it out.'),
     _WEIGHTS,
     replace(RUN["verbose"], default=False),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from arboost.params import kinds
 from arboost.params.boosting import BUNDLING, MONOTONIC_CST, PARAMS
-from arboost.params.compound_kinds import ClassWeights, CountOrShare, FeatureCount, OobScore
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, Search, by_name
+from arboost.params.kinds import by_name
 
-AUTO_BINS = Integer(
+AUTO_BINS = kinds.Integer(
     name="max_bins",
     default="auto",
     low=2,
@@ -33,7 +33,7 @@ SHARED = (
     "random_state",
     "verbose",
 )
-TREE_METHOD = Choice(
+TREE_METHOD = kinds.Choice(
     name="tree_method",
     default="hist",
     options=("hist", "exact"),
@@ -41,39 +41,39 @@ TREE_METHOD = Choice(
 )
 
 _TREE = by_name(
-    Integer(
+    kinds.Integer(
         name="max_depth",
         default=None,
         low=1,
         optional=True,
         text="Largest number of splits between the root of a tree and a leaf; None sets no limit.",
         advice="Use max_depth=None for no limit.",
-        search=Search(2, 64, log=True),
+        search=kinds.Search(2, 64, log=True),
     ),
-    CountOrShare(
+    kinds.CountOrShare(
         name="min_samples_split",
         default=2,
         low=2,
         text="Smallest number of training rows, or share of them, in a node that is split.",
         advice="Use min_samples_split=2 for no limit.",
     ),
-    CountOrShare(
+    kinds.CountOrShare(
         name="min_samples_leaf",
         default=1,
         share_open=True,
         text="Smallest number of training rows, or share of them, in each child of a split; "
         "a row that is drawn twice is one row.",
         advice="Use min_samples_leaf=1 for no limit.",
-        search=Search(1, 64, log=True),
+        search=kinds.Search(1, 64, log=True),
     ),
-    Fraction(
+    kinds.Fraction(
         name="min_weight_fraction_leaf",
         default=0.0,
         high=0.5,
         text="Smallest share of the total weight in each child of a split.",
         advice="Use min_weight_fraction_leaf=0 for no limit.",
     ),
-    Integer(
+    kinds.Integer(
         name="max_leaf_nodes",
         default=None,
         low=2,
@@ -82,7 +82,7 @@ _TREE = by_name(
         "impurity; None sets no limit.",
         advice="Use max_leaf_nodes=None for no limit.",
     ),
-    Real(
+    kinds.Real(
         name="min_impurity_decrease",
         default=0.0,
         low=0.0,
@@ -90,7 +90,7 @@ _TREE = by_name(
         "weight.",
         advice="Use min_impurity_decrease=0 for no limit.",
     ),
-    Real(
+    kinds.Real(
         name="ccp_alpha",
         default=0.0,
         low=0.0,
@@ -110,19 +110,19 @@ _TREE = by_name(
 )
 
 _FOREST = by_name(
-    Integer(name="n_estimators", default=100, low=1, text="Number of trees."),
-    OobScore(
+    kinds.Integer(name="n_estimators", default=100, low=1, text="Number of trees."),
+    kinds.OobScore(
         name="oob_score",
         default=False,
         text="Whether to compute the out-of-bag score, or a function of (y, prediction) to compute "
         "it with; needs bootstrap=True.",
     ),
-    Flag(
+    kinds.Flag(
         name="warm_start",
         default=False,
         text="Whether a further call of fit keeps the trees and adds new ones up to n_estimators.",
     ),
-    CountOrShare(
+    kinds.CountOrShare(
         name="max_samples",
         default=None,
         high_share=math.inf,
@@ -130,13 +130,13 @@ _FOREST = by_name(
         text="With bootstrap=True: number of draws for each tree, or that number as a share of "
         "the rows; None draws as often as there are rows.",
         advice="Use max_samples=None for as many draws as rows.",
-        search=Search(0.3, 1.0, only=("bootstrap", True)),
+        search=kinds.Search(0.3, 1.0, only=("bootstrap", True)),
     ),
 )
 
 
-def _bootstrap(*, default: bool) -> Flag:
-    return Flag(
+def _bootstrap(*, default: bool) -> kinds.Flag:
+    return kinds.Flag(
         name="bootstrap",
         default=default,
         text="Whether each tree is grown on rows drawn with replacement, in proportion to their "
@@ -144,25 +144,25 @@ def _bootstrap(*, default: bool) -> Flag:
     )
 
 
-def _features(default: object) -> FeatureCount:
-    return FeatureCount(
+def _features(default: object) -> kinds.FeatureCount:
+    return kinds.FeatureCount(
         name="max_features",
         default=default,
         text="Number of features drawn for each node as candidates for its split: the square root "
         "or the logarithm of their number, a number, a share of them, or None for all.",
         advice="Use max_features=None for all.",
-        search=Search(0.1, 1.0),
+        search=kinds.Search(0.1, 1.0),
     )
 
 
-def _class_weight(*words: str) -> ClassWeights:
+def _class_weight(*words: str) -> kinds.ClassWeights:
     text = (
         "Factors on the row weights by label, 1 for labels that are not named; for several targets "
         'a list, whose factors are multiplied. "balanced" gives all classes the same total weight'
     )
     if len(words) > 1:
         text += ', "balanced_subsample" among the rows drawn for each tree'
-    return ClassWeights(
+    return kinds.ClassWeights(
         name="class_weight",
         default=None,
         words=words,
@@ -171,7 +171,7 @@ def _class_weight(*words: str) -> ClassWeights:
     )
 
 
-_CLASSIFICATION_CRITERIA = Choice(
+_CLASSIFICATION_CRITERIA = kinds.Choice(
     name="criterion",
     default="gini",
     options=("gini", "entropy", "log_loss", "error", "gain_ratio"),
@@ -179,7 +179,7 @@ _CLASSIFICATION_CRITERIA = Choice(
     "outside the most frequent class, of equal ones the Gini impurity; or entropy with C4.5's "
     "choice of the feature, by its gain over the entropy of the split itself.",
 )
-_REGRESSION_CRITERIA = Choice(
+_REGRESSION_CRITERIA = kinds.Choice(
     name="criterion",
     default="squared_error",
     options=("squared_error", "absolute_error", "poisson"),
@@ -187,7 +187,7 @@ _REGRESSION_CRITERIA = Choice(
     "leaf values; or the Poisson deviance, for counts.",
 )
 
-_SPLITTER = Choice(
+_SPLITTER = kinds.Choice(
     name="splitter",
     default="best",
     options=("best", "random"),
@@ -197,34 +197,36 @@ _SPLITTER = Choice(
 
 _ALL = by_name(AUTO_BINS) | {name: PARAMS[name] for name in SHARED} | _TREE
 
-TREE_CLASSIFIER: dict[str, Param] = _ALL | by_name(
+TREE_CLASSIFIER: dict[str, kinds.Param] = _ALL | by_name(
     _SPLITTER, _CLASSIFICATION_CRITERIA, _features(None), _class_weight("balanced")
 )
-TREE_REGRESSOR: dict[str, Param] = _ALL | by_name(_SPLITTER, _REGRESSION_CRITERIA, _features(None))
+TREE_REGRESSOR: dict[str, kinds.Param] = _ALL | by_name(
+    _SPLITTER, _REGRESSION_CRITERIA, _features(None)
+)
 
 _FOREST_CLASS_WEIGHT = _class_weight("balanced", "balanced_subsample")
-RANDOM_FOREST_CLASSIFIER: dict[str, Param] = (
+RANDOM_FOREST_CLASSIFIER: dict[str, kinds.Param] = (
     _ALL
     | _FOREST
     | by_name(
         _CLASSIFICATION_CRITERIA, _features("sqrt"), _FOREST_CLASS_WEIGHT, _bootstrap(default=True)
     )
 )
-_QUANTILES = Flag(
+_QUANTILES = kinds.Flag(
     name="quantiles",
     default=False,
     text="Whether leaves keep their values of y, for `predict_quantiles`: four bytes for each row "
     "and tree.",
 )
-RANDOM_FOREST_REGRESSOR: dict[str, Param] = (
+RANDOM_FOREST_REGRESSOR: dict[str, kinds.Param] = (
     _ALL
     | _FOREST
     | by_name(_QUANTILES)
     | by_name(_REGRESSION_CRITERIA, _features(1.0), _bootstrap(default=True))
 )
-EXTRA_TREES_CLASSIFIER: dict[str, Param] = RANDOM_FOREST_CLASSIFIER | by_name(
+EXTRA_TREES_CLASSIFIER: dict[str, kinds.Param] = RANDOM_FOREST_CLASSIFIER | by_name(
     _bootstrap(default=False)
 )
-EXTRA_TREES_REGRESSOR: dict[str, Param] = RANDOM_FOREST_REGRESSOR | by_name(
+EXTRA_TREES_REGRESSOR: dict[str, kinds.Param] = RANDOM_FOREST_REGRESSOR | by_name(
     _bootstrap(default=False)
 )

@@ -12,15 +12,21 @@ from numpy.typing import NDArray
 
 from arboost.errors import InputTypeError, warn_caller
 from arboost.params.boosting import RUN
-from arboost.params.compound_kinds import (
+from arboost.params.kinds import (
     CategoricalFeatures,
+    Choice,
     ClassWeight,
     CountOrShare,
     Directions,
     FeatureCount,
+    Flag,
+    Fraction,
+    Integer,
     MonotoneConstraints,
+    Param,
+    Real,
+    by_name,
 )
-from arboost.params.kinds import Choice, Flag, Fraction, Integer, Param, Real, by_name
 
 Floats = NDArray[np.float64]
 P = ParamSpec("P")
