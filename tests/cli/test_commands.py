@@ -74,7 +74,7 @@ class TestProcess:
         def broken(*args, **options):
             raise AttributeError("nothing\nhere")
 
-        monkeypatch.setattr("arboost.cli.model_files.load_model", broken)
+        monkeypatch.setattr("arboost.load", broken)
         result = run("inspect", "labels.arb")
         assert result.code == 1
         assert result.err.count("\n") == 1
