@@ -72,7 +72,7 @@ def bytes_text(size: float) -> str:
 
     Examples
     --------
-    >>> shown_bytes(1_234_567), shown_bytes(2_100_000_000)
+    >>> bytes_text(1_234_567), bytes_text(2_100_000_000)
     ('2MB', '2.1GB')
     """
     if size >= 10**9:
