@@ -218,6 +218,6 @@ def test_invalid_probabilities_are_refused():
 
 
 def test_dataset_is_not_made_for_other_members(monkeypatch):
-    monkeypatch.setattr(member_fits, "Dataset", None)
+    monkeypatch.setattr(member_fits, "make_dataset", None)
     X, y = IRIS
     assert len(BaggingClassifier(DecisionTreeClassifier(), n_estimators=2).fit(X, y)) == 2

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from arboost.estimators.member_tables import member_table, take_columns, take_rows
+from arboost.estimators.member_fits import member_table, take_columns, take_rows
 from arboost.estimators.stacking import append_table
 
 COLUMNS = {"a": [1, 2, 3], "b": ["x", "y", None], "c": [1.5, 2.5, 3.5]}

@@ -5,10 +5,13 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from arboost.estimators.adaboost.estimator_learners import EstimatorLearners
-from arboost.estimators.adaboost.estimator_model import EstimatorModel, MemberVotes
+from arboost.estimators.adaboost.estimator_learners import (
+    EstimatorLearners,
+    EstimatorModel,
+    MemberVotes,
+)
 from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme
-from arboost.estimators.member_tables import member_table
+from arboost.estimators.member_fits import member_table
 from arboost.training.inputs import table_rows
 
 ALGORITHMS = ("discrete", "real", "gentle")

@@ -14,29 +14,17 @@ from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    get_routing_for_object,
-    process_routing,
-)
+from sklearn.utils import get_tags, metadata_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from arboost.backend import core, threads
+from arboost.data import target as targets
 from arboost.data.dataset import Dataset
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
-from arboost.data.target import (
-    Task,
-    encode_known_labels,
-    encode_labels,
-    numeric_target,
-    target,
-    weights,
-)
 from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_once
+from arboost.estimators import member_fits
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.estimators.estimator import (
@@ -44,29 +32,6 @@ from arboost.estimators.estimator import (
     regressor_score,
     set_feature_names,
     store_arguments,
-)
-from arboost.estimators.member_fits import (
-    arguments_for_rows,
-    fit_on_rows,
-    is_engine,
-    one_blas_thread,
-    ordered_results,
-    set_random_states,
-    shared_dataset,
-    weight_name,
-)
-from arboost.estimators.member_predictions import (
-    member_name,
-    member_one_hot,
-    member_probabilities,
-    member_values,
-)
-from arboost.estimators.member_tables import (
-    MemberTable,
-    member_table,
-    take_columns,
-    take_rows,
-    training_table,
 )
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
@@ -158,12 +123,14 @@ class Bagging(EnsembleMethods):
         if n_old and number_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
         _refuse_dataset(X)
-        table, y = training_table(X, y, getattr(old, "_schema", None), sample_weight=sample_weight)
+        table, y = member_fits.training_table(
+            X, y, getattr(old, "_schema", None), sample_weight=sample_weight
+        )
         old_outputs = None if old is None else old._outputs
         target, outputs = read_target(
             self._KIND, y, table.n_rows, old_outputs, hard=self._is_hard()
         )
-        weight = weights(sample_weight, table.n_rows)
+        weight = targets.weights(sample_weight, table.n_rows)
         template = self._template()
         arguments = self._routed("fit", fit_params)
 
@@ -172,15 +139,17 @@ class Bagging(EnsembleMethods):
         if weight is not None and not weight.all():
             index = np.flatnonzero(weight).astype(np.uint32)
             source, source_y, source_weight = table.take(index), target[index], weight[index]
-            arguments = arguments_for_rows(template, arguments, index, table.n_rows)
+            arguments = member_fits.arguments_for_rows(template, arguments, index, table.n_rows)
         bags = make_bags(params, source.n_rows, table.schema.n_features, source_weight)
         member_weight = None if params["bootstrap"] else source_weight
         if member_weight is not None:
             check_takes_weights(template)
         dataset = None
         if bags.takes_all_features:
-            dataset = shared_dataset(template, source.X, source_y, member_weight, params["n_jobs"])
-        elif is_engine(template):
+            dataset = member_fits.shared_dataset(
+                template, source.X, source_y, member_weight, params["n_jobs"]
+            )
+        elif member_fits.is_engine(template):
             check_columns(template)
         trainer = BagTrainer(
             estimator=template,
@@ -195,7 +164,7 @@ class Bagging(EnsembleMethods):
 
         numbers = range(n_old, params["n_estimators"])
         n_parallel = _n_parallel(template, len(numbers), params["n_jobs"])
-        with one_blas_thread():
+        with member_fits.one_blas_thread():
             fitted = _fit_members(trainer, numbers, n_parallel, visible=params["verbose"] > 0)
             members = [
                 _BaggedMember(member, bags.features(number), DrawOrigin(bags.rows, number, index))
@@ -237,13 +206,15 @@ class Bagging(EnsembleMethods):
         check_is_fitted(self)
         return [origin.rows() for origin in self._origins]
 
-    def get_metadata_routing(self) -> MetadataRouter:
+    def get_metadata_routing(self) -> metadata_routing.MetadataRouter:
         """Return the routing of arguments to methods of the members, for scikit-learn."""
         template = self._template()
-        mapping = MethodMapping().add(caller="fit", callee="fit")
+        mapping = metadata_routing.MethodMapping().add(caller="fit", callee="fit")
         for caller, callee in _member_methods(self._KIND, template, hard=self._is_hard()).items():
             mapping.add(caller=caller, callee=callee)
-        return MetadataRouter(owner=self).add(estimator=template, method_mapping=mapping)
+        return metadata_routing.MetadataRouter(owner=self).add(
+            estimator=template, method_mapping=mapping
+        )
 
     def __len__(self) -> int:
         return len(self.estimators_)
@@ -338,12 +309,12 @@ class Bagging(EnsembleMethods):
 
     def _mean(self, X: object, predict: Predict) -> Floats:
         """The mean of the members' predictions, added in the order of the members."""
-        table = member_table(X, self._schema, caller=type(self).__name__)
+        table = member_fits.member_table(X, self._schema, caller=type(self).__name__)
         n_jobs = check({"n_jobs": self.n_jobs}, self._TABLE)["n_jobs"]
         n_parallel = _n_parallel(self.estimator_, len(self.estimators_), n_jobs)
         pairs = zip(self.estimators_, self.estimators_features_, strict=True)
         tasks = ((predict, member, table.X, features) for member, features in pairs)
-        predictions = ordered_results(_predict_features, tasks, n_parallel)
+        predictions = member_fits.ordered_results(_predict_features, tasks, n_parallel)
         total = np.array(next(predictions))
         for values in predictions:
             total += values
@@ -355,7 +326,7 @@ class Bagging(EnsembleMethods):
             return params
         methods = _member_methods(self._KIND, self._template(), hard=self._is_hard())
         callee = methods.get(caller, caller)
-        return dict(process_routing(self, caller, **params)["estimator"][callee])
+        return dict(metadata_routing.process_routing(self, caller, **params)["estimator"][callee])
 
 
 def _refuse_dataset(X: object) -> None:
@@ -378,7 +349,7 @@ def _member_methods(kind: str, template: Any, *, hard: bool) -> Mapping[str, str
 
 def _n_parallel(template: Any, n_members: int, n_jobs: int | None) -> int:
     """The number of members in parallel; members of arboost use all threads themselves."""
-    return 1 if is_engine(template) else min(threads(n_jobs), n_members)
+    return 1 if member_fits.is_engine(template) else min(threads(n_jobs), n_members)
 
 
 def _fit_members(
@@ -387,7 +358,9 @@ def _fit_members(
     """The fitted members of these numbers, with a progress bar."""
     members = []
     with Bar(len(numbers), "fitting", visible=visible) as bar:
-        for member in ordered_results(trainer.fit, ((number,) for number in numbers), n_parallel):
+        for member in member_fits.ordered_results(
+            trainer.fit, ((number,) for number in numbers), n_parallel
+        ):
             members.append(member)
             bar.show(len(members))
     return members
@@ -396,13 +369,13 @@ def _fit_members(
 def _predict_features(predict: Predict, member: Any, X: Any, features: Features) -> Floats:
     """The predictions of a member from its features of X."""
     is_all = len(features) == X.shape[1] and bool((np.diff(features) == 1).all())
-    return predict(member, X if is_all else take_columns(X, features))
+    return predict(member, X if is_all else member_fits.take_columns(X, features))
 
 
 def _out_of_bag_sums(
     members: Sequence[_BaggedMember],
     outputs: BaggingOutputs,
-    table: MemberTable,
+    table: member_fits.MemberTable,
     n_parallel: int,
 ) -> OutOfBagSums:
     """The sums of the members' predictions for their out-of-bag rows."""
@@ -410,7 +383,7 @@ def _out_of_bag_sums(
     tasks = ((predict, member, table.X) for member in members)
     sums = OutOfBagSums(table.n_rows, outputs.n_columns)
     for number, (rows, values) in enumerate(
-        ordered_results(_predict_out_of_bag, tasks, n_parallel)
+        member_fits.ordered_results(_predict_out_of_bag, tasks, n_parallel)
     ):
         sums.add(number, rows, values)
     return sums
@@ -423,7 +396,7 @@ def _predict_out_of_bag(
     rows = undrawn_rows(member.origin.rows(), X.shape[0])
     if not len(rows):
         return rows, 0.0
-    taken = take_rows(X, rows)
+    taken = member_fits.take_rows(X, rows)
     return rows, _predict_features(predict, member.estimator, taken, member.features)
 
 
@@ -788,9 +761,9 @@ def check_columns(estimator: Any) -> None:
 
 def check_takes_weights(estimator: Any) -> None:
     """Raise ValueError for an estimator whose fit takes no row weights."""
-    if weight_name(estimator) is None:
+    if member_fits.weight_name(estimator) is None:
         raise ValueError(
-            f"{member_name(estimator)} doesn't support sample_weight: its fit has no such "
+            f"{type(estimator).__name__} doesn't support sample_weight: its fit has no such "
             "argument, and with bootstrap=False weights are passed on. Use bootstrap=True, "
             "which draws rows in proportion to their weights, or leave out sample_weight."
         )
@@ -832,15 +805,17 @@ class BagTrainer:
     def fit(self, number: int) -> Any:
         """Return one member, fitted to its bag."""
         member = clone(self.estimator)
-        set_random_states(member, self.bags.rows.seed, number)
+        member_fits.set_random_states(member, self.bags.rows.seed, number)
         drawn = self.bags.rows.drawn(number)
-        if is_engine(member):
+        if member_fits.is_engine(member):
             # The ensemble shows the progress bar, and its n_jobs is the default of the members.
             member.verbose = 0
             if member.n_jobs is None:
                 member.n_jobs = self.n_jobs
         if self.dataset is not None:
-            return fit_on_rows(member, self.dataset, drawn.rows, drawn.counts, **self.fit_params)
+            return member_fits.fit_on_rows(
+                member, self.dataset, drawn.rows, drawn.counts, **self.fit_params
+            )
         rows: NDArray[Any] = drawn.rows
         weight = None if self.weight is None else self.weight[rows]
         if drawn.counts is not None:
@@ -859,13 +834,15 @@ class BagTrainer:
     ) -> Any:
         """Fit a member to rows and features of X."""
         X, y = self.X, self.y
-        arguments = arguments_for_rows(member, self.fit_params, rows, self.bags.rows.n_rows)
+        arguments = member_fits.arguments_for_rows(
+            member, self.fit_params, rows, self.bags.rows.n_rows
+        )
         if not self.bags.takes_all_features:
-            X = take_columns(X, features)
+            X = member_fits.take_columns(X, features)
         if not self.bags.rows.takes_all:
-            X, y = take_rows(X, rows), y[rows]
+            X, y = member_fits.take_rows(X, rows), y[rows]
         if weight is not None:
-            arguments[str(weight_name(member))] = weight
+            arguments[str(member_fits.weight_name(member))] = weight
         try:
             member.fit(X, y, **arguments)
         except ValueError:
@@ -883,7 +860,9 @@ def _takes_counts(estimator: Any) -> bool:
     """
     if not get_config()["enable_metadata_routing"]:
         return bool(has_fit_parameter(estimator, "sample_weight"))
-    return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))
+    return bool(
+        metadata_routing.get_routing_for_object(estimator).consumes("fit", ("sample_weight",))
+    )
 
 
 # ---- outputs ----
@@ -914,11 +893,11 @@ class BaggingOutputs:
     def from_member(self, member: Any, X: Any, arguments: Mapping[str, Any]) -> Floats:
         """The predictions of one member, shape (n_rows, n_columns)."""
         if self.classes is None:
-            return member_values(member, X, self.n_targets, **arguments)
+            return member_fits.member_values(member, X, self.n_targets, **arguments)
         if hasattr(member, "predict_proba") and not self.hard:
             otherwise = "a learner without predict_proba, for a hard vote"
-            return member_probabilities(member, X, self.classes, otherwise, **arguments)
-        return member_one_hot(member, X, self.classes, **arguments)
+            return member_fits.member_probabilities(member, X, self.classes, otherwise, **arguments)
+        return member_fits.member_one_hot(member, X, self.classes, **arguments)
 
     def shaped(self, means: Floats) -> Floats:
         """Return averaged predictions in the shape that users get."""
@@ -964,19 +943,21 @@ def read_target(
         Whether members vote by their classes.
     """
     if kind == "classifier":
-        labels = target(y, n_rows)
+        labels = targets.target(y, n_rows)
         if old is None or old.classes is None:
-            classes, codes = encode_labels(labels)
+            classes, codes = targets.encode_labels(labels)
         else:
             classes = old.classes
-            codes = encode_known_labels(labels, classes, "y", "the earlier fit")
-        warn_one_class(y, [Task(kind, codes, classes)])
+            codes = targets.encode_known_labels(labels, classes, "y", "the earlier fit")
+        warn_one_class(y, [targets.Task(kind, codes, classes)])
         return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
     array = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
     if array.ndim == _TABLE_DIMENSIONS and array.shape[1] > 1:
-        values = np.column_stack([numeric_target(target(column, n_rows)) for column in array.T])
+        values = np.column_stack(
+            [targets.numeric_target(targets.target(column, n_rows)) for column in array.T]
+        )
     else:
-        values = numeric_target(target(y, n_rows))
+        values = targets.numeric_target(targets.target(y, n_rows))
     n_targets = 1 if values.ndim == 1 else values.shape[1]
     if old is not None and old.n_targets != n_targets:
         raise ValueError(
@@ -1004,7 +985,7 @@ def class_decision(
         values = np.column_stack([-values, values])
     if values.shape != (len(values), len(known_classes)):
         raise ValueError(
-            f"a member ({member_name(member)}) was fitted on {len(known_classes)} of the "
+            f"a member ({type(member).__name__}) was fitted on {len(known_classes)} of the "
             f"{len(classes)} classes, and its decision function of shape {values.shape} does not "
             "have one column per class. Use predict_proba, or more rows for each member."
         )

@@ -24,10 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.errors import InputTypeError, ParameterError, listing
+from arboost.estimators import member_fits
 from arboost.estimators.estimator import set_feature_names
-from arboost.estimators.member_fits import check_weights
-from arboost.estimators.member_predictions import class_indices, member_name
-from arboost.estimators.member_tables import member_table, training_table
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble, EnsembleMember, EnsemblePredictor, LinearModel
 from arboost.models.methods import evaluate, report
@@ -140,8 +138,8 @@ def engine_model(name: str, estimator: Any, caller: str) -> Model:
             )
         return whole
     raise InputTypeError(
-        f"{caller} was asked of an ensemble with the member {name!r} ({member_name(inner)}), which "
-        "has no trees of arboost. Use estimators of arboost only, such as "
+        f"{caller} was asked of an ensemble with the member {name!r} ({type(inner).__name__}), "
+        "which has no trees of arboost. Use estimators of arboost only, such as "
         "GradientBoostingClassifier or RandomForestRegressor; or pickle or joblib for files."
     )
 
@@ -197,7 +195,9 @@ def _class_columns(
             f"the member {name!r} has several targets, or classes in an ensemble of regressors: "
             "only ensembles of one target have files and SHAP values. Use pickle or joblib."
         )
-    return class_indices(model, model.classes, classes if by_label else np.arange(len(classes)))
+    return member_fits.class_indices(
+        model, model.classes, classes if by_label else np.arange(len(classes))
+    )
 
 
 def final_model(estimator: Any, caller: str) -> Model | LinearModel:
@@ -327,7 +327,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
         """Return X with the columns of fit, in their order."""
         if self._schema is None or isinstance(X, Dataset):
             return read_member_table(X, None)[0]
-        return member_table(X, self._schema, caller=type(self).__name__).X
+        return member_fits.member_table(X, self._schema, caller=type(self).__name__).X
 
     def _ensemble_members(
         self, caller: str, *, by_label: bool = False, output: str = "probabilities"
@@ -355,7 +355,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
             return {name: dict(routed[name].fit) for name, _ in members}
         if weight is None:
             return {name: {} for name, _ in members}
-        return {name: {check_weights(name, member): weight} for name, member in members}
+        return {name: {member_fits.check_weights(name, member): weight} for name, member in members}
 
     def _keep_members(
         self, pairs: Sequence[NamedMember], fitted: list[Any], schema: Schema | None
@@ -461,7 +461,7 @@ def read_member_table(X: object, y: object, **values: Any) -> tuple[Any, Schema 
         )
     if _is_one_dimensional(X):
         return X, None, y
-    table, y = training_table(X, y, None, **values)
+    table, y = member_fits.training_table(X, y, None, **values)
     return table.X, table.schema, y
 
 
@@ -475,7 +475,7 @@ def _check_member(name: str, member: Any, kind: str | None) -> None:
     is_kind = is_classifier if kind == "classifier" else is_regressor
     if kind is not None and not is_kind(member):
         raise ValueError(
-            f"the member {name!r} ({member_name(member)}) is not a {kind}. Use a {kind}, or "
+            f"the member {name!r} ({type(member).__name__}) is not a {kind}. Use a {kind}, or "
             "leave it out."
         )
 

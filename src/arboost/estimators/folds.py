@@ -27,26 +27,13 @@ from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.source import is_source
 from arboost.data.target import Task, target, weights
 from arboost.errors import InputTypeError
+from arboost.estimators import member_fits
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.bagging import Bagging
 from arboost.estimators.cross_validation import cv
 from arboost.estimators.ensembles import NamedMembers
 from arboost.estimators.estimator import EngineEstimator, column_options
 from arboost.estimators.gradient_boosting import GradientBoosting
-from arboost.estimators.member_fits import (
-    binning_key,
-    check_weights,
-    fit_on_rows,
-    is_engine,
-    make_dataset,
-    shared_dataset,
-)
-from arboost.estimators.member_predictions import (
-    member_one_hot,
-    member_probabilities,
-    member_values,
-)
-from arboost.estimators.member_tables import MemberTable, take_rows, training_table
 from arboost.estimators.stacking import Stacking
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric, find_metrics, is_sklearn, prediction_metric
@@ -80,7 +67,7 @@ class SelectionRows:
         Number of rows of the user's table.
     """
 
-    table: MemberTable
+    table: member_fits.MemberTable
     y: NDArray[Any]
     task: Task
     weight: Floats | None
@@ -119,7 +106,7 @@ class SelectionRows:
         rows = slice(None) if index is None else index
         arguments = {}
         if self.weight is not None and not shares_bins:  # a Dataset has its own weights
-            name = check_weights(type(estimator).__name__, estimator)
+            name = member_fits.check_weights(type(estimator).__name__, estimator)
             arguments[name] = self.weight[rows]
         prefix, last = "", estimator
         if isinstance(estimator, Pipeline):
@@ -159,7 +146,7 @@ def read_rows(
             "on rows in memory. Read it first, for example with pandas.read_parquet."
         )
     X, offset_columns = split_offset(X, offset)
-    table, y = training_table(
+    table, y = member_fits.training_table(
         X, y, sample_weight=sample_weight, groups=groups, offset=offset_columns
     )
     n_all, index, start = table.n_rows, None, None
@@ -214,17 +201,17 @@ class FoldFits:
     @lazy_property
     def held_out(self) -> list[Any]:
         """Tables of the held-out rows of each fold."""
-        return [take_rows(self.rows.table.X, held_out) for _, held_out in self.splits]
+        return [member_fits.take_rows(self.rows.table.X, held_out) for _, held_out in self.splits]
 
     def run(self, estimator: Any, fold: int, scorer: Scorer) -> FoldResult:
         """Fit an estimator in place to the training rows of a fold; score its held-out rows."""
         rows, (train, held_out) = self.rows, self.splits[fold]
         dataset = self._dataset(estimator)
         arguments = rows.arguments(estimator, train, shares_bins=dataset is not None)
-        X = None if dataset is not None else take_rows(rows.table.X, train)
+        X = None if dataset is not None else member_fits.take_rows(rows.table.X, train)
         started = time.perf_counter()
         if dataset is not None:
-            fit_on_rows(estimator, dataset, train, **arguments)
+            member_fits.fit_on_rows(estimator, dataset, train, **arguments)
         else:
             estimator.fit(X, rows.y[train], **arguments)
         fitted = time.perf_counter()
@@ -239,12 +226,16 @@ class FoldFits:
     def _dataset(self, estimator: Any) -> Dataset | None:
         """The binned table for fits of an estimator; None where it needs the values."""
         has_learner = getattr(estimator, "estimator", None) is not None
-        if not is_engine(estimator) or has_learner or getattr(estimator, "quantiles", False):
+        if (
+            not member_fits.is_engine(estimator)
+            or has_learner
+            or getattr(estimator, "quantiles", False)
+        ):
             return None
-        key = binning_key(estimator)
+        key = member_fits.binning_key(estimator)
         if key not in self._datasets:
             started, rows = time.perf_counter(), self.rows
-            self._datasets[key] = shared_dataset(
+            self._datasets[key] = member_fits.shared_dataset(
                 estimator, rows.table.X, rows.y, rows.weight, self.n_jobs
             )
             if self._datasets[key] is not None:
@@ -312,12 +303,12 @@ class BoosterFolds:
         takes whole numbers for amounts, so with labels of numbers and more than two classes every
         trial encodes and bins the table.
         """
-        key, rows = binning_key(booster), self._given
+        key, rows = member_fits.binning_key(booster), self._given
         values = rows.table.X, rows.y, rows.weight
         with self._lock:
             if key not in self._tables:
                 try:
-                    data = make_dataset(booster, *values, self._n_jobs)
+                    data = member_fits.make_dataset(booster, *values, self._n_jobs)
                 except ValueError:  # reported by the first trial
                     return values
                 n_classes = rows.task.n_classes
@@ -380,13 +371,13 @@ def _scored_predictions(estimator: Any, X: Any, classes: NDArray[Any] | None) ->
     An estimator without probabilities gives its predicted class the probability 1.
     """
     if classes is None:
-        predicted = member_values(estimator, X)[:, 0]
+        predicted = member_fits.member_values(estimator, X)[:, 0]
     elif callable(getattr(estimator, "predict_proba", None)):
-        predicted = member_probabilities(
+        predicted = member_fits.member_probabilities(
             estimator, X, classes, "an estimator without predict_proba"
         )
     else:
-        predicted = member_one_hot(estimator, X, classes)
+        predicted = member_fits.member_one_hot(estimator, X, classes)
     return np.ascontiguousarray(predicted)
 
 
@@ -421,7 +412,9 @@ def estimator_kind(y: NDArray[Any], task: object = None) -> str:
             raise ValueError(_task_message(task))
         return TASK_KINDS[task]
     if y.dtype.kind not in "iuf":
-        is_numeric = y.dtype.kind == "O" and not any(isinstance(one, str | bool) for one in y[:100])
+        is_numeric = y.dtype.kind == "O" and not any(
+            isinstance(label, str | bool) for label in y[:100]
+        )
         return "regressor" if is_numeric else "classifier"
     if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
         return "regressor"

@@ -1,4 +1,8 @@
-"""Fits of several members in parallel: on all rows, and on the training rows of folds or bags.
+"""Members of ensembles: the tables that they read, their checked predictions, and parallel fits.
+
+X reaches members in the type that the user passed: a member may be a pipeline that selects columns
+by name. Only lists and rare sparse formats, which no estimator takes, are converted. The columns
+are described by a `Schema`, as for trees.
 
     X ──bins──▶ Dataset ─┬─▶ member A ─┬─ all rows ──────────────────▶ fitted member
                          │             ├─ fold 0: rows to train on ──▶ predictions for the others
@@ -13,6 +17,7 @@ of X. No member ever sees another member's rows.
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,23 +28,31 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from arboost.backend import in_caller_context, startable_threads, threads
+from arboost.data import raw_table
 from arboost.data.dataset import Dataset
-from arboost.errors import InputTypeError
+from arboost.data.feature_names import split_target
+from arboost.data.schema import Schema, column_positions, unique_names
+from arboost.data.table import as_array, is_records, row_of_series, with_columns
+from arboost.data.target import check_pairing
+from arboost.errors import InputTypeError, listing
 from arboost.estimators.estimator import EngineEstimator, category_encoding
-from arboost.estimators.member_predictions import Classes, member_name, predict_member
-from arboost.estimators.member_tables import take_rows
 from arboost.losses.base import Floats
 from arboost.params.records import BinParams, sought_bins
 from arboost.progress import Bar
 from arboost.training.inputs import Rows, check_weight_sum
 from arboost.training.splits import Split
 
+_TABLE_DIMENSIONS = 2
+_PROBABILITY_TOLERANCE = 1e-3  # for values outside [0, 1], and for sums other than 1
+_METHODS = ("predict_proba", "decision_function", "predict")
+_ROW_ARGUMENTS = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
 # Parameters that bins depend on, each with the value for estimators without that parameter. Members
 # with equal values share bins.
 _BINNING = {
@@ -53,9 +66,356 @@ _BINNING = {
     "missing": None,
 }
 
-
+# Sorted labels; for several targets a list with the labels of each; None for regression.
+Classes = NDArray[Any] | list[NDArray[Any]] | None
 Result = TypeVar("Result")
-_ROW_ARGUMENTS = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
+
+# ---- tables ----
+
+
+@dataclass(frozen=True)
+class MemberTable:
+    """X in the form that members get, and its columns."""
+
+    X: Any
+    schema: Schema
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def take(self, rows: NDArray[Any]) -> MemberTable:
+        """Some of the rows."""
+        return MemberTable(take_rows(self.X, rows), self.schema)
+
+
+def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
+    """Return X in the form that members get; with a schema, in its order of columns.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features, ...)
+        Any type that the members take, of two or more dimensions.
+    schema : Schema, optional
+        Columns of the fit. Columns with names are matched by name, others by position.
+    caller : str
+        Name of the estimator in messages.
+    """
+    if isinstance(X, Dataset):
+        raise InputTypeError(
+            "X is a Dataset, which holds bins instead of values, but estimators need the values. "
+            "Pass the table it was made from, or train with estimator=None."
+        )
+    X = with_columns(X, schema)
+    X = (
+        raw_table.checked_matrix(X) if raw_table.is_sparse(X) else to_frame(X, schema)
+    )  # a format of scipy is a dict
+    if not hasattr(X, "shape"):
+        X = as_array(X)
+    if len(X.shape) < _TABLE_DIMENSIONS:
+        if hasattr(X, "to_frame"):
+            raise raw_table.series_error(X)
+        raise raw_table.dimensions_error(X)
+    n_rows, n_features = X.shape[:2]
+    for count, what in ((n_rows, "sample"), (n_features, "feature")):
+        if count == 0 and (schema is None or what == "feature"):
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+                "required."
+            )
+    names = _column_names(X)
+    if schema is None:
+        return MemberTable(X, Schema(names, int(n_features)))
+    return MemberTable(_match_columns(X, names, schema, caller), schema)
+
+
+def training_table(
+    X: object, y: object, schema: Schema | None = None, **values: object
+) -> tuple[MemberTable, object]:
+    """Return X in the form that members get, and y; y may name a column of X.
+
+    `schema` has the columns of the model whose training is continued; `values` are other values of
+    the rows, which are to be in the order of X.
+    """
+    check_pairing(X, y, **values)
+    X, y, name = split_target(X, y)
+    table = member_table(X, schema)
+    if name is not None:
+        table = replace(table, schema=replace(table.schema, target=name))
+    return table, y
+
+
+def to_frame(X: Any, schema: Schema | None = None) -> Any:
+    """A dict, a list of dicts or a pandas row as a pandas frame, all others unchanged."""
+    pandas = sys.modules.get("pandas")
+    has_names = schema is not None and schema.names is not None
+    if has_names and pandas is not None and isinstance(X, pandas.Series):
+        X = row_of_series(X, schema)
+    if not (isinstance(X, Mapping) or is_records(X)):
+        return X
+    if pandas is None:
+        raise InputTypeError(
+            f"X is a {type(X).__name__} of named values, and members of an ensemble need a data "
+            "frame. Pass one, for example of pandas: pandas.DataFrame(X)."
+        )
+    is_row = isinstance(X, Mapping) and not all(map(raw_table.is_column, X.values()))
+    return pandas.DataFrame([X] if is_row else X)
+
+
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Some of the rows of a table, in the type of the table."""
+    places = rows.astype(np.intp)
+    return (
+        raw_table.frame_rows(X, places)
+        if raw_table.is_arrow_frame(X)
+        else _safe_indexing(X, places)
+    )
+
+
+def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
+    """Some of the columns of a table, in the type of the table.
+
+    Repeated columns get distinct names: a, a (2), a (3).
+    """
+    names = _column_names(X)
+    if names is None and not hasattr(X, "iloc"):
+        return X[:, features]
+    if names is None:  # column names other than strings
+        return X.iloc[:, features].set_axis(range(len(features)), axis="columns")
+    seen: dict[int, int] = {}
+    own = []
+    for feature in features.tolist():
+        seen[feature] = seen.get(feature, 0) + 1
+        own.append(names[feature] + (f" ({seen[feature]})" if seen[feature] > 1 else ""))
+    if hasattr(X, "iloc"):
+        return X.iloc[:, features].set_axis(own, axis="columns")
+    return raw_table.frame_columns(X, features.tolist(), own)
+
+
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    if raw_table.is_arrow_frame(X):
+        return unique_names(list(X.column_names if hasattr(X, "column_names") else X.columns))
+    return unique_names(list(X.columns)) if hasattr(X, "iloc") else None
+
+
+def _match_columns(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
+    """Return X with the columns in the order of the schema."""
+    places = column_positions(names, X.shape[1], schema, caller)
+    if places is None:
+        return X
+    if hasattr(X, "iloc"):
+        return X.iloc[:, places]
+    assert names is not None
+    return raw_table.frame_columns(X, places, [names[place] for place in places])
+
+
+# ---- predictions ----
+
+
+def row_count(X: Any) -> int:
+    """The number of rows of a table, or of strings in a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def member_one_hot(member: Any, X: Any, labels: NDArray[Any], **params: Any) -> Floats:
+    """The predicted classes of a member, one-hot.
+
+    Parameters
+    ----------
+    member : fitted estimator
+    X : table of shape (n_rows, ...)
+    labels : array of shape (n_classes,)
+        All classes, sorted; a member may have been fitted on fewer.
+    **params
+        More arguments of the member's ``predict``.
+
+    Returns
+    -------
+    float64 array of shape (n_rows, n_classes)
+    """
+    predicted = np.asarray(member.predict(X, **params))
+    check_shape(member, predicted, row_count(X))
+    chosen = np.zeros((len(predicted), len(labels)))
+    chosen[np.arange(len(predicted)), class_indices(member, predicted.ravel(), labels)] = 1.0
+    return chosen
+
+
+def member_probabilities(
+    member: Any, X: Any, labels: NDArray[Any], otherwise: str, **params: Any
+) -> Floats:
+    """The class probabilities of a member; 0 for classes that it was not fitted on.
+
+    The arguments are those of `member_one_hot`; ``otherwise`` is the alternative to a learner with
+    probabilities that error messages name.
+    """
+    predicted = np.asarray(member.predict_proba(X, **params), np.float64)
+    known_classes = np.asarray(getattr(member, "classes_", labels))
+    if predicted.shape != (X.shape[0], len(known_classes)):
+        raise ValueError(
+            f"{type(member).__name__}.predict_proba returned an array of shape {predicted.shape} "
+            f"for {X.shape[0]} rows and {len(known_classes)} classes. It must have one row per row "
+            "of X, and one column per entry of classes_."
+        )
+    # NaN fails both comparisons.
+    in_range = (predicted >= -_PROBABILITY_TOLERANCE) & (predicted <= 1.0 + _PROBABILITY_TOLERANCE)
+    if not in_range.all() or (np.abs(predicted.sum(axis=1) - 1.0) > _PROBABILITY_TOLERANCE).any():
+        raise ValueError(
+            f"{type(member).__name__}.predict_proba returned rows that are not probabilities: "
+            "each must be from 0 to 1, and their sum 1. Use a learner with probabilities, or "
+            f"{otherwise}."
+        )
+    shares = np.zeros((len(predicted), len(labels)))
+    shares[:, class_indices(member, known_classes, labels)] = predicted.clip(0.0, 1.0)
+    return shares
+
+
+def member_values(member: Any, X: Any, n_targets: int = 1, **params: Any) -> Floats:
+    """The predictions of a regressor, float64 of shape (n_rows, n_targets)."""
+    predicted = np.asarray(member.predict(X, **params), np.float64)
+    check_shape(member, predicted, row_count(X), n_targets)
+    return predicted.reshape(-1, n_targets)
+
+
+def class_indices(member: Any, values: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """The indices of labels among all classes, which are sorted."""
+    indices: NDArray[np.intp] = np.searchsorted(labels, values).clip(max=len(labels) - 1)
+    unknown = values[labels[indices] != values]
+    if len(unknown):
+        raise ValueError(
+            f"{type(member).__name__} predicts the label {unknown.tolist()[0]!r}, but y has "
+            f"{listing(map(repr, labels.tolist()))}. It must predict labels of y: fit it on them, "
+            "or leave it out."
+        )
+    return indices
+
+
+def check_shape(member: Any, predicted: NDArray[Any], n_rows: int, n_targets: int = 1) -> None:
+    """Raise ValueError unless there is one prediction per row and target."""
+    if predicted.shape == (n_rows, n_targets) or (n_targets == 1 and predicted.shape == (n_rows,)):
+        return
+    expected = "one prediction" if n_targets == 1 else f"{n_targets} predictions"
+    raise ValueError(
+        f"{type(member).__name__}.predict returned an array of shape {predicted.shape} for "
+        f"{n_rows} rows. It must return {expected} for each row."
+    )
+
+
+def find_method(name: str, member: Any, requested: str, advice: str) -> str:
+    """The prediction method to call on a member.
+
+    Parameters
+    ----------
+    name : str
+        Name of the member in the ensemble.
+    member : estimator
+    requested : str
+        A method, or "auto" for the first of the three that the member has.
+    advice : str
+        Alternative that the error message names.
+    """
+    methods = _METHODS if requested == "auto" else (requested,)
+    for method in methods:
+        if callable(getattr(member, method, None)):
+            return method
+    raise ValueError(
+        f"the member {name!r} ({type(member).__name__}) has no method {' or '.join(methods)}. Use "
+        f"{advice}, or another estimator."
+    )
+
+
+def predict_member(
+    member: Any, method: str, X: Any, classes: Classes, *, by_label: bool = False
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """The predictions of a member for the rows of X.
+
+    Parameters
+    ----------
+    member : fitted estimator
+    method : {"predict_proba", "decision_function", "predict"}
+    X : table of shape (n_rows, ...)
+    classes : Classes
+    by_label : bool
+        Whether the member was fitted on labels instead of class indices, as the estimator in a
+        FrozenEstimator always was.
+
+    Returns
+    -------
+    array of shape (n_rows,) or (n_rows, n_columns), or a list of them
+        A list has one entry per target. Classes that the member was not fitted on have the
+        probability 0.
+    """
+    predicted = getattr(member, method)(X)
+    if classes is None:
+        return np.asarray(predicted)
+    by_label = by_label or isinstance(member, FrozenEstimator)
+    known_classes = getattr(member, "classes_", None)
+    if isinstance(classes, list):
+        if not isinstance(predicted, list):
+            return np.asarray(predicted)
+        return [
+            _with_all_classes(
+                member, method, np.asarray(values), labels, target_classes, by_label=by_label
+            )
+            for values, labels, target_classes in zip(
+                predicted, known_classes or classes, classes, strict=True
+            )
+        ]
+    predicted = np.asarray(predicted)
+    if method != "predict":
+        return _with_all_classes(
+            member, method, predicted, known_classes, classes, by_label=by_label
+        )
+    # Numeric labels stay; strings become class indices, which the final estimator can learn from.
+    if predicted.dtype.kind in "OUS" and predicted.ndim == 1:
+        return class_indices(member, predicted, classes)
+    return predicted
+
+
+def member_classes(member: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The index of the class that a member predicts for each row."""
+    predicted = np.asarray(member.predict(X))
+    check_shape(member, predicted, row_count(X))
+    predicted = predicted.ravel()
+    known_classes = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
+    by_label = isinstance(member, FrozenEstimator)
+    if not by_label and np.isin(known_classes, np.arange(len(classes))).all():
+        return predicted.astype(np.intp)
+    return class_indices(member, predicted, classes)
+
+
+def _with_all_classes(
+    member: Any,
+    method: str,
+    predicted: NDArray[Any],
+    known_classes: NDArray[Any] | Sequence[Any] | None,
+    classes: NDArray[Any],
+    *,
+    by_label: bool,
+) -> NDArray[Any]:
+    """Return probabilities or scores with one column per class."""
+    if known_classes is None or len(known_classes) >= len(classes):
+        return predicted
+    labels = np.asarray(known_classes)
+    numbers = np.arange(len(classes))
+    if by_label or not np.isin(labels, numbers).all():
+        numbers = class_indices(member, labels, classes)
+    else:
+        numbers = labels.astype(np.intp)
+    if method == "decision_function":
+        missing = np.delete(classes, numbers)
+        raise ValueError(
+            f"{type(member).__name__} was fitted on rows without the classes "
+            f"{listing(map(repr, missing.tolist()))}, so its decision_function has no scores for "
+            "them. Use folds with every class among the rows to train on, or "
+            'stack_method="predict_proba" if the member has it.'
+        )
+    shares = np.zeros((len(predicted), len(classes)), predicted.dtype)
+    shares[:, numbers] = predicted
+    return shares
+
+
+# ---- fits ----
 
 
 @dataclass(frozen=True)
@@ -238,7 +598,7 @@ def check_weights(name: str, estimator: Any) -> str:
     if inspect.Parameter.VAR_KEYWORD in kinds and not hasattr(estimator, "steps"):
         return "sample_weight"  # passed on to an inner estimator, as by GridSearchCV
     raise InputTypeError(
-        f"sample_weight is given, but the fit of {name!r} ({member_name(estimator)}) has no such "
+        f"sample_weight is given, but the fit of {name!r} ({type(estimator).__name__}) has no such "
         "argument. Leave out sample_weight, or this estimator."
     )
 

@@ -31,25 +31,8 @@ from arboost.data.raw_table import append_columns, frame_like, is_sparse
 from arboost.data.schema import unique_names
 from arboost.data.target import encode_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, ParameterError, listing, warns_once
-from arboost.estimators.ensembles import (
-    NamedMember,
-    NamedMembers,
-    active_members,
-    check_routed,
-    final_model,
-    is_routing,
-    read_member_table,
-)
+from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
-from arboost.estimators.member_fits import MemberJob, MemberTrainingSet, check_weights, run_jobs
-from arboost.estimators.member_predictions import (
-    Classes,
-    find_method,
-    member_name,
-    predict_member,
-    row_count,
-)
-from arboost.estimators.member_tables import take_rows
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
 from arboost.params.kinds import Param
@@ -76,7 +59,7 @@ def final_has(method: str) -> Callable[[Any], bool]:
     return condition
 
 
-class Stacking(NamedMembers):
+class Stacking(ensembles.NamedMembers):
     """Members whose predictions are the features of a final estimator."""
 
     final_estimator: Any
@@ -85,7 +68,7 @@ class Stacking(NamedMembers):
     final_estimator_: Any
     stack_method_: list[str]
     classes_: NDArray[Any] | list[NDArray[Any]]
-    _classes: Classes
+    _classes: member_fits.Classes
     _n_columns: list[int]
 
     @warns_once
@@ -119,18 +102,25 @@ class Stacking(NamedMembers):
         -------
         self
         """
-        check_routed(fit_params)
+        ensembles.check_routed(fit_params)
         params = self._checked_params()
-        table, schema, y = read_member_table(X, y, sample_weight=sample_weight, groups=groups)
-        codes, classes = _read_target(self._KIND, y, row_count(table))
-        data = MemberTrainingSet(table, codes, classes)
+        table, schema, y = ensembles.read_member_table(
+            X, y, sample_weight=sample_weight, groups=groups
+        )
+        codes, classes = _read_target(self._KIND, y, member_fits.row_count(table))
+        data = member_fits.MemberTrainingSet(table, codes, classes)
         weight = weights(sample_weight, len(codes))
-        members, final = active_members(params["estimators"]), self._final()
+        members, final = ensembles.active_members(params["estimators"]), self._final()
         arguments = self._fit_arguments(members, weight, fit_params)
-        final_weight = None if weight is None else check_weights("final_estimator", final)
+        final_weight = (
+            None if weight is None else member_fits.check_weights("final_estimator", final)
+        )
         _check_final(final, self._KIND, passed=table if params["passthrough"] else None)
         stack_method = params.get("stack_method", "predict")
-        methods = [find_method(*member, stack_method, 'stack_method="auto"') for member in members]
+        methods = [
+            member_fits.find_method(*member, stack_method, 'stack_method="auto"')
+            for member in members
+        ]
 
         rows = None  # rows that the final estimator is fitted on; None for all
         if isinstance(params["cv"], str):  # "prefit"
@@ -141,12 +131,12 @@ class Stacking(NamedMembers):
                 params["cv"], table, codes, is_classifier=self._KIND == "classifier", groups=groups
             )
             jobs = [
-                MemberJob(name, clone(member), arguments[name], method, split)
+                member_fits.MemberJob(name, clone(member), arguments[name], method, split)
                 for split in (None, *splits)  # fits on all rows first: they take longest
                 for (name, member), method in zip(members, methods, strict=True)
             ]
             visible = params["verbose"] > 0
-            results = run_jobs(
+            results = member_fits.run_jobs(
                 jobs, data, n_jobs=params["n_jobs"], label="stacking", visible=visible
             )
             fitted, of_folds = results[: len(members)], results[len(members) :]
@@ -154,7 +144,7 @@ class Stacking(NamedMembers):
             rows = held_out_rows(splits, len(codes))
 
         if rows is not None:
-            table, codes = take_rows(table, rows), codes[rows]
+            table, codes = member_fits.take_rows(table, rows), codes[rows]
             weight = None if weight is None else weight[rows]
         n_columns, features = [block.shape[1] for block in columns], np.hstack(columns)
         if params["passthrough"]:
@@ -187,7 +177,7 @@ class Stacking(NamedMembers):
         """
         check_is_fitted(self)
         arguments = predict_params
-        if is_routing():
+        if ensembles.is_routing():
             arguments = process_routing(self, "predict", **predict_params).final_estimator_.predict
         predicted = self.final_estimator_.predict(self._final_features(X), **arguments)
         return _class_labels(predicted, self._classes)
@@ -254,7 +244,7 @@ class Stacking(NamedMembers):
             classes=self._classes,
             members=tuple(members),
             n_columns=first,
-            final=final_model(self.final_estimator_, caller),
+            final=ensembles.final_model(self.final_estimator_, caller),
             passthrough=bool(self.passthrough),
         )
 
@@ -272,7 +262,9 @@ class Stacking(NamedMembers):
         table = self._table_like_fit(X)
         columns = [
             member_columns(
-                predict_member(member, method, table, self._classes, by_label=self._is_prefit),
+                member_fits.predict_member(
+                    member, method, table, self._classes, by_label=self._is_prefit
+                ),
                 method,
                 self._classes,
             )
@@ -302,7 +294,7 @@ class Stacking(NamedMembers):
         return tags
 
 
-def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], Classes]:
+def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], member_fits.Classes]:
     """The target that members are fitted on, and the classes.
 
     A regressor has numbers and no classes. A classifier has class indices; for several targets one
@@ -320,7 +312,7 @@ def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], Class
     return columns, [classes for classes, _ in encoded]
 
 
-def _class_labels(predicted: Any, classes: Classes) -> Any:
+def _class_labels(predicted: Any, classes: member_fits.Classes) -> Any:
     """The labels of predicted class indices; predictions of a regressor are unchanged."""
     if classes is None:
         return predicted
@@ -344,11 +336,11 @@ def _check_final(final: Any, kind: str, passed: Any) -> None:
 
 
 def _fold_columns(
-    members: Sequence[NamedMember],
+    members: Sequence[ensembles.NamedMember],
     methods: Sequence[str],
     results: Sequence[Any],
     splits: Sequence[Split],
-    classes: Classes,
+    classes: member_fits.Classes,
 ) -> list[NDArray[Any]]:
     """The out-of-fold columns of each member; results are ordered by fold, then member."""
     columns = []
@@ -359,9 +351,9 @@ def _fold_columns(
 
 
 def _prefit_columns(
-    members: Sequence[NamedMember],
+    members: Sequence[ensembles.NamedMember],
     methods: Sequence[str],
-    data: MemberTrainingSet,
+    data: member_fits.MemberTrainingSet,
     groups: object,
 ) -> list[NDArray[Any]]:
     """The columns of members that were fitted before."""
@@ -373,7 +365,7 @@ def _prefit_columns(
         check_is_fitted(member)
     columns = [
         member_columns(
-            predict_member(member, method, data.X, data.classes, by_label=True),
+            member_fits.predict_member(member, method, data.X, data.classes, by_label=True),
             method,
             data.classes,
         )
@@ -382,7 +374,7 @@ def _prefit_columns(
     for (name, member), block in zip(members, columns, strict=True):
         if len(block) != len(data.y):
             raise ValueError(
-                f"{member_name(member)} ({name!r}) returned {len(block)} predictions for "
+                f"{type(member).__name__} ({name!r}) returned {len(block)} predictions for "
                 f"{len(data.y)} rows. It must return one prediction for each row."
             )
     return columns
@@ -478,7 +470,7 @@ class StackingClassifier(ClassifierMixin, Stacking):
         """
         features = self._final_features(X)
         # The final estimator lacks a class whose rows were never held out.
-        probabilities = predict_member(
+        probabilities = member_fits.predict_member(
             self.final_estimator_, "predict_proba", features, self._classes
         )
         if not isinstance(probabilities, list):
@@ -658,7 +650,9 @@ def _join_folds(name: str, parts: Sequence[Any], order: NDArray[np.intp]) -> NDA
     return joined
 
 
-def member_columns(predictions: Predictions, method: str, classes: Classes) -> NDArray[Any]:
+def member_columns(
+    predictions: Predictions, method: str, classes: member_fits.Classes
+) -> NDArray[Any]:
     """The columns of a member for the final estimator, shape (n_rows, n_columns).
 
     The first of two class probabilities is left out: it is 1 minus the second.

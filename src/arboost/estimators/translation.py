@@ -27,7 +27,7 @@ from arboost.estimators.boosting_rounds import BoostingRounds
 from arboost.estimators.estimator import BoostedClassifierMethods, EngineEstimator
 from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.gradient_boosting import GradientBoosting, one_tree
-from arboost.estimators.member_tables import to_frame
+from arboost.estimators.member_fits import to_frame
 from arboost.losses.base import Floats, Loss
 from arboost.losses.links import LINKS, decision, predictions, probabilities
 from arboost.models.predictor import Predictor

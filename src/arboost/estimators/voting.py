@@ -15,22 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.target import Task, encode_labels, numeric_target, target
 from arboost.data.target import weights as row_weights
 from arboost.errors import ParameterError, warns_once
-from arboost.estimators.ensembles import (
-    NamedMembers,
-    active_members,
-    check_routed,
-    is_drop,
-    read_member_table,
-)
+from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
-from arboost.estimators.member_fits import MemberJob, MemberTrainingSet, run_jobs
-from arboost.estimators.member_predictions import (
-    find_method,
-    member_classes,
-    member_values,
-    predict_member,
-    row_count,
-)
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import VOTING_CLASSIFIER, VOTING_REGRESSOR
@@ -40,7 +26,7 @@ from arboost.training.inputs import warn_one_class
 _TABLE_DIMENSIONS = 2
 
 
-class Voting(NamedMembers):
+class Voting(ensembles.NamedMembers):
     """Members that are fitted on the same rows, and whose predictions are combined by weight."""
 
     weights: Any
@@ -66,27 +52,30 @@ class Voting(NamedMembers):
         -------
         self
         """
-        check_routed(fit_params)
+        ensembles.check_routed(fit_params)
         params = self._checked_params()
-        members = active_members(params["estimators"])
+        members = ensembles.active_members(params["estimators"])
         if params.get("voting") == "soft":
             for name, member in members:
-                find_method(name, member, "predict_proba", 'voting="hard"')
-        table, schema, y = read_member_table(X, y, sample_weight=sample_weight)
+                member_fits.find_method(name, member, "predict_proba", 'voting="hard"')
+        table, schema, y = ensembles.read_member_table(X, y, sample_weight=sample_weight)
         if self._KIND == "classifier":
             _check_one_target(y)
-        values = target(y, row_count(table))
+        values = target(y, member_fits.row_count(table))
         classes = None
         if self._KIND == "classifier":
             classes, codes = encode_labels(values)
             warn_one_class(X, [Task(self._KIND, codes, classes)])
-            data = MemberTrainingSet(table, codes.astype(np.intp), classes)
+            data = member_fits.MemberTrainingSet(table, codes.astype(np.intp), classes)
         else:
-            data = MemberTrainingSet(table, numeric_target(values))
+            data = member_fits.MemberTrainingSet(table, numeric_target(values))
         weight = row_weights(sample_weight, len(values))
         arguments = self._fit_arguments(members, weight, fit_params)
-        fitted = run_jobs(
-            [MemberJob(name, clone(member), arguments[name]) for name, member in members],
+        fitted = member_fits.run_jobs(
+            [
+                member_fits.MemberJob(name, clone(member), arguments[name])
+                for name, member in members
+            ],
             data,
             n_jobs=params["n_jobs"],
             label="voting",
@@ -166,7 +155,7 @@ class Voting(NamedMembers):
 def _active_weights(weights: Any, members: Sequence[Any]) -> Floats:
     """The weights of the members that are not dropped; 1 each for None."""
     all_weights = np.ones(len(members)) if weights is None else np.asarray(weights, float)
-    return all_weights[[not is_drop(member) for member in members]]
+    return all_weights[[not ensembles.is_drop(member) for member in members]]
 
 
 def _check_one_target(y: object) -> None:
@@ -304,14 +293,20 @@ class VotingClassifier(ClassifierMixin, Voting):
         """The class index that each member predicts, shape (n_rows, n_members)."""
         table = self._table_like_fit(X)
         return np.column_stack(
-            [member_classes(member, table, self.classes_) for member in self.estimators_]
+            [
+                member_fits.member_classes(member, table, self.classes_)
+                for member in self.estimators_
+            ]
         )
 
     def _probabilities(self, X: object) -> Sequence[Floats]:
         check_is_fitted(self)
         table = self._table_like_fit(X)
         return [
-            np.asarray(predict_member(member, "predict_proba", table, self.classes_), np.float64)
+            np.asarray(
+                member_fits.predict_member(member, "predict_proba", table, self.classes_),
+                np.float64,
+            )
             for member in self.estimators_
         ]
 
@@ -387,4 +382,4 @@ class VotingRegressor(RegressorMixin, Voting):
 
     def _predictions(self, X: object) -> Sequence[Floats]:
         table = self._table_like_fit(X)
-        return [member_values(member, table)[:, 0] for member in self.estimators_]
+        return [member_fits.member_values(member, table)[:, 0] for member in self.estimators_]

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from arboost import AdaBoostClassifier, AdaBoostRegressor
 from arboost.errors import SchemaError
-from arboost.estimators.adaboost.estimator_model import EstimatorModel
+from arboost.estimators.adaboost.estimator_learners import EstimatorModel
 from support.member_cases import classes_data
 
 STUMP = DecisionTreeClassifier(max_depth=1)

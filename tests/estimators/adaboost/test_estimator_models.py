@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import arboost
 from arboost.errors import DataWarning, SchemaError
-from arboost.estimators.member_tables import member_table
+from arboost.estimators.member_fits import member_table
 from support.member_cases import CLASSES, REGRESSION, boosted, classes_data, learners_of, model_of
 
 # ---- tables ----

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn's kind as learners of one fit of AdaBoost: clones, or decision trees.
+"""Estimators of scikit-learn's kind as learners of AdaBoost: clones, or decision trees.
 
 The learners get X as the user gave it, without columns and bins of the engine. Decision trees of
 arboost are grown by one grower: each is the tree that a clone of the estimator would grow from
@@ -8,41 +8,35 @@ that round; the bins here are those of the first round, as they are for `TreeLea
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
-from arboost.backend import core, lazy_property, threads
+from arboost.backend import checked_threads, core, lazy_property, threads
 from arboost.data.feature_names import split_row_columns
 from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.data.target_encoding import features_to_encode
-from arboost.errors import InputTypeError, ParameterError
-from arboost.estimators.adaboost.estimator_model import EstimatorModel, MemberVotes
+from arboost.errors import InputTypeError, ParameterError, listing
+from arboost.estimators import forest_growth, member_fits
 from arboost.estimators.adaboost.learners import LearnerStrategy
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
-from arboost.estimators.adaboost.schemes import ClassScheme, make_scheme
+from arboost.estimators.adaboost.schemes import ClassScheme, Scheme, combine_columns, make_scheme
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import read_rows
-from arboost.estimators.forest_growth import (
-    forest_model,
-    set_tree_attributes,
-    tree_params,
-    with_resolved_bins,
-)
 from arboost.estimators.forest_target import ForestTarget
-from arboost.estimators.member_fits import random_states, set_random_states, weight_name
-from arboost.estimators.member_predictions import member_name
-from arboost.estimators.member_tables import MemberTable, member_table, take_rows, training_table
 from arboost.losses.base import Floats, Target
+from arboost.losses.links import LINKS, Probabilities, predictions, probabilities
 from arboost.losses.metrics import Metric, find_metrics
+from arboost.models.model import checked_rounds
 from arboost.models.prediction import read_table, tree_scores
 from arboost.models.predictor import Predictor
 from arboost.params.records import BinParams
@@ -52,13 +46,13 @@ from arboost.training.loop import FitResult, Rounds, fit_result
 from arboost.training.sets import EvaluationArguments, bin_rows
 from arboost.trees.grower import grown_forest, make_grower
 
-EstimatorRows = Rows[MemberTable]
+EstimatorRows = Rows[member_fits.MemberTable]
 
-
+_TWO_CLASSES = 2
 _DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
 
-class EstimatorStrategy(LearnerStrategy[MemberTable]):
+class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
     """Clones of an estimator as learners.
 
     Parameters
@@ -83,7 +77,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         """The training rows, checked, and their task."""
         old = self._old
         X, weight, row_columns = split_row_columns(X, weight, groups)
-        table, y = training_table(X, y, None if old is None else old.schema)
+        table, y = member_fits.training_table(X, y, None if old is None else old.schema)
         if row_columns:
             table = replace(table, schema=replace(table.schema, row_columns=row_columns))
         if table.n_rows == 0:  # without a schema, member_table says so itself
@@ -93,7 +87,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
 
     def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EstimatorRows:
         """The rows of an evaluation set, checked."""
-        return arguments.rows(lambda X: member_table(X, schema))
+        return arguments.rows(lambda X: member_fits.member_table(X, schema))
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """The callable that starts a training; raises ValueError for unsuitable ones."""
@@ -101,7 +95,7 @@ class EstimatorStrategy(LearnerStrategy[MemberTable]):
         check_learner(self._estimator, votes, resample=recipe.resample)
         return partial(self._start, recipe, votes)
 
-    def run(self, job: FitJob[MemberTable]) -> FitResult:
+    def run(self, job: FitJob[member_fits.MemberTable]) -> FitResult:
         """Train, without bins, search for the number of rounds and checkpoint."""
         settings, train = job.settings, self._scored(job.train)
         evaluations = tuple(map(self._scored, job.validation))
@@ -193,8 +187,8 @@ def _checked_estimator_model(model: object) -> EstimatorModel:
 def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
     if checkpoint is not None:
         raise InputTypeError(
-            f"checkpoint={checkpoint!r} is not allowed with estimator={member_name(estimator)}: a "
-            "checkpoint holds trees of the engine, and these learners are Python objects. Leave "
+            f"checkpoint={checkpoint!r} is not allowed with estimator={type(estimator).__name__}: "
+            "a checkpoint holds trees of the engine, and these learners are Python objects. Leave "
             "out checkpoint; init_model or warm_start continue a fitted estimator."
         )
 
@@ -204,20 +198,92 @@ class _NoCheckpoint:
 
     _estimator: Any
 
-    def state(self) -> NoReturn:
+    def state(self, *_: object) -> NoReturn:
         """Raise TypeError: a state holds arrays."""
         raise InputTypeError(
-            f"a fit of {member_name(self._estimator)} has no checkpoint: its learners are Python "
+            f"a fit of {type(self._estimator).__name__} has no checkpoint: its learners are Python "
             "objects. Leave out checkpoint."
         )
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> NoReturn:
-        """Raise TypeError, as `state` does."""
-        self.state()
+    restore = digests = state
 
-    def digests(self) -> NoReturn:
-        """Raise TypeError: digests are part of a state."""
-        self.state()
+
+# ---- votes ----
+
+
+@dataclass(frozen=True)
+class MemberVotes:
+    """Conversion of the predictions of a member to votes.
+
+    Attributes
+    ----------
+    scheme : ClassScheme or R2Scheme
+    classes : array of shape (n_classes,), or None for regression
+        Labels, sorted; members are fitted to labels, not to class codes.
+    """
+
+    scheme: Scheme
+    classes: NDArray[Any] | None = None
+
+    @property
+    def needs_probabilities(self) -> bool:
+        """Whether votes come from class probabilities."""
+        return isinstance(self.scheme, ClassScheme) and self.scheme.algorithm != "discrete"
+
+    def from_member(self, member: Any, X: Any, cover: float) -> Floats:
+        """The votes of a member before its weight, or its predictions for regression.
+
+        Parameters
+        ----------
+        member : fitted estimator
+        X : table of shape (n_rows, ...)
+        cover : float
+            Weight of all training rows of the member.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_outputs)
+        """
+        if not isinstance(self.scheme, ClassScheme):
+            return _finite_numbers(member, X)
+        assert self.classes is not None
+        if self.needs_probabilities:
+            outputs = member_fits.member_probabilities(
+                member, X, self.classes, 'algorithm="discrete"'
+            )
+        else:
+            outputs = member_fits.member_one_hot(member, X, self.classes)
+        return self._from_classes(outputs, cover)
+
+    def from_raw(self, raw: Floats, cover: float) -> Floats:
+        """The votes of a decision tree of arboost, from its raw scores.
+
+        The scores are (n_rows, n_outputs) as `ForestTarget` has them; the other argument and the
+        result are those of `from_member`.
+        """
+        if not isinstance(self.scheme, ClassScheme):
+            return raw
+        assert self.classes is not None
+        if not self.needs_probabilities:
+            return self.scheme.unit_votes(raw, np.full(len(raw), cover))
+        link = "share_of_two" if len(self.classes) == _TWO_CLASSES else "shares"
+        return self._from_classes(LINKS[link](raw), cover)
+
+    def _from_classes(self, outputs: Floats, cover: float) -> Floats:
+        """The votes of class probabilities, or of one-hot classes."""
+        if outputs.shape[1] == _TWO_CLASSES:
+            outputs = outputs[:, 1:] - outputs[:, :1]
+        return self.scheme.unit_votes(outputs, np.full(len(outputs), cover))
+
+
+def _finite_numbers(member: Any, X: Any) -> Floats:
+    predicted = member_fits.member_values(member, X)
+    if not np.isfinite(predicted).all():
+        raise ValueError(
+            f"{type(member).__name__} predicts {predicted[~np.isfinite(predicted)][0]} for some "
+            "rows, but AdaBoost.R2 needs finite numbers. Use another learner, or look at X and y."
+        )
+    return predicted
 
 
 # ---- clones ----
@@ -242,8 +308,8 @@ class EstimatorLearners(_NoCheckpoint):
     def __init__(
         self,
         estimator: Any,
-        data: Rows[MemberTable],
-        evaluations: Sequence[Rows[MemberTable]],
+        data: Rows[member_fits.MemberTable],
+        evaluations: Sequence[Rows[member_fits.MemberTable]],
         member_votes: MemberVotes,
         *,
         seed: int,
@@ -256,7 +322,7 @@ class EstimatorLearners(_NoCheckpoint):
         self._seed = seed
         y, classes = data.target.y, member_votes.classes
         self._y = y if classes is None else classes[y.astype(np.intp)]
-        self._weight_name = weight_name(estimator)
+        self._weight_name = member_fits.weight_name(estimator)
         # The fit of a learner with penalties depends on the scale of the weights: the first
         # learner must see exactly the weights that the user gave.
         weight = data.target.weight
@@ -268,7 +334,7 @@ class EstimatorLearners(_NoCheckpoint):
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
         """Fit one more clone, on all rows with their weights, or on the drawn rows."""
         self._last = clone(self._estimator)
-        set_random_states(self._last, self._seed, number)
+        member_fits.set_random_states(self._last, self._seed, number)
         if sample is not None:
             self._learn_drawn(sample)
         elif weight is None:
@@ -295,7 +361,7 @@ class EstimatorLearners(_NoCheckpoint):
         """The votes of a kept clone, times its factor, for some training rows."""
         member, factor = self._kept[index]
         return factor * self._member_votes.from_member(
-            member, take_rows(self._X, rows), self._cover
+            member, member_fits.take_rows(self._X, rows), self._cover
         )
 
     def fitted(self, n_learners: int) -> tuple[Any, ...]:
@@ -311,12 +377,12 @@ class EstimatorLearners(_NoCheckpoint):
         if self._member_votes.classes is not None and (y == y[0]).all():
             # Trees learn a constant from rows of one class; many other classifiers refuse them.
             self._last = DummyClassifier(strategy="most_frequent")
-        self._last.fit(take_rows(self._X, rows), y)
+        self._last.fit(member_fits.take_rows(self._X, rows), y)
 
 
-def training_input(rows: Rows[MemberTable]) -> Any:
+def training_input(rows: Rows[member_fits.MemberTable]) -> Any:
     """Return X of the rows, as estimators read it."""
-    return rows.source.X if rows.index is None else take_rows(rows.source.X, rows.index)
+    return rows.source.X if rows.index is None else member_fits.take_rows(rows.source.X, rows.index)
 
 
 def total_weight(target: Target) -> float:
@@ -327,7 +393,7 @@ def total_weight(target: Target) -> float:
 
 def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) -> None:
     """Raise ValueError where an estimator lacks class probabilities or weights that a fit needs."""
-    name = member_name(estimator)
+    name = type(estimator).__name__
     scheme = member_votes.scheme
     if member_votes.needs_probabilities and not hasattr(estimator, "predict_proba"):
         assert isinstance(scheme, ClassScheme)
@@ -336,7 +402,7 @@ def check_learner(estimator: Any, member_votes: MemberVotes, *, resample: bool) 
             'predict_proba. Use algorithm="discrete", or a learner with predict_proba.',
             parameter="algorithm",
         )
-    if not resample and weight_name(estimator) is None:
+    if not resample and member_fits.weight_name(estimator) is None:
         raise ValueError(
             f"{name} doesn't support sample_weight: its fit has no such argument, but boosting by "
             "weights needs it. Use resample=True, which draws rows by their weights instead."
@@ -429,7 +495,7 @@ class DecisionTreeLearners(_NoCheckpoint):
         weight = rows.weight
         self._scale = 1.0 if weight is None else float(weight.mean())
         self._cover = self.n_rows * self._scale
-        tree = tree_params(
+        tree = forest_growth.tree_params(
             params,
             rows.schema,
             target,
@@ -453,7 +519,7 @@ class DecisionTreeLearners(_NoCheckpoint):
         weight = weight if self._scale == 1.0 else weight * self._scale
         target = self._target
         core.apply_loss(target.kernel, target.y, weight, None, self._gradients, self._n_threads)
-        (self._state,) = random_states(self._seed, number, 1)
+        (self._state,) = member_fits.random_states(self._seed, number, 1)
         self._grower.grow(
             self._gradients,
             0,
@@ -501,7 +567,7 @@ class DecisionTreeLearners(_NoCheckpoint):
         forest = grown_forest([self._grower], self._binned, [0], order=order)
         params = {"max_bins": self._binned.max_bins}
         forest = replace(forest, value=forest.value + self._target.middle)
-        model = forest_model(forest, self._rows, self._target, params)
+        model = forest_growth.forest_model(forest, self._rows, self._target, params)
         return TreeMembers(clone(self._estimator), tuple(states[first:]), model)
 
 
@@ -555,12 +621,198 @@ class TreeMembers(Sequence[Any]):
     def _member(self, index: int) -> Any:
         member = clone(self.estimator)
         member.random_state = self.states[index]
-        params = with_resolved_bins(member._checked_params(), self.model.params["max_bins"])
+        params = forest_growth.with_resolved_bins(
+            member._checked_params(), self.model.params["max_bins"]
+        )
         changes = {
             "forest": self.model.forest.single_tree(index),
             "params": member._recorded_params(params),
         }
-        set_tree_attributes(
+        forest_growth.set_tree_attributes(
             member, Predictor(**self.model.fields() | changes), params["max_features"]
         )
         return member
+
+
+# ---- the fitted model ----
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class EstimatorModel:
+    """Fitted ensemble of estimators.
+
+    `n_jobs` is for the combination of the votes; members use their own. The model pickles where its
+    members do; `arboost.load` reads models of engine trees only.
+
+    Attributes
+    ----------
+    members : tuple of estimators, or TreeMembers
+    weights : float64 array of shape (n_members,)
+        Weights of the members' votes.
+    covers : float64 array of shape (n_members,)
+        Weight of the training rows of each member.
+    votes : MemberVotes
+    schema : Schema
+        Names and number of the columns.
+    link : str
+        Name of a link in `arboost.losses.links`.
+    params : dict
+        Parameters of the fit that can change the model.
+    combine : {"sum", "median", "mean"}
+        Whether raw scores are the sum of weighted votes, or the weighted median or mean of
+        predictions.
+    provenance : dict
+        Metadata of the fit, as `arboost.models.model.Model` has it.
+    metadata : dict
+        Values of the user, by name; pickle keeps them.
+    """
+
+    members: Sequence[Any]
+    weights: Floats
+    covers: Floats
+    votes: MemberVotes
+    schema: Schema
+    link: str
+    params: dict[str, Any]
+    combine: str = "sum"
+    provenance: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    targets: tuple[int, ...] = ()  # AdaBoost has one target
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Labels in the order of the probabilities; None for regression."""
+        return self.votes.classes
+
+    @property
+    def kind(self) -> str:
+        """Task of the model: "classifier" or "regressor"."""
+        return "regressor" if self.classes is None else "classifier"
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of raw scores of a row."""
+        n_classes = 1 if self.classes is None else len(self.classes)
+        return n_classes if n_classes > _TWO_CLASSES else 1
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of boosting rounds."""
+        return len(self.members)
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """The predicted values or labels, shape (n_rows,)."""
+        return predictions(self, self.predict_raw(X, n_jobs=n_jobs))
+
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Probabilities:
+        """The class probabilities, shape (n_rows, n_classes)."""
+        return probabilities(self, self.predict_raw(X, n_jobs=n_jobs))
+
+    def predict_raw(self, X: object, *, n_jobs: int | None = None) -> Floats:
+        """The raw scores, before the link, shape (n_rows, n_outputs)."""
+        n_threads = checked_threads(n_jobs)
+        table = member_fits.member_table(X, self.schema).X
+        if self.combine != "sum":
+            return self._combined(self.columns(table), n_threads)
+        scores = np.zeros((table.shape[0], self.n_outputs))
+        for votes in self._weighted_votes(table):
+            scores += votes
+        return scores
+
+    def staged_raw(self, X: object, *, n_jobs: int | None = None) -> Iterator[Floats]:
+        """Yield the raw scores after each round, in a new array each time."""
+        n_threads = checked_threads(n_jobs)
+        table = member_fits.member_table(X, self.schema).X
+        if self.combine != "sum":
+            columns = self.columns(table)
+            for rounds in range(1, self.n_rounds + 1):
+                yield self._combined(columns[:, :rounds], n_threads)
+            return
+        scores = np.zeros((table.shape[0], self.n_outputs))
+        for votes in self._weighted_votes(table):
+            scores += votes
+            yield scores.copy()
+
+    def staged_predict(self, X: object, *, n_jobs: int | None = None) -> Iterator[NDArray[Any]]:
+        """Yield the result of `predict` after each round."""
+        return (predictions(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+
+    def staged_predict_proba(
+        self, X: object, *, n_jobs: int | None = None
+    ) -> Iterator[Probabilities]:
+        """Yield the result of `predict_proba` after each round."""
+        return (probabilities(self, raw) for raw in self.staged_raw(X, n_jobs=n_jobs))
+
+    def columns(self, table: Any) -> Floats:
+        """The predictions of each member of a median, shape (n_rows, n_members).
+
+        `table` is X of a `MemberTable`.
+        """
+        values = np.empty((table.shape[0], self.n_rounds))
+        for i, votes in enumerate(self._votes(table)):
+            values[:, i] = votes[:, 0]
+        return values
+
+    def truncated(self, rounds: int) -> Self:
+        """The model of the first rounds."""
+        rounds = checked_rounds(rounds, self.n_rounds)
+        return replace(
+            self,
+            members=self.members[:rounds],
+            weights=self.weights[:rounds],
+            covers=self.covers[:rounds],
+        )
+
+    def after(self, old: EstimatorModel) -> Self:
+        """The members of the model whose training is continued, and then these."""
+        return replace(
+            self,
+            members=(*old.members, *self.members),
+            weights=np.append(old.weights, self.weights),
+            covers=np.append(old.covers, self.covers),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Raise TypeError: a model file holds trees, and the members are Python objects."""
+        raise InputTypeError(
+            f"{os.fspath(path)!r} was not written: model files hold trees of the engine, but the "
+            f"learners of this model are Python objects ({self._member_names()}). Use joblib.dump, "
+            "or train with estimator=None."
+        )
+
+    def verify_monotone(self, features: object = None, *, n_jobs: int | None = None) -> NoReturn:
+        """Raise TypeError: proofs need the splits of engine trees."""
+        raise InputTypeError(
+            "verify_monotone reads trees of the engine, but the learners of this model are Python "
+            f"objects ({self._member_names()}). Train with estimator=None."
+        )
+
+    def __repr__(self) -> str:
+        columns = self.schema.n_features
+        plural = "" if columns == 1 else "s"
+        return (
+            f"EstimatorModel({self.kind}, {columns} feature{plural}, "
+            f"{self.n_rounds} x {self._member_names()})"
+        )
+
+    def _weighted_votes(self, table: Any) -> Iterator[Floats]:
+        for weight, votes in zip(self.weights, self._votes(table), strict=True):
+            yield weight * votes
+
+    def _votes(self, table: Any) -> Iterator[Floats]:
+        """Yield the votes of each member before its weight."""
+        if hasattr(self.members, "votes"):  # decision trees, which read a table only once
+            yield from self.members.votes(table, self.votes, self.covers)
+            return
+        for member, cover in zip(self.members, self.covers, strict=True):
+            yield self.votes.from_member(member, table, cover)
+
+    def _combined(self, columns: Floats, n_threads: int) -> Floats:
+        """The raw scores from the predictions of the first members."""
+        weights = self.weights[: columns.shape[1]]
+        return combine_columns(self.combine, columns, weights, n_threads)[:, np.newaxis]
+
+    def _member_names(self) -> str:
+        return (
+            listing(dict.fromkeys(type(member).__name__ for member in self.members)) or "no learner"
+        )
