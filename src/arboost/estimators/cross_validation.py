@@ -32,15 +32,8 @@ from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.metadata import history_of, provenance_of, run_history
 from arboost.params.records import BinParams, StoppingParams, check
 from arboost.params.suggestions import known_arguments
+from arboost.training import inputs
 from arboost.training.fit import LoopOptions, train_with_monitor
-from arboost.training.inputs import (
-    NO_OFFSET,
-    VALIDATION,
-    EngineRows,
-    group_values,
-    target_encode_rows,
-    weighted_rows,
-)
 from arboost.training.loop import FitResult, Fitted, Rounds, mean_of_fits
 from arboost.training.monitor import Monitor, Round, checked_callbacks
 from arboost.training.sets import bin_rows, fold_sets, groups_of, recorded_bins
@@ -164,7 +157,7 @@ def cv(
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named_metrics = stopping.eval_metric if metrics is None else metrics
     eval_metrics = find_metrics(named_metrics, plan.loss, n_threads)
-    splits = plan.splits(folds, group_values(X, groups))
+    splits = plan.splits(folds, inputs.group_values(X, groups))
     binned = bin_rows(plan.weighted(plan.task, plan.rows.weight), plan.bins, n_threads)
     workspace = core.Workspace()
     trainings = [plan.training(binned, split, n_threads, workspace) for split in splits]
@@ -178,7 +171,7 @@ def cv(
     fitted, monitor, results = train_with_monitor(trainings, options, eval_metrics)
     scores = {
         metric.name: np.array(
-            [[folds[VALIDATION][metric.name] for folds in round_] for round_ in results]
+            [[folds[inputs.VALIDATION][metric.name] for folds in round_] for round_ in results]
         ).T.copy()
         for metric in eval_metrics
     }
@@ -231,7 +224,7 @@ def _read_plan(
                 f"offset is not allowed with {type(estimator).__name__}: only gradient boosting "
                 "starts from an offset. Leave it out."
             )
-        offset = NO_OFFSET
+        offset = inputs.NO_OFFSET
     rows = read_rows(arrays, params, offset=offset, groups=groups)
     task = Task.of(estimator._KIND, rows.y)
     if task.is_constant:
@@ -240,7 +233,7 @@ def _read_plan(
             "classes."
         )
     encoding = category_encoding(params, estimator._DEFAULT_ENCODING)
-    rows = target_encode_rows(rows, [task], None, encoding)
+    rows = inputs.target_encode_rows(rows, [task], None, encoding)
     params = estimator._resolve(params, rows, task, has_validation=True)
     loss, start = estimator._plan(params, task, rows.schema)
     check_offset(rows.offset, loss.n_outputs, loss.link)
@@ -253,7 +246,7 @@ class _Plan:
 
     estimator: Booster
     params: dict[str, Any]
-    rows: EngineRows
+    rows: inputs.EngineRows
     task: Task
     loss: Loss
     start: Callable[..., Rounds]
@@ -269,19 +262,19 @@ class _Plan:
         is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
         if is_listed and index is not None:
             listed = make_folds(np.empty(n_rows), folds, groups=groups)
-            place = np.full(n_rows, -1)
-            place[index] = np.arange(len(index))
-            counted = [[place[side][place[side] >= 0] for side in pair] for pair in listed]
+            position = np.full(n_rows, -1)
+            position[index] = np.arange(len(index))
+            counted = [[position[side][position[side] >= 0] for side in pair] for pair in listed]
             return make_folds(y, counted)
         if groups is not None:
             groups = groups_of(groups, n_rows, index)
         is_classifier, seed = self.task.classes is not None, self.params["random_state"]
         return make_folds(y, folds, seed=seed, stratify=is_classifier, groups=groups)
 
-    def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> EngineRows:
+    def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> inputs.EngineRows:
         """Return all rows with the class weights of some of them."""
         factors = self.estimator._class_factors(self.params, task, weight)
-        return weighted_rows(self.rows, self.task.y, factors)
+        return inputs.weighted_rows(self.rows, self.task.y, factors)
 
     def training(
         self, binned: Binned, split: Split, n_threads: int, workspace: core.Workspace
@@ -315,7 +308,7 @@ class _Plan:
         # Folds stop together; without early stopping, the best round differs from fold to fold.
         fold_best = curve.index(max(curve) if metric.greater_is_better else min(curve))
         best_index = monitor.best_index if monitor.cuts_to_best else fold_best
-        history = {VALIDATION: curves}
+        history = {inputs.VALIDATION: curves}
         runs = history_of([run_history(history, best_index)])
         result = FitResult(
             fitted=fitted,

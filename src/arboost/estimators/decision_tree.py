@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 
 from arboost.backend import core, threads
 from arboost.data.table import Table
+from arboost.estimators import forest_growth
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
@@ -21,14 +22,6 @@ from arboost.estimators.estimator import (
     read_rows,
     regressor_score,
     store_arguments,
-)
-from arboost.estimators.forest_growth import (
-    fit_forest,
-    forest_model,
-    impurity_decreases,
-    set_tree_attributes,
-    tree_rows,
-    with_resolved_bins,
 )
 from arboost.estimators.forest_target import ForestTarget
 from arboost.losses.base import Floats
@@ -112,8 +105,8 @@ class DecisionTree(EngineEstimator):
             (X, y, sample_weight), params, SourceOptions(memory_limit, cache)
         )
         grown = self._grow(params, *arrays)
-        recorded = self._recorded_params(with_resolved_bins(params, grown.max_bins))
-        model = forest_model(grown.forest, grown.rows, grown.target, recorded)
+        recorded = self._recorded_params(forest_growth.with_resolved_bins(params, grown.max_bins))
+        model = forest_growth.forest_model(grown.forest, grown.rows, grown.target, recorded)
         self._keep_tree(model, grown, params)
         return self
 
@@ -127,7 +120,7 @@ class DecisionTree(EngineEstimator):
 
     def _keep_tree(self, model: Predictor, grown: GrownTree, params: dict[str, Any]) -> None:
         """Set the fitted attributes."""
-        set_tree_attributes(self, model, params["max_features"])
+        forest_growth.set_tree_attributes(self, model, params["max_features"])
         if self._KEEPS_STATISTICS:
             self._statistics = node_statistics(grown, params["criterion"])
 
@@ -138,13 +131,15 @@ class DecisionTree(EngineEstimator):
         target = ForestTarget.read(self._KIND, rows.y, params["criterion"])
         warn_one_class(X, target.tasks)
         rows = target_encode_rows(rows, target.tasks, None, category_encoding(params))
-        use = tree_rows(params, target, rows.weight)
+        use = forest_growth.tree_rows(params, target, rows.weight)
         random_cuts = params["splitter"] == "random"
-        forest, max_bins = fit_forest(params, rows, target, use, range(1), random_cuts=random_cuts)
+        forest, max_bins = forest_growth.fit_forest(
+            params, rows, target, use, range(1), random_cuts=random_cuts
+        )
         return GrownTree(forest, rows, target, use.weight, max_bins)
 
     def _keep_loaded(self, model: Predictor) -> None:
-        set_tree_attributes(self, model, self.max_features)
+        forest_growth.set_tree_attributes(self, model, self.max_features)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
@@ -238,7 +233,7 @@ class DecisionTree(EngineEstimator):
         """
         params = self._checked_params() | {"ccp_alpha": 0.0}
         grown = self._grow(params, X, y, sample_weight)
-        decreases = impurity_decreases(grown.forest, grown.target)
+        decreases = forest_growth.impurity_decreases(grown.forest, grown.target)
         path = pruning_path(grown.forest, decreases, grown.target.impurity(grown.weight))
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
 
@@ -657,13 +652,13 @@ def _mean_impurities(
     else:  # squares of small numbers lose no digits
         y = y - middle
         terms = y**2
-    sums = [np.bincount(leaf, weight * one, minlength=forest.n_nodes) for one in (y, terms)]
+    sums = [np.bincount(leaf, weight * column, minlength=forest.n_nodes) for column in (y, terms)]
     total = np.bincount(leaf, weight, minlength=forest.n_nodes)
     total, sum_y, sum_terms = _sums_of_nodes(forest, np.stack([total, *sums], axis=1)).T
     mean = sum_y / total
     known = _y_log_y(mean) if criterion == "poisson" else mean**2
-    found: Floats = np.maximum(sum_terms / total - known, 0.0)
-    return found
+    impurity: Floats = np.maximum(sum_terms / total - known, 0.0)
+    return impurity
 
 
 def _y_log_y(y: Floats) -> Floats:
@@ -675,7 +670,7 @@ def _median_deviations(
 ) -> Floats:
     """The mean absolute deviation from the median of the rows in each node."""
     parent, depth = parents(forest), depths(forest)
-    found = np.zeros(forest.n_nodes)
+    deviation = np.zeros(forest.n_nodes)
     node = leaf
     for level in range(int(depth.max()), -1, -1):
         order = np.lexsort((y, node))
@@ -685,9 +680,11 @@ def _median_deviations(
             if len(part):
                 reached = np.cumsum(weight[part])
                 median = y[part[np.searchsorted(reached, reached[-1] / 2)]]
-                found[node[part[0]]] = np.average(np.abs(y[part] - median), weights=weight[part])
+                deviation[node[part[0]]] = np.average(
+                    np.abs(y[part] - median), weights=weight[part]
+                )
         node = np.where(depth[node] == level, parent[node], node)
-    return found
+    return deviation
 
 
 def _sums_of_nodes(forest: Forest, sums: NDArray[np.generic]) -> Floats:

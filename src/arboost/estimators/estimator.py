@@ -31,16 +31,9 @@ from arboost.models.methods import evaluate, report
 from arboost.models.prediction import decision_path, read_table
 from arboost.models.predictor import ModelSource, Predictor
 from arboost.models.predictor import load as load_model
+from arboost.params import suggestions
 from arboost.params.kinds import Param
 from arboost.params.records import check, record
-from arboost.params.suggestions import (
-    check_params,
-    known_arguments,
-    missing_attribute,
-    new_estimator,
-    public_name,
-    refuse_arguments,
-)
 from arboost.training.inputs import EngineRows, SourceOptions, resolve_input, training_rows
 from arboost.training.loop import FitResult
 
@@ -69,7 +62,7 @@ def predictor_method(method: Callable[Concatenate[Any, P], R]) -> Callable[Conca
     """
     takes_threads = "n_jobs" in inspect.signature(method).parameters
 
-    @known_arguments
+    @suggestions.known_arguments
     @functools.wraps(method)
     def call(estimator: Any, /, *args: P.args, **options: P.kwargs) -> R:
         model = estimator._engine_model(method.__name__)
@@ -118,16 +111,16 @@ class EngineEstimator(BaseEstimator):
     model_: Predictor
 
     if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
-        __new__ = new_estimator
-        __getattr__ = missing_attribute
+        __new__ = suggestions.new_estimator
+        __getattr__ = suggestions.missing_attribute
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; raise ValueError for an unknown name, with the name here."""
-        check_params(self, params)
+        suggestions.check_params(self, params)
         super().set_params(**params)
         return self
 
-    @public_name
+    @suggestions.public_name
     def predict(self, X: object, *, rounds: int | None = None, **unknown: Never) -> NDArray[Any]:
         """Return the predicted values or labels, shape (n_rows,).
 
@@ -135,7 +128,7 @@ class EngineEstimator(BaseEstimator):
         of the model only, trees in forests.
         """
         if unknown:
-            refuse_arguments(self.predict, unknown)
+            suggestions.refuse_arguments(self.predict, unknown)
         predicted: NDArray[Any] = self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
         return predicted
 
@@ -344,7 +337,7 @@ class ClassifierMethods(ClassifierMixin):
 
     score = classifier_score
 
-    @public_name
+    @suggestions.public_name
     def predict_proba(
         self, X: object, *, rounds: int | None = None, **unknown: Never
     ) -> Floats | list[Floats]:
@@ -353,7 +346,7 @@ class ClassifierMethods(ClassifierMixin):
         For several targets there is a list of them. `rounds` takes the first trees only.
         """
         if unknown:
-            refuse_arguments(self.predict_proba, unknown)
+            suggestions.refuse_arguments(self.predict_proba, unknown)
         probabilities: Probabilities = self._first_rounds(rounds).predict_proba(
             X, n_jobs=self.n_jobs
         )
@@ -377,14 +370,14 @@ class BoostedClassifierMethods(ClassifierMixin):
 
     score = classifier_score
 
-    @public_name
+    @suggestions.public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
         """Return the class probabilities, shape (n_rows, n_classes), in the order of ``classes_``.
 
         The probabilities of a row sum to 1. `rounds` takes the first rounds of the model only.
         """
         if unknown:
-            refuse_arguments(self.predict_proba, unknown)
+            suggestions.refuse_arguments(self.predict_proba, unknown)
         probabilities: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
         return probabilities
 
@@ -393,13 +386,13 @@ class BoostedClassifierMethods(ClassifierMixin):
         refuse_logarithms(X)
         return core.log(self.predict_proba(X))
 
-    @public_name
+    @suggestions.public_name
     def decision_function(
         self, X: object, *, rounds: int | None = None, **unknown: Never
     ) -> Floats:
         """Return the raw scores: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         if unknown:
-            refuse_arguments(self.decision_function, unknown)
+            suggestions.refuse_arguments(self.decision_function, unknown)
         return decision(self._first_rounds(rounds).predict_raw(X, n_jobs=self.n_jobs))
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:

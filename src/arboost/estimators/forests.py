@@ -18,6 +18,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target import numeric_target
 from arboost.errors import ParameterError
+from arboost.estimators import forest_growth
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import (
     ClassifierMethods,
@@ -28,26 +29,13 @@ from arboost.estimators.estimator import (
     regressor_score,
     store_arguments,
 )
-from arboost.estimators.forest_growth import (
-    fit_forest,
-    forest_model,
-    out_of_bag_sums,
-    set_tree_attributes,
-    tree_rows,
-    with_resolved_bins,
-)
 from arboost.estimators.forest_target import ForestTarget
 from arboost.losses.base import Floats
 from arboost.losses.links import predictions, probabilities
 from arboost.models.metadata import without_history
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
-from arboost.params.forest import (
-    EXTRA_TREES_CLASSIFIER,
-    EXTRA_TREES_REGRESSOR,
-    RANDOM_FOREST_CLASSIFIER,
-    RANDOM_FOREST_REGRESSOR,
-)
+from arboost.params import forest as forest_params
 from arboost.params.suggestions import known_arguments
 from arboost.training.fit import number_to_add
 from arboost.training.inputs import EngineRows, SourceOptions, target_encode_rows, warn_one_class
@@ -119,9 +107,9 @@ class ForestEstimator(EngineEstimator):
         warn_one_class(X, target.tasks)
         schema = None if old is None else old.schema
         rows = target_encode_rows(rows, target.tasks, schema, category_encoding(params))
-        use = tree_rows(params, target, rows.weight)
+        use = forest_growth.tree_rows(params, target, rows.weight)
         n_trees, n_kept, origins = params["n_estimators"], 0, []
-        out_of_bag = out_of_bag_sums(params, rows, target)
+        out_of_bag = forest_growth.out_of_bag_sums(params, rows, target)
         n_threads = threads(params["n_jobs"])
         if old is not None:
             n_kept, origins = old.n_trees, self._kept_origins()
@@ -138,7 +126,7 @@ class ForestEstimator(EngineEstimator):
             # Trees find the leaves of out-of-bag rows by bins as they grow; pruned trees have
             # other leaves, and find them by values afterwards.
             prunes = params["ccp_alpha"] > 0.0
-            new, max_bins = fit_forest(
+            new, max_bins = forest_growth.fit_forest(
                 params,
                 rows,
                 target,
@@ -147,17 +135,19 @@ class ForestEstimator(EngineEstimator):
                 random_cuts=self._SPLITTER == "random",
                 out_of_bag=None if prunes else out_of_bag,
             )
-            params = with_resolved_bins(params, max_bins)
+            params = forest_growth.with_resolved_bins(params, max_bins)
             if prunes and out_of_bag is not None:
                 _add_out_of_bag(new, new_origins, rows, out_of_bag, n_threads)
             forest = new if old is None else forest.joined(new)
-        model = forest_model(forest, rows, target, self._recorded_params(params), out_of_bag)
+        model = forest_growth.forest_model(
+            forest, rows, target, self._recorded_params(params), out_of_bag
+        )
         if params.get("quantiles", False):
             model = replace(model, distributions=_distributions(model, rows, n_threads))
         scores = {}  # a score that fails leaves the estimator unchanged
         if out_of_bag is not None:
             scores = self._out_of_bag(model, params["oob_score"], out_of_bag, rows)
-        set_tree_attributes(self, model, params["max_features"])
+        forest_growth.set_tree_attributes(self, model, params["max_features"])
         self._origins = [*origins, *new_origins]
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
@@ -257,7 +247,7 @@ class ForestEstimator(EngineEstimator):
         return estimator
 
     def _keep_loaded(self, model: Predictor) -> None:
-        set_tree_attributes(self, model, self.max_features)
+        forest_growth.set_tree_attributes(self, model, self.max_features)
 
     def _kept_origins(self) -> list[DrawOrigin]:
         """The origins of the rows of each tree; raises ValueError for a loaded forest."""
@@ -525,7 +515,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
     """
 
     _KIND = "classifier"
-    _TABLE = RANDOM_FOREST_CLASSIFIER
+    _TABLE = forest_params.RANDOM_FOREST_CLASSIFIER
     _TREE = DecisionTreeClassifier
 
     def __init__(
@@ -683,7 +673,7 @@ class RandomForestRegressor(RegressorMixin, ForestEstimator):
     """
 
     _KIND = "regressor"
-    _TABLE = RANDOM_FOREST_REGRESSOR
+    _TABLE = forest_params.RANDOM_FOREST_REGRESSOR
     _TREE = DecisionTreeRegressor
 
     score = regressor_score
@@ -850,7 +840,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
     """
 
     _KIND = "classifier"
-    _TABLE = EXTRA_TREES_CLASSIFIER
+    _TABLE = forest_params.EXTRA_TREES_CLASSIFIER
     _TREE = DecisionTreeClassifier
     _SPLITTER = "random"
 
@@ -1009,7 +999,7 @@ class ExtraTreesRegressor(RegressorMixin, ForestEstimator):
     """
 
     _KIND = "regressor"
-    _TABLE = EXTRA_TREES_REGRESSOR
+    _TABLE = forest_params.EXTRA_TREES_REGRESSOR
     _TREE = DecisionTreeRegressor
     _SPLITTER = "random"
 

@@ -38,26 +38,8 @@ from arboost.params import auto
 from arboost.params.auto import AUTO, TableSize
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
-from arboost.training.fit import (
-    FitJob,
-    FitSettings,
-    Search,
-    check_continues,
-    continued_rows,
-    like_previous,
-    number_to_add,
-    previous_model,
-    run_fit,
-)
-from arboost.training.inputs import (
-    EngineRows,
-    SourceOptions,
-    TableReader,
-    group_values,
-    loss_rows,
-    target_encode_rows,
-    warn_one_class,
-)
+from arboost.training import fit as fits
+from arboost.training import inputs
 from arboost.training.loop import FitResult, Rounds
 from arboost.training.monitor import Round, checked_callbacks
 from arboost.training.sets import check_validation, evaluation_arguments
@@ -156,27 +138,27 @@ class GradientBoosting(EngineEstimator):
         old, n_kept = self._previous(init_model, requested["n_estimators"])
         if n_kept == requested["n_estimators"]:
             return self
-        requested = like_previous(requested, old)
+        requested = fits.like_previous(requested, old)
         has_validation = any(not part.is_training for part in sets)
-        stream = SourceOptions(memory_limit, cache, groups, has_validation, offset)
+        stream = inputs.SourceOptions(memory_limit, cache, groups, has_validation, offset)
         rows, task = self._read((X, y, sample_weight), requested, old, stream)
-        read = TableReader(rows.schema, requested["device"], old is not None)
+        read = inputs.TableReader(rows.schema, requested["device"], old is not None)
         held_out = tuple(part.rows(read) for part in sets)
         params = self._resolve(requested, rows, task, has_validation=has_validation)
-        settings = FitSettings.of(params)
+        settings = fits.FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation
         check_validation(settings.stopping, sets, splits=splits, groups=groups)
         recorded = self._recorded_params(params | {"n_estimators": requested["n_estimators"]})
         if task.is_constant:
-            warn_one_class(X, [task])
+            inputs.warn_one_class(X, [task])
             return self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
-        check_continues(old, task.kind, params, loss.link, loss.n_outputs)
+        fits.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         factors = self._class_factors(params, task, rows.weight)
-        train, validation = loss_rows(rows, held_out, task, loss, factors)
-        train, validation = continued_rows(train, validation, old, settings.n_threads)
-        result = run_fit(
-            FitJob(
+        train, validation = inputs.loss_rows(rows, held_out, task, loss, factors)
+        train, validation = fits.continued_rows(train, validation, old, settings.n_threads)
+        result = fits.run_fit(
+            fits.FitJob(
                 loss=loss,
                 start=start,
                 n_rounds=params["n_estimators"] - n_kept,
@@ -185,7 +167,7 @@ class GradientBoosting(EngineEstimator):
                 train=train,
                 validation=validation,
                 splits=splits,
-                groups=group_values(X, groups),
+                groups=inputs.group_values(X, groups),
                 stratify=task.kind == "classifier",
                 search=self._search(requested, rows, task, splits=splits, groups=groups),
                 old=old,
@@ -210,21 +192,21 @@ class GradientBoosting(EngineEstimator):
     def _previous(self, init_model: object, n_estimators: int | str) -> tuple[Model | None, int]:
         """The model whose training is continued, and its rounds among n_estimators."""
         if init_model is not None:
-            return previous_model(init_model), 0
+            return fits.previous_model(init_model), 0
         if not self.warm_start or not hasattr(self, "model_"):
             return None, 0
         if isinstance(n_estimators, str):  # "auto"
             return self.model_, 0
         n_rounds = self.model_.n_rounds
-        return self.model_, n_estimators - number_to_add(n_estimators, n_rounds, "rounds")
+        return self.model_, n_estimators - fits.number_to_add(n_estimators, n_rounds, "rounds")
 
     def _read(
         self,
         arrays: tuple[object, object, object],
         params: dict[str, Any],
         old: Model | None,
-        stream: SourceOptions,
-    ) -> tuple[EngineRows, Task]:
+        stream: inputs.SourceOptions,
+    ) -> tuple[inputs.EngineRows, Task]:
         """The training rows with target encodings, and their task."""
         check_pairing(arrays[0], None, groups=stream.groups)
         schema = None if old is None else old.schema
@@ -236,7 +218,7 @@ class GradientBoosting(EngineEstimator):
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
-        return target_encode_rows(rows, [task], schema, encoding), task
+        return inputs.target_encode_rows(rows, [task], schema, encoding), task
 
     @public_name
     def predict(
@@ -266,7 +248,7 @@ class GradientBoosting(EngineEstimator):
         return params
 
     def _resolve(
-        self, params: dict[str, Any], rows: EngineRows, task: Task, *, has_validation: bool
+        self, params: dict[str, Any], rows: inputs.EngineRows, task: Task, *, has_validation: bool
     ) -> dict[str, Any]:
         """The parameters of a fit to these rows, without "auto"."""
         size = _table_size(rows, task, params["n_jobs"])
@@ -282,12 +264,12 @@ class GradientBoosting(EngineEstimator):
     def _search(
         self,
         requested: dict[str, Any],
-        rows: EngineRows,
+        rows: inputs.EngineRows,
         task: Task,
         *,
         splits: bool,
         groups: object,
-    ) -> Search | None:
+    ) -> fits.Search | None:
         """The search for the number of rounds; None for a given number or X_val."""
         if requested["n_estimators"] != AUTO or not splits:
             return None
@@ -295,7 +277,7 @@ class GradientBoosting(EngineEstimator):
         plan = auto.round_search(requested, size, has_groups=groups is not None)
         params = auto.resolve(requested, size, has_validation=False)
         params |= {"learning_rate": plan.learning_rate}
-        return Search(plan, self._plan(params, task, rows.schema)[1])
+        return fits.Search(plan, self._plan(params, task, rows.schema)[1])
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
@@ -317,7 +299,7 @@ class GradientBoosting(EngineEstimator):
         return self
 
 
-def _table_size(rows: EngineRows, task: Task, n_jobs: int | None) -> TableSize:
+def _table_size(rows: inputs.EngineRows, task: Task, n_jobs: int | None) -> TableSize:
     counts = np.ones(1) if task.classes is None else task.class_counts(threads(n_jobs))
     balance = float(counts.min() / counts.mean())
     return TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)

@@ -23,26 +23,10 @@ from arboost.data.raw_table import RawTable
 from arboost.data.schema import Schema
 from arboost.data.table import Table, apply_raw, read_raw
 from arboost.errors import InputTypeError
-from arboost.losses.links import (
-    LINKS,
-    SHARE_LINKS,
-    Labels,
-    decision,
-    predictions,
-    probabilities,
-    require,
-    validate_names,
-)
+from arboost.losses import links
+from arboost.losses.links import require
+from arboost.models.files import model_file
 from arboost.models.files.container import Budget, naming_errors, pack, typed_fields, unpack
-from arboost.models.files.model_file import (
-    ENSEMBLE,
-    describe_classes,
-    describe_schema,
-    from_bytes,
-    read_classes,
-    read_schema,
-    to_bytes,
-)
 from arboost.models.metadata import check_metadata
 from arboost.models.methods import EstimatorMethods
 from arboost.models.model import Model
@@ -94,12 +78,12 @@ class EnsembleMember:
         table = apply_raw(raw.select(self.features.tolist()), self.model.schema)
         scores = table_scores(self.model, table, n_threads=n_threads)
         if self.output == "values":
-            return predictions(self.model, scores).reshape(len(scores), -1)
-        shares = probabilities(self.model, scores)
+            return links.predictions(self.model, scores).reshape(len(scores), -1)
+        shares = links.probabilities(self.model, scores)
         assert not isinstance(shares, list)  # members have one target
         if self.output == "probabilities":
             return shares
-        chosen = predictions(self.model, scores)
+        chosen = links.predictions(self.model, scores)
         votes: Floats = (chosen[:, np.newaxis] == self.model.classes).astype(np.float64)
         return votes
 
@@ -155,7 +139,7 @@ class Ensemble:
 
     kind: str
     schema: Schema
-    classes: Labels | None
+    classes: links.Labels | None
     members: tuple[EnsembleMember, ...]
     n_columns: int
     divisor: float = 1.0
@@ -182,7 +166,7 @@ class Ensemble:
         if self.classes is None:
             return values[:, 0] if values.shape[1] == 1 else values
         if isinstance(self.final, Model):
-            codes = predictions(self.final, values).astype(np.intp)
+            codes = links.predictions(self.final, values).astype(np.intp)
         elif self.final is not None and values.shape[1] == 1:
             codes = (values[:, 0] > 0).astype(np.intp)
         else:
@@ -192,22 +176,22 @@ class Ensemble:
     def probabilities(self, X: object, n_threads: int) -> Floats:
         """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
         if self.classes is None or any(member.output == "votes" for member in self.members):
-            what = "a regressor" if self.classes is None else "a hard vote"
-            raise InputTypeError(f"predict_proba was asked of {what}, which has none. Use predict.")
+            kind = "a regressor" if self.classes is None else "a hard vote"
+            raise InputTypeError(f"predict_proba was asked of {kind}, which has none. Use predict.")
         raw = read_raw(X, self.schema, "the ensemble")
         values = self._final_scores(raw, n_threads)
         if self.final is None:
             return values
         if isinstance(self.final, LinearModel):
-            return LINKS[self.final.link](values)
+            return links.LINKS[self.final.link](values)
         shares = np.zeros((len(values), len(self.classes)))
-        shares[:, self.final.classes.astype(np.intp)] = probabilities(self.final, values)
+        shares[:, self.final.classes.astype(np.intp)] = links.probabilities(self.final, values)
         return shares
 
     def decision_scores(self, X: object, n_threads: int) -> Floats:
         """Raw scores of the final model of a stack of classifiers."""
         final = self.final
-        has_shares = isinstance(final, Model) and final.link in SHARE_LINKS
+        has_shares = isinstance(final, Model) and final.link in links.SHARE_LINKS
         if self.classes is None or final is None or has_shares:
             raise InputTypeError(
                 "decision_function is there for stacks of classifiers whose final estimator has "
@@ -231,7 +215,7 @@ class Ensemble:
             features.extend(raw)
         table = apply_raw(features, self.final.schema)
         scores = table_scores(self.final, table, n_threads=n_threads)
-        return LINKS[self.final.link](scores) if self.classes is None else scores
+        return links.LINKS[self.final.link](scores) if self.classes is None else scores
 
     def map_models(self, convert: Callable[[Model], Model]) -> Self:
         """Ensemble with all models converted."""
@@ -245,7 +229,7 @@ class Ensemble:
         require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
         require(self.members, "no members")
         check_metadata(self.metadata)
-        validate_names(self.schema)
+        links.validate_names(self.schema)
         require(self.n_columns >= 1 and self.divisor > 0, "columns and divisor")
         for member in self.members:
             self._validate_member(member)
@@ -302,8 +286,8 @@ def ensemble_bytes(ensemble: Ensemble) -> bytes:
     """Bytes of a file of the ensemble."""
     arrays: dict[str, NDArray[Any]] = {}
     header: dict[str, Any] = {name: getattr(ensemble, name) for name in _FIELDS}
-    header["schema"] = describe_schema(ensemble.schema, arrays)
-    header["classes"] = describe_classes(ensemble.classes, arrays)
+    header["schema"] = model_file.describe_schema(ensemble.schema, arrays)
+    header["classes"] = model_file.describe_classes(ensemble.classes, arrays)
     header["members"] = []
     for i, member in enumerate(ensemble.members):
         described = {"name": member.name, "output": member.output, "weight": member.weight}
@@ -320,22 +304,22 @@ def ensemble_bytes(ensemble: Ensemble) -> bytes:
     elif ensemble.final is not None:
         header["final"] = "model"
         arrays["final"] = _section(ensemble.final)
-    return pack(ENSEMBLE, header, arrays)
+    return pack(model_file.ENSEMBLE, header, arrays)
 
 
 def read_ensemble(data: bytes, name: str) -> Ensemble:
     """Ensemble in the bytes of a file, validated; error messages call it `name`."""
-    with naming_errors(ENSEMBLE, name):
-        header, arrays = unpack(ENSEMBLE, data)
+    with naming_errors(model_file.ENSEMBLE, name):
+        header, arrays = unpack(model_file.ENSEMBLE, data)
         values = typed_fields(
             {"provenance": {}, "metadata": {}, **header}, _FIELDS | dict.fromkeys(_DICTS, dict)
         )
         budget = Budget(len(data))
-        classes = read_classes(header["classes"], arrays, budget)
+        classes = model_file.read_classes(header["classes"], arrays, budget)
         if isinstance(classes, tuple):
             raise TypeError("classes of several targets")
         ensemble = Ensemble(
-            schema=read_schema(header["schema"], arrays, budget),
+            schema=model_file.read_schema(header["schema"], arrays, budget),
             classes=classes,
             members=tuple(
                 _read_member(i, member, arrays, budget)
@@ -349,13 +333,13 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
 
 
 def _section(model: Model) -> NDArray[np.uint8]:
-    return np.frombuffer(to_bytes(model), np.uint8)
+    return np.frombuffer(model_file.to_bytes(model), np.uint8)
 
 
 def _read_model(array: NDArray[Any], budget: Budget) -> Model:
     if array.dtype != np.uint8:
         raise TypeError(f"a model of type {array.dtype}")
-    return from_bytes(array.tobytes(), "a member", budget)
+    return model_file.from_bytes(array.tobytes(), "a member", budget)
 
 
 def _read_member(
@@ -429,7 +413,7 @@ def _member_rows(raw: RawTable | None, member: EnsembleMember) -> Table | None:
 
 def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
     """Matrix from the scores that SHAP values explain to the share of a member."""
-    is_linear = member.model.link in ("identity", *SHARE_LINKS)
+    is_linear = member.model.link in ("identity", *links.SHARE_LINKS)
     has_votes = member.output in ("votes", "vote_shares")
     if not is_linear or has_votes or member.model.combine == "median":
         kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
@@ -541,7 +525,7 @@ class EnsemblePredictor(EstimatorMethods):
 
         The shape is (n_rows,) for two classes, else (n_rows, n_classes).
         """
-        return decision(self._ensemble.decision_scores(X, checked_threads(n_jobs)))
+        return links.decision(self._ensemble.decision_scores(X, checked_threads(n_jobs)))
 
     def shap_values(
         self, X: object, *, background: object = None, n_jobs: int | None = None

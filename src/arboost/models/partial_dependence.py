@@ -25,13 +25,7 @@ from arboost.data.schema import MICROSECONDS, TIME_DTYPES, Schema, as_times, par
 from arboost.data.table import Table, ingest
 from arboost.data.target import weights
 from arboost.errors import InputTypeError, listing
-from arboost.losses.links import (
-    ALL_CLASS_LINKS,
-    LINKS,
-    SHARE_LINKS,
-    read_offset,
-    target_parts,
-)
+from arboost.losses import links
 from arboost.models.model import Model
 from arboost.models.prediction import table_scores
 from arboost.trees.forest import Floats
@@ -291,7 +285,7 @@ class DependenceOptions:
                 'method="recursion" is not allowed: the model takes a median over its trees, and '
                 'the median of means is not a mean. Use method="brute".'
             )
-        if self.response == "answer" and model.link not in ("identity", *SHARE_LINKS):
+        if self.response == "answer" and model.link not in ("identity", *links.SHARE_LINKS):
             raise ValueError(
                 'method="recursion" gives the mean of raw scores, and the predictions of this '
                 f'model are not linear in them (link {model.link!r}). Use response="raw", or '
@@ -388,7 +382,7 @@ def partial_dependence(
             raw = iter([_point_by_point(model, table, axes, n_threads)])
         else:
             raw = _row_scores(model, table, axes, n_threads)
-        raw = _with_offset(raw, read_offset(model, X, table.n_rows, offset))
+        raw = _with_offset(raw, links.read_offset(model, X, table.n_rows, offset))
     responses = (_responses(model, part, options.response) for part in raw)
     average, individual = _gathered(responses, options.kind, weight)
     shape = tuple(len(axis.stored) for axis in axes)
@@ -490,10 +484,10 @@ def _responses(model: Model, raw: Floats, response: str) -> Floats:
         return raw
     flat = raw.reshape(-1, model.n_outputs)
     if model.classes is None:
-        return LINKS[model.link](flat).reshape(raw.shape)
+        return links.LINKS[model.link](flat).reshape(raw.shape)
     columns = []
-    for part in target_parts(model):
-        probabilities = LINKS[part.link](part.columns(flat))
+    for part in links.target_parts(model):
+        probabilities = links.LINKS[part.link](part.columns(flat))
         columns.append(probabilities[:, 1:] if len(part.labels) == _TWO else probabilities)
     return np.concatenate(columns, axis=1).reshape(*raw.shape[:2], -1)
 
@@ -505,10 +499,10 @@ def _output_names(model: Model, response: str) -> tuple[str, ...]:
         word = "target" if model.targets else "output"
         return tuple(f"{word} {i}" for i in range(model.n_outputs))
     names: list[str] = []
-    for i, part in enumerate(target_parts(model)):
+    for i, part in enumerate(links.target_parts(model)):
         title = f"target {i}: " if model.targets else ""
         is_raw = response == "raw"
-        is_second = part.link not in ALL_CLASS_LINKS if is_raw else len(part.labels) == _TWO
+        is_second = part.link not in links.ALL_CLASS_LINKS if is_raw else len(part.labels) == _TWO
         labels = part.labels[1:] if is_second else part.labels
         names += [f"{title}{label}" for label in labels.tolist()]
     return tuple(names)

@@ -23,15 +23,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.feature_names import split_offset
 from arboost.data.table import Table, ingest
 from arboost.errors import DeviceError, InputTypeError
-from arboost.losses.links import (
-    ALL_CLASS_LINKS,
-    Probabilities,
-    TargetPart,
-    check_classifier,
-    read_offset,
-    stack_labels,
-    target_parts,
-)
+from arboost.losses import links
 from arboost.models.model import Model, total_weight
 from arboost.trees.forest import Floats, Forest, Integers, depths, parents
 from arboost.trees.leaf_distributions import forest_quantiles
@@ -60,7 +52,7 @@ def read_table(model: Model, X: object, name: str = "X") -> Table:
 def raw_scores(model: Model, X: object, offset: object = None, *, n_threads: int) -> Floats:
     """Raw scores of the rows of X, with their offset."""
     table = read_table(model, split_offset(X, offset)[0])
-    added = read_offset(model, X, table.n_rows, offset)
+    added = links.read_offset(model, X, table.n_rows, offset)
     scores = table_scores(model, table, n_threads=n_threads)
     return scores if added is None else scores + added
 
@@ -92,7 +84,7 @@ def staged_raw_scores(
         for n_trees in range(1, model.n_trees + 1):
             yield _median_scores(model, table, n_trees, n_threads)
         return
-    added = read_offset(model, X, table.n_rows, offset)
+    added = links.read_offset(model, X, table.n_rows, offset)
     scores = _initial_sums(model, table)
     for first in range(0, model.n_trees, model.trees_per_round):
         _add_trees(model.forest, table, scores, first, first + model.trees_per_round, n_threads)
@@ -321,20 +313,20 @@ def device_predictions(model: Model, X: object, offset: object = None) -> NDArra
         values = raw if model.link == "identity" else _linked(model.link, raw, 0, model.n_outputs)
         predicted: NDArray[Any] = as_kind_of(values.ravel() if model.n_outputs == 1 else values, X)
         return predicted
-    labels = _labels(target_parts(model), raw)
+    labels = _labels(links.target_parts(model), raw)
     if not isinstance(labels, CudaArray):
         return labels if model.targets else labels[:, 0]
     predicted = as_kind_of(labels if model.targets else labels.ravel(), X)
     return predicted
 
 
-def device_probabilities(model: Model, X: object, offset: object = None) -> Probabilities:
+def device_probabilities(model: Model, X: object, offset: object = None) -> links.Probabilities:
     """Class probabilities of these rows; a list of arrays for several targets."""
-    check_classifier(model)
+    links.check_classifier(model)
     raw = _scores_with_offset(model, X, offset)
     shares: list[Floats] = [
         as_kind_of(_linked(link, raw, first, n_outputs), X)
-        for link, _, first, n_outputs in target_parts(model)
+        for link, _, first, n_outputs in links.target_parts(model)
     ]
     return shares if model.targets else shares[0]
 
@@ -351,7 +343,7 @@ def device_leaves(model: Model, X: object) -> NDArray[np.int32]:
 def _scores_with_offset(model: Model, X: object, offset: object) -> CudaArray:
     """Raw scores of a table in device memory, with their offset."""
     raw = device_scores(model, device_table(model, split_offset(X, offset)[0]))
-    added = read_offset(model, X, raw.shape[0], offset)
+    added = links.read_offset(model, X, raw.shape[0], offset)
     return raw if added is None else CudaArray.of(raw.to_numpy() + added, raw.device)
 
 
@@ -380,7 +372,7 @@ def _linked(link: str, raw: CudaArray, first: int, n_outputs: int) -> CudaArray:
     return out
 
 
-def _labels(parts: list[TargetPart], raw: CudaArray) -> CudaArray | NDArray[Any]:
+def _labels(parts: list[links.TargetPart], raw: CudaArray) -> CudaArray | NDArray[Any]:
     """Likeliest labels, shape (n_rows, n_parts); on the device if they are numbers."""
     kinds = {part.labels.dtype.kind for part in parts}
     if len(kinds) == 1 and kinds <= _NUMBERS:
@@ -388,10 +380,10 @@ def _labels(parts: list[TargetPart], raw: CudaArray) -> CudaArray | NDArray[Any]
     codes = [part._replace(labels=np.arange(len(part.labels))) for part in parts]
     chosen = _number_labels(codes, raw).to_numpy()
     columns = [part.labels[chosen[:, i]] for i, part in enumerate(parts)]
-    return stack_labels(columns)
+    return links.stack_labels(columns)
 
 
-def _number_labels(parts: list[TargetPart], raw: CudaArray) -> CudaArray:
+def _number_labels(parts: list[links.TargetPart], raw: CudaArray) -> CudaArray:
     dtype = np.result_type(*(part.labels for part in parts))
     n_rows, stride = raw.shape
     out = CudaArray.empty((n_rows, len(parts)), dtype, raw.device)
@@ -400,7 +392,7 @@ def _number_labels(parts: list[TargetPart], raw: CudaArray) -> CudaArray:
         core.cuda_labels(
             raw=raw.address + part.first * raw.dtype.itemsize,
             stride=stride,
-            n_outputs=part.n_outputs if part.link in ALL_CLASS_LINKS else 1,
+            n_outputs=part.n_outputs if part.link in links.ALL_CLASS_LINKS else 1,
             n_rows=n_rows,
             # One score chooses between two labels, which are equal where there is one class.
             labels=np.resize(labels, max(len(labels), 2)).view(np.uint8),

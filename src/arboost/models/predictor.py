@@ -14,15 +14,8 @@ from numpy.typing import NDArray
 from arboost.data.cuda import is_device_array
 from arboost.errors import InputTypeError
 from arboost.losses.links import Probabilities, predictions, probabilities
+from arboost.models.files import model_file
 from arboost.models.files.container import read_file
-from arboost.models.files.model_file import (
-    ENSEMBLE,
-    FORMAT,
-    from_bytes,
-    map_model,
-    to_bytes,
-    write_model,
-)
 from arboost.models.methods import ModelMethods
 from arboost.models.model import Model
 from arboost.models.prediction import (
@@ -234,7 +227,7 @@ class Predictor(ModelMethods):
             that several processes share its pages.
         """
         if not os.fsdecode(path).lower().endswith(".json"):
-            write_model(self, path, layout)
+            model_file.write_model(self, path, layout)
             return
         if layout != "compact":
             raise ValueError(
@@ -286,7 +279,7 @@ class Predictor(ModelMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         # Unlike pickled arrays, the bytes of a model file are checked when they are read.
         where = () if self.device == "cpu" else (self.device,)
-        return _from_bytes, (to_bytes(self), *where)
+        return _from_bytes, (model_file.to_bytes(self), *where)
 
     def __copy__(self) -> Self:
         return self  # frozen, but for its metadata
@@ -354,9 +347,11 @@ def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
             )
         return _from_content(_content(path), "the data")
     if mmap:
-        return Predictor.from_model(map_model(path))
+        return Predictor.from_model(model_file.map_model(path))
     name = f"the model file {os.fsdecode(path)!r}"
-    return _from_content(read_file(FORMAT, path, other_starts=(b"{", ENSEMBLE.magic)), name)
+    return _from_content(
+        read_file(model_file.FORMAT, path, other_starts=(b"{", model_file.ENSEMBLE.magic)), name
+    )
 
 
 def _content(source: object) -> bytes:
@@ -373,12 +368,12 @@ def _content(source: object) -> bytes:
 
 
 def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
-    if data.startswith(ENSEMBLE.magic):
+    if data.startswith(model_file.ENSEMBLE.magic):
         from arboost.models.ensemble import EnsemblePredictor, read_ensemble
 
         return EnsemblePredictor(read_ensemble(data, name).map_models(Predictor.from_model))
-    if data.startswith(FORMAT.magic) or not data.lstrip().startswith(b"{"):
-        return Predictor.from_model(from_bytes(data, name))
+    if data.startswith(model_file.FORMAT.magic) or not data.lstrip().startswith(b"{"):
+        return Predictor.from_model(model_file.from_bytes(data, name))
     from arboost.models.files.json_model import from_json
 
     return Predictor.from_model(from_json(data, name))
@@ -386,7 +381,9 @@ def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
 
 def _from_bytes(data: bytes, device: str = "cpu") -> Predictor:
     # A device that is not there is an error of the first prediction: the model can still be moved.
-    return Predictor(**from_bytes(data, "the pickled model").fields() | {"device": device})
+    return Predictor(
+        **model_file.from_bytes(data, "the pickled model").fields() | {"device": device}
+    )
 
 
 def _counted(number: int, thing: str) -> str:

@@ -21,14 +21,8 @@ from arboost.data.schema import Schema, as_times
 from arboost.data.table import Table, read_raw
 from arboost.errors import DeviceError, InputTypeError, needs_packages
 from arboost.losses.links import SHARE_LINKS, is_probability_difference
+from arboost.models import prediction
 from arboost.models.model import Model
-from arboost.models.prediction import (
-    cuda_forest,
-    device_table,
-    read_table,
-    refuse_device,
-    table_scores,
-)
 from arboost.trees.forest import Floats
 
 _MIDNIGHT = datetime.datetime(1970, 1, 1)
@@ -44,7 +38,7 @@ def table_expected(model: Model, background: Table | None, n_threads: int) -> Fl
     forest = _forest(model, "expected_value")
     if background is None:
         return _explained(model, model.base_score) + forest.expected() / _divisors(model)
-    mean: Floats = table_scores(model, background, n_threads=n_threads).mean(axis=0)
+    mean: Floats = prediction.table_scores(model, background, n_threads=n_threads).mean(axis=0)
     return _explained(model, mean)
 
 
@@ -60,7 +54,7 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
     """
     if is_device_array(X):
         return _device_values(model, X, background, n_threads)
-    return _values(model, read_table(model, X), background, n_threads)
+    return _values(model, prediction.read_table(model, X), background, n_threads)
 
 
 def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
@@ -68,9 +62,9 @@ def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
 
     The shape is (n_rows, n_features, n_features), with several outputs there is one more axis.
     """
-    refuse_device(model, "shap_interactions")
+    prediction.refuse_device(model, "shap_interactions")
     forest = _forest(model, "shap_interactions")
-    table = read_table(model, X)
+    table = prediction.read_table(model, X)
     n_features = model.schema.n_features
     values = np.empty((table.n_rows, n_features, n_features, model.n_outputs))
     forest.interactions(columns=table.columns, out=values, n_threads=n_threads)
@@ -82,7 +76,7 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
     """SHAP values as a ``shap.Explanation``, for the plots of that package."""
     with needs_packages("shap", "shap_explanation"):
         import shap
-    table = read_table(model, X)
+    table = prediction.read_table(model, X)
     values = _values(model, table, background, n_threads)
     expected = expected_value(model, background, n_threads=n_threads)
     names = model.schema.names
@@ -107,9 +101,9 @@ def table_shap_values(
     values = np.empty((table.n_rows, model.schema.n_features, model.n_outputs))
     if model.device != "cpu":
         if background is not None:
-            refuse_device(model, "shap_values with a background")
+            prediction.refuse_device(model, "shap_values with a background")
         _check_sum(model, "shap_values")
-        cuda_forest(model).shap_values(
+        prediction.cuda_forest(model).shap_values(
             forest=model.forest,
             columns=table.columns,
             divisors=_divisors(model),
@@ -139,12 +133,12 @@ def _device_values(model: Model, X: object, background: object, n_threads: int) 
             "of X and background in the memory of the host to a model on the CPU."
         )
     _check_sum(model, "shap_values")
-    columns = device_table(model, X)
+    columns = prediction.device_table(model, X)
     shape = (columns.n_rows, model.schema.n_features)
     values = CudaArray.empty(
         shape + (model.n_outputs,) * (model.n_outputs > 1), np.float64, columns.device
     )
-    cuda_forest(model, columns.device).shap_values(
+    prediction.cuda_forest(model, columns.device).shap_values(
         forest=model.forest,
         columns=columns,
         divisors=_divisors(model),
@@ -173,7 +167,7 @@ def _forest(model: Model, method: str) -> core.ShapForest:
 def _read_background(model: Model, background: object) -> Table | None:
     if background is None:
         return None
-    table = read_table(model, background, "background")
+    table = prediction.read_table(model, background, "background")
     if table.n_rows == 0:
         raise ValueError(
             "background has no rows, but the values of absent features are taken from them. Pass "

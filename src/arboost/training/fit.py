@@ -21,18 +21,11 @@ from arboost.models.predictor import load
 from arboost.params.auto import AUTO, SEARCH_FOLDS, RoundSearch
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
 from arboost.progress import Bar
+from arboost.training import sets as row_sets
 from arboost.training.checkpoint import Checkpoint, CheckpointWriter, fingerprint
 from arboost.training.inputs import EngineRows, Rows, TableT
 from arboost.training.loop import FitResult, Fitted, Rounds, fit_result, run_training_loop
 from arboost.training.monitor import Monitor, Results, Round
-from arboost.training.sets import (
-    EvaluationSet,
-    RowSplitter,
-    TrainingSet,
-    bin_rows,
-    build_sets,
-    fold_sets,
-)
 from arboost.training.splits import Split
 
 Callback = Callable[[Round], object]
@@ -127,9 +120,9 @@ class FitJob(Generic[TableT]):
     checkpoint: object = None
 
     @property
-    def splitter(self) -> RowSplitter[TableT]:
+    def splitter(self) -> row_sets.RowSplitter[TableT]:
         """Splits of the training rows."""
-        return RowSplitter(self.train, self.settings.splits, self.groups, self.stratify)
+        return row_sets.RowSplitter(self.train, self.settings.splits, self.groups, self.stratify)
 
     @property
     def n_before(self) -> int:
@@ -150,8 +143,8 @@ def run_fit(job: EngineJob) -> FitResult:
     if job.splits:
         train, held_out = job.splitter.divide()
         validation = (*validation, held_out)
-    binned = bin_rows(train, settings.bins, settings.n_threads)
-    sets = [build_sets(train, validation, binned, settings.n_threads)]
+    binned = row_sets.bin_rows(train, settings.bins, settings.n_threads)
+    sets = [row_sets.build_sets(train, validation, binned, settings.n_threads)]
     options = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, started)
     fitted, monitor = _train(job, sets, options, checkpoint)
     return fit_result(fitted, monitor, train, n_before=job.n_before)
@@ -162,11 +155,11 @@ def _search_and_fit(
 ) -> FitResult:
     """Find the number of rounds on held-out rows, then train on all rows."""
     splits = job.splitter.search_splits(search.plan.n_folds)
-    binned = bin_rows(job.train, job.settings.bins, job.settings.n_threads)
+    binned = row_sets.bin_rows(job.train, job.settings.bins, job.settings.n_threads)
     monitor = _search_rounds(job, search, binned, splits, started)
     if search.plan.is_early(monitor.best_index) and len(splits) == 1:
         monitor = _second_search(job, search, binned, monitor, started)
-    sets = [build_sets(job.train, job.validation, binned, job.settings.n_threads)]
+    sets = [row_sets.build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
     n_rounds = search.plan.fit_rounds(monitor.best_index)
     options = LoopOptions(n_rounds, stopping, job.callbacks, started)
@@ -217,7 +210,7 @@ def _search_rounds(
     started: float,
 ) -> Monitor:
     """Train on each split and score its held-out rows, in half of the time."""
-    sets = [fold_sets(job.train, binned, pair, job.settings.n_threads) for pair in splits]
+    sets = [row_sets.fold_sets(job.train, binned, pair, job.settings.n_threads) for pair in splits]
     limit = job.settings.stopping.max_time
     stopping = replace(
         job.settings.stopping,
@@ -243,7 +236,7 @@ def _search_checkpoint(job: EngineJob) -> Checkpoint | None:
 
 def _train(
     job: EngineJob,
-    sets: list[tuple[TrainingSet, tuple[EvaluationSet, ...]]],
+    sets: list[tuple[row_sets.TrainingSet, tuple[row_sets.EvaluationSet, ...]]],
     options: LoopOptions,
     checkpoint: Checkpoint | None,
     *,

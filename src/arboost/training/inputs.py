@@ -19,16 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
+from arboost.data import feature_names
 from arboost.data.batch_rows import EdgeRows
 from arboost.data.bins import APPROX_BYTES, BATCH_METHODS
 from arboost.data.dataset import Dataset
-from arboost.data.feature_names import (
-    offset_names,
-    offset_values,
-    split_offset,
-    split_row_columns,
-    split_target,
-)
 from arboost.data.memory import RowState
 from arboost.data.schema import Schema
 from arboost.data.source import is_source
@@ -181,9 +175,9 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
         _check_schema(options, schema)
     offset = None if offset is NO_OFFSET else offset
     check_pairing(X, y, sample_weight=sample_weight, offset=offset)
-    X, y, target_name = split_target(X, y)
-    X, values = split_offset(X, offset)
-    X, sample_weight, row_columns = split_row_columns(X, sample_weight, groups)
+    X, y, target_name = feature_names.split_target(X, y)
+    X, values = feature_names.split_offset(X, offset)
+    X, sample_weight, row_columns = feature_names.split_row_columns(X, sample_weight, groups)
     # At prediction, levels become their stored encodings; training rows are encoded anew.
     known = None if schema is None else without_target_encoding(schema)
     table = ingest(X, known, options=options, device=device)
@@ -197,7 +191,7 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     table = replace(table, schema=schema)
     if table.n_rows == 0:  # without a schema, ingest says so itself
         raise ValueError("X has no rows. Pass at least one row to train on.")
-    row_offset = None if names is None else offset_values(values, table.n_rows, names)
+    row_offset = None if names is None else feature_names.offset_values(values, table.n_rows, names)
     return table_rows(table, y, sample_weight, several=several, offset=row_offset)
 
 
@@ -245,7 +239,7 @@ def _dataset_rows(
 
 def _offset_columns(offset: object, schema: Schema | None) -> tuple[str, ...] | None:
     """The columns of the offset, which the model whose training is continued may need."""
-    names = offset_names(offset)
+    names = feature_names.offset_names(offset)
     if schema is not None and schema.offset is not None and names is None:
         raise ValueError(
             "offset is None, but the model whose training is continued was fitted with an "
@@ -471,7 +465,7 @@ def group_values(X: object, groups: object) -> object:
     """The groups of the rows of a table, which may name a column; of a source unchanged."""
     if not isinstance(groups, str) or is_source(X):
         return groups
-    return split_offset(X, groups, "groups")[1]
+    return feature_names.split_offset(X, groups, "groups")[1]
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data import feature_names
 from arboost.data.binned_source import SourceTable
 from arboost.data.bins import AnyCodes, Binned, bin_for_purity, bin_table
 from arboost.data.dataset import Dataset
-from arboost.data.feature_names import (
-    offset_names,
-    offset_values,
-    split_offset,
-    split_row_columns,
-    split_target,
-)
 from arboost.data.shares import SourceLevels
 from arboost.data.source import is_source
 from arboost.data.table import Table
@@ -31,15 +25,8 @@ from arboost.errors import InputTypeError, ParameterError, error_prefix
 from arboost.losses.base import Floats, Target
 from arboost.params.auto import AUTO, SEARCH_FOLDS
 from arboost.params.records import BinParams, StoppingParams, ValidationParams
+from arboost.training import inputs
 from arboost.training.checkpoint import digest
-from arboost.training.inputs import (
-    VALIDATION,
-    EngineRows,
-    Rows,
-    TableReader,
-    TableT,
-    table_rows,
-)
 from arboost.training.splits import Index, Split, check_divisible, folds, split
 
 TRAINING = "train"  # name of the training table in results
@@ -72,33 +59,33 @@ class EvaluationArguments:
     is_training: bool = False
     offset: object = None
 
-    def rows(self, read: Callable[[object], TableT]) -> Rows[TableT]:
+    def rows(self, read: Callable[[object], inputs.TableT]) -> inputs.Rows[inputs.TableT]:
         """The rows, checked, of the table that `read` makes of X."""
         if isinstance(self.X, Dataset):
             raise InputTypeError(
                 f"{self.X_name} is a Dataset, which holds bins of its own instead of values. Pass "
                 "the table it was made from."
             )
-        if isinstance(read, TableReader) and is_source(self.X):
+        if isinstance(read, inputs.TableReader) and is_source(self.X):
             with error_prefix(self.all_names):
                 streamed = read.rows(self.X, self.y, self.weight, self.offset)
-            return cast(Rows[TableT], replace(streamed, name=self.name))
+            return cast(inputs.Rows[inputs.TableT], replace(streamed, name=self.name))
         with error_prefix(self.all_names):
             check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
-            X, y, _ = split_target(self.X, self.y)
-            X, offset = split_offset(X, self.offset)
-            X, weight, _ = split_row_columns(X, self.weight)
+            X, y, _ = feature_names.split_target(self.X, self.y)
+            X, offset = feature_names.split_offset(X, self.offset)
+            X, weight, _ = feature_names.split_row_columns(X, self.weight)
         with error_prefix(self.X_name):
             table = read(X)
         if table.n_rows == 0:
             raise ValueError(
                 f"{self.X_name} has no rows. Pass rows to validate on, or leave out {self.X_name}."
             )
-        names, row_offset = offset_names(self.offset), None
+        names, row_offset = feature_names.offset_names(self.offset), None
         if names is not None:
             with error_prefix(self.all_names):
-                row_offset = offset_values(offset, table.n_rows, names)
-        rows = table_rows(table, y, weight, self.all_names, offset=row_offset)
+                row_offset = feature_names.offset_values(offset, table.n_rows, names)
+        rows = inputs.table_rows(table, y, weight, self.all_names, offset=row_offset)
         return replace(rows, name=self.name)
 
     def with_offset(self, offset: object) -> EvaluationArguments:
@@ -106,7 +93,7 @@ class EvaluationArguments:
 
         Columns that were named for the training rows are those of the set as well.
         """
-        names = offset_names(offset)
+        names = feature_names.offset_names(offset)
         if names is None and self.offset is not None:
             raise ValueError(
                 f"{self.all_names}: an offset came without that of the training rows. Pass offset "
@@ -231,7 +218,7 @@ def _validation_set(
         return ()
     return (
         EvaluationArguments(
-            name=VALIDATION,
+            name=inputs.VALIDATION,
             X=X_val,
             y=y_val,
             weight=sample_weight_val,
@@ -268,7 +255,11 @@ def _default_names(are_training: Sequence[bool]) -> list[str]:
     number = iter(range(len(are_training)))
     is_single = are_training.count(False) == 1
     return [
-        TRAINING if is_training else VALIDATION if is_single else f"{VALIDATION}_{next(number)}"
+        TRAINING
+        if is_training
+        else inputs.VALIDATION
+        if is_single
+        else f"{inputs.VALIDATION}_{next(number)}"
         for is_training in are_training
     ]
 
@@ -304,10 +295,10 @@ def check_validation(
             "groups.",
             parameter="groups",
         )
-    if splits and any(arguments.name == VALIDATION for arguments in sets):
+    if splits and any(arguments.name == inputs.VALIDATION for arguments in sets):
         raise ValueError(
-            f"eval_names holds {VALIDATION!r}, the name of the held-out rows of early stopping. "
-            "Use another name for the training rows."
+            f"eval_names holds {inputs.VALIDATION!r}, the name of the held-out rows of early "
+            "stopping. Use another name for the training rows."
         )
     if params.eval_metric is not None and not sets and not splits:
         raise ParameterError(
@@ -321,7 +312,7 @@ def check_validation(
 
 
 @dataclass(frozen=True)
-class RowSplitter(Generic[TableT]):
+class RowSplitter(Generic[inputs.TableT]):
     """Splits of the training rows into rows to train on and held-out rows.
 
     Attributes
@@ -334,12 +325,12 @@ class RowSplitter(Generic[TableT]):
         Whether held-out rows keep the shares of the classes.
     """
 
-    rows: Rows[TableT]
+    rows: inputs.Rows[inputs.TableT]
     params: ValidationParams
     groups: object = None
     stratify: bool = False
 
-    def divide(self) -> tuple[Rows[TableT], Rows[TableT]]:
+    def divide(self) -> tuple[inputs.Rows[inputs.TableT], inputs.Rows[inputs.TableT]]:
         """Training and validation rows."""
         train, held_out = self._split(stratify=self.stratify)
         return self.rows.take(train), self.rows.take(held_out)
@@ -448,7 +439,7 @@ class EvaluationSet:
     rows: Index | None = None
     start: Floats | None = None
     offset: Floats | None = None
-    name: str = VALIDATION
+    name: str = inputs.VALIDATION
 
     @property
     def own_codes(self) -> core.Codes:
@@ -483,7 +474,10 @@ def _arrays(codes: AnyCodes) -> Sequence[NDArray[Any]]:
 
 
 def build_sets(
-    train: EngineRows, validation: Sequence[EngineRows], binned: Binned, n_threads: int
+    train: inputs.EngineRows,
+    validation: Sequence[inputs.EngineRows],
+    binned: Binned,
+    n_threads: int,
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
     """The sets of codes and targets; validation rows get codes by the training edges.
 
@@ -504,7 +498,7 @@ def build_sets(
 
 
 def _evaluation_set(
-    train: EngineRows, validation: EngineRows, binned: Binned, n_threads: int
+    train: inputs.EngineRows, validation: inputs.EngineRows, binned: Binned, n_threads: int
 ) -> EvaluationSet:
     codes: AnyCodes
     source, rows = validation.source, validation.index
@@ -525,7 +519,7 @@ def _evaluation_set(
 
 
 def fold_sets(
-    part: EngineRows, binned: Binned, fold: tuple[Index, Index], n_threads: int
+    part: inputs.EngineRows, binned: Binned, fold: tuple[Index, Index], n_threads: int
 ) -> tuple[TrainingSet, tuple[EvaluationSet, ...]]:
     """The sets of one fold: its training rows and its held-out rows, of one binned table.
 
@@ -566,7 +560,7 @@ def _encoded(source: Table | Dataset) -> TargetEncodedTable | None:
     return table if isinstance(table, TargetEncodedTable) else None
 
 
-def _positions(rows: EngineRows) -> Index:
+def _positions(rows: inputs.EngineRows) -> Index:
     """The positions of these rows among the source's rows of nonzero weight."""
     assert rows.index is not None
     table = rows.source
@@ -584,7 +578,7 @@ def _held_out_codes(
     return binned.encode(table.held_out(fold[0]), n_threads, table.table_rows(fold[1]))
 
 
-def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
+def bin_rows(rows: inputs.EngineRows, params: BinParams, n_threads: int) -> Binned:
     """The bins of some rows of a table, or the bins that a Dataset has."""
     if isinstance(rows.source, Dataset):
         _check_dataset(rows.source, params)
@@ -596,7 +590,7 @@ def bin_rows(rows: EngineRows, params: BinParams, n_threads: int) -> Binned:
     return bin_for_purity(make, lambda: (rows.y, None), (rows.source, rows.index))
 
 
-def recorded_bins(rows: EngineRows, params: BinParams) -> int | str:
+def recorded_bins(rows: inputs.EngineRows, params: BinParams) -> int | str:
     """The number of bins for the model file; "auto" where training rows decide."""
     if isinstance(rows.source, Dataset) and params.max_bins == AUTO and params.few_leaves:
         return rows.source.max_bins
@@ -604,7 +598,7 @@ def recorded_bins(rows: EngineRows, params: BinParams) -> int | str:
 
 
 def _bin_table(
-    rows: EngineRows, table: Table, params: BinParams, n_threads: int, max_bins: int
+    rows: inputs.EngineRows, table: Table, params: BinParams, n_threads: int, max_bins: int
 ) -> Binned:
     return bin_table(
         table,

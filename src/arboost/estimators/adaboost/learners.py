@@ -30,16 +30,10 @@ from arboost.models.prediction import table_scores, tree_values
 from arboost.models.predictor import Predictor
 from arboost.params.boosting import LEVELS
 from arboost.params.records import BinParams
+from arboost.training import sets
 from arboost.training.fit import FitJob, previous_model, run_fit
 from arboost.training.inputs import EngineRows, Rows, TableReader, TableT, target_encode_rows
 from arboost.training.loop import FitResult, Rounds
-from arboost.training.sets import (
-    EvaluationArguments,
-    EvaluationSet,
-    TrainingSet,
-    digests_of,
-    recorded_bins,
-)
 from arboost.trees.forest import Forest
 from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 
@@ -56,7 +50,7 @@ class LearnerStrategy(ABC, Generic[TableT]):
         """The training rows, checked, and their task of the kind."""
 
     @abstractmethod
-    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> Rows[TableT]:
+    def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> Rows[TableT]:
         """The rows of an evaluation set, checked."""
 
     def recorded_bins(self, rows: Rows[TableT]) -> dict[str, Any]:
@@ -100,14 +94,14 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
         return target_encode_rows(rows, [task], schema, category_encoding(self._params)), task
 
-    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EngineRows:
+    def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> EngineRows:
         """The rows of an evaluation set, checked."""
         continued = self._old is not None
         return arguments.rows(TableReader(schema, self._params["device"], continued))
 
     def recorded_bins(self, rows: EngineRows) -> dict[str, Any]:
         """The number of bins for the model file, by its parameter."""
-        return {"max_bins": recorded_bins(rows, BinParams.of(self._params))}
+        return {"max_bins": sets.recorded_bins(rows, BinParams.of(self._params))}
 
     def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
         """The callable that starts a training on binned sets."""
@@ -136,8 +130,8 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
     def _start(
         self,
         recipe: AdaBoostRecipe,
-        data: TrainingSet,
-        evaluations: Sequence[EvaluationSet] = (),
+        data: sets.TrainingSet,
+        evaluations: Sequence[sets.EvaluationSet] = (),
         *,
         workspace: core.Workspace | None = None,
         **options: int,
@@ -193,8 +187,8 @@ class TreeLearners:
 
     def __init__(
         self,
-        data: TrainingSet,
-        evaluations: Sequence[EvaluationSet],
+        data: sets.TrainingSet,
+        evaluations: Sequence[sets.EvaluationSet],
         tree: TreeParams,
         scheme: Scheme,
         *,
@@ -270,7 +264,7 @@ class TreeLearners:
 
     def digests(self) -> dict[str, str]:
         """Return digests of the data of the fit, by name."""
-        return digests_of(self._data, self._evaluations)
+        return sets.digests_of(self._data, self._evaluations)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The trees as arrays for a checkpoint."""

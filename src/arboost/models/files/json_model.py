@@ -29,15 +29,8 @@ from numpy.typing import DTypeLike, NDArray
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.errors import ModelFormatError
+from arboost.models.files import model_file
 from arboost.models.files.container import DTYPES, Budget, naming_errors, typed, typed_tuple
-from arboost.models.files.model_file import (
-    FORMAT,
-    LEAF_DTYPES,
-    assemble,
-    describe,
-    format_version,
-    read_parts,
-)
 from arboost.models.model import Model
 from arboost.trees.forest import SET_WORDS, Forest, codes_in_sets
 from arboost.trees.leaf_distributions import LeafDistributions
@@ -57,9 +50,9 @@ _LEVEL_PARTS: Mapping[str, DTypeLike] = {
 def to_json(model: Model) -> str:
     """Text of the model."""
     model.validate()
-    header, arrays = describe(model)
+    header, arrays = model_file.describe(model)
     schema = header.pop("schema")
-    document = {"format": _NAME, "version": format_version(model.schema), **header}
+    document = {"format": _NAME, "version": model_file.format_version(model.schema), **header}
     document["classes"] = encode_classes(header["classes"], arrays)
     document["missing"] = encode_number(model.schema.missing)
     document["has_names"] = schema["names"] is not None
@@ -73,7 +66,9 @@ def to_json(model: Model) -> str:
     of_leaves = model.forest.feature[~model.forest.is_split]
     document["leaf_feature"] = int(of_leaves[0]) if len(of_leaves) else -1  # the default of leaves
     if model.distributions is not None:
-        parts = {name: getattr(model.distributions, name).tolist() for name in LEAF_DTYPES}
+        parts = {
+            name: getattr(model.distributions, name).tolist() for name in model_file.LEAF_DTYPES
+        }
         document["distributions"] = parts
     features = [encode_feature(model.schema, feature) for feature in range(model.schema.n_features)]
     labels = {
@@ -94,18 +89,20 @@ def from_json(text: str | bytes, name: str = "the text") -> Model:
     ModelFormatError
         The text is not a model, is damaged, or needs a newer version.
     """
-    with naming_errors(FORMAT, name, "its content is not that of a model"):
+    with naming_errors(model_file.FORMAT, name, "its content is not that of a model"):
         try:
             document = json.loads(text)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ModelFormatError(f"it is not JSON ({error}). {FORMAT.remedy}") from None
-        if not isinstance(document, dict) or document.get("format") != _NAME:
-            raise ModelFormatError(f"it is not an arboost model. {FORMAT.source}")
-        version = typed(document["version"], int)
-        if version > FORMAT.version:
             raise ModelFormatError(
-                f"it has format version {version}; this reader knows up to {FORMAT.version}. "
-                "Install a newer arboost."
+                f"it is not JSON ({error}). {model_file.FORMAT.remedy}"
+            ) from None
+        if not isinstance(document, dict) or document.get("format") != _NAME:
+            raise ModelFormatError(f"it is not an arboost model. {model_file.FORMAT.source}")
+        version = typed(document["version"], int)
+        if version > model_file.FORMAT.version:
+            raise ModelFormatError(
+                f"it has format version {version}; this reader knows up to "
+                f"{model_file.FORMAT.version}. Install a newer arboost."
             )
         return _read(document, Budget(len(text)))
 
@@ -287,7 +284,7 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
         missing=read_number(document["missing"]),
         units=tuple(units) if any(units) else (),
         formats=tuple(formats) if any(formats) else (),
-        parts=read_parts([feature["part"] for feature in features if "part" in feature]),
+        parts=model_file.read_parts([feature["part"] for feature in features if "part" in feature]),
         target=typed(document["target"], str) if "target" in document else None,
         offset=typed_tuple(document["offset"], str) if "offset" in document else None,
         row_columns=typed_tuple(document.get("row_columns", []), str),
@@ -299,14 +296,16 @@ def _read(document: dict[str, Any], budget: Budget) -> Model:
     header = document | {"classes": read_json_classes(document["classes"], arrays)}
     forest = _read_forest(document, schema)
     distributions = _read_distributions(document, forest)
-    return assemble(header, arrays, forest, distributions, budget, schema)
+    return model_file.assemble(header, arrays, forest, distributions, budget, schema)
 
 
 def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:
     if "distributions" not in document:
         return None
     parts = document["distributions"]
-    arrays = {name: read_array(parts[name], dtype) for name, dtype in LEAF_DTYPES.items()}
+    arrays = {
+        name: read_array(parts[name], dtype) for name, dtype in model_file.LEAF_DTYPES.items()
+    }
     return LeafDistributions(tree_start=forest.tree_start, **arrays)
 
 

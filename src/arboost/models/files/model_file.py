@@ -18,20 +18,7 @@ from numpy.typing import NDArray
 from arboost.data.levels import Levels
 from arboost.data.schema import Schema
 from arboost.losses.links import Labels
-from arboost.models.files import packed_trees
-from arboost.models.files.container import (
-    FREE_FEATURES,
-    Budget,
-    Data,
-    Format,
-    map_file,
-    naming_errors,
-    pack,
-    typed,
-    typed_fields,
-    typed_tuple,
-    unpack,
-)
+from arboost.models.files import container, packed_trees
 from arboost.models.model import Model
 from arboost.trees.forest import ALL_DTYPES, FOREST_DTYPES, Forest
 from arboost.trees.leaf_distributions import DTYPES, LeafDistributions
@@ -42,7 +29,7 @@ from arboost.write import remove_orphans, write_file
 # metadata of the fit; version 5 groups of levels; version 6 ordered levels, derived features and
 # offsets, which older readers would leave out of the scores. All versions are read, and the oldest
 # that holds a model is written.
-FORMAT = Format(
+FORMAT = container.Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
     version=6,
@@ -51,7 +38,7 @@ FORMAT = Format(
     remedy="Save or copy it again.",
 )
 # Ensembles of models, which `ensemble_file` reads and writes.
-ENSEMBLE = Format(
+ENSEMBLE = container.Format(
     what="ensemble",
     magic=b"\x91ARE\r\n\x1a\n",
     version=1,
@@ -83,9 +70,9 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
         )
     model.validate()  # a broken model has no compact form, and belongs in no file
     header, arrays = describe(model)
-    if model.schema.names is None and model.schema.n_features > FREE_FEATURES:
+    if model.schema.names is None and model.schema.n_features > container.FREE_FEATURES:
         # A reader takes no more columns than that from a file without a byte for each.
-        n_bytes = model.schema.n_features - FREE_FEATURES
+        n_bytes = model.schema.n_features - container.FREE_FEATURES
         arrays["unnamed features"] = np.zeros(n_bytes, np.uint8)
     if layout == "compact":
         header["width"] = model.forest.width
@@ -97,7 +84,7 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
         if model.distributions is not None:
             arrays |= {f"y {name}": getattr(model.distributions, name) for name in LEAF_DTYPES}
     version = format_version(model.schema)
-    return pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
+    return container.pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
 
 
 def format_version(schema: Schema) -> int:
@@ -112,7 +99,9 @@ def format_version(schema: Schema) -> int:
     return _WITH_GROUPS if any(entry.groups is not None for entry in levels) else _OLDEST_VERSION
 
 
-def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None) -> Model:
+def from_bytes(
+    data: container.Data, name: str = "the data", budget: container.Budget | None = None
+) -> Model:
     """Model in the bytes; error messages call them `name`.
 
     Without a memory budget, that of a larger file, it is the one of a file of these bytes.
@@ -125,11 +114,13 @@ def from_bytes(data: Data, name: str = "the data", budget: Budget | None = None)
     return _read(data, name, budget)[0]
 
 
-def _read(data: Data, name: str, budget: Budget | None = None) -> tuple[Model, bool]:
+def _read(
+    data: container.Data, name: str, budget: container.Budget | None = None
+) -> tuple[Model, bool]:
     """Model, and whether its trees are packed."""
-    with naming_errors(FORMAT, name):
-        header, arrays = unpack(FORMAT, data)
-        budget = Budget(len(data)) if budget is None else budget
+    with container.naming_errors(FORMAT, name):
+        header, arrays = container.unpack(FORMAT, data)
+        budget = container.Budget(len(data)) if budget is None else budget
         forest = _read_forest(header, arrays, budget)
         distributions = _read_distributions(arrays, forest, budget)
         model = assemble(header, arrays, forest, distributions, budget)
@@ -146,7 +137,7 @@ def write_model(model: Model, path: str | os.PathLike[str], layout: str = "compa
 def map_model(path: str | os.PathLike[str]) -> Model:
     """Model in a file, whose arrays of trees are pages of the file."""
     name = f"the model file {os.fsdecode(path)!r}"
-    model, is_packed = _read(map_file(FORMAT, path), name)
+    model, is_packed = _read(container.map_file(FORMAT, path), name)
     if is_packed:
         raise ValueError(
             f"mmap=True is not allowed with {name}, whose trees are packed. Save the model with "
@@ -175,14 +166,14 @@ def assemble(
     arrays: dict[str, NDArray[Any]],
     forest: Forest,
     distributions: LeafDistributions | None,
-    budget: Budget,
+    budget: container.Budget,
     schema: Schema | None = None,
 ) -> Model:
     """Model of a header and arrays of `describe`, with its trees, after all checks.
 
     The default schema is that of the header.
     """
-    values = typed_fields(
+    values = container.typed_fields(
         {"combine": "sum", "provenance": {}, "metadata": {}, **header},
         {**_MODEL_FIELDS, "metadata": dict},
     )
@@ -192,7 +183,7 @@ def assemble(
         forest=forest,
         schema=read_schema(header["schema"], arrays, budget) if schema is None else schema,
         classes=read_classes(header["classes"], arrays, budget),
-        targets=typed_tuple(header.get("targets", []), int, "targets"),
+        targets=container.typed_tuple(header.get("targets", []), int, "targets"),
         distributions=distributions,
         **values,
     )
@@ -215,7 +206,7 @@ def _typed_sections(
 
 
 def _read_forest(
-    header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
+    header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: container.Budget
 ) -> Forest:
     if "width" in header:
         if type(header["width"]) is not int or header["width"] < 1:
@@ -226,7 +217,7 @@ def _read_forest(
 
 
 def _read_distributions(
-    arrays: dict[str, NDArray[Any]], forest: Forest, budget: Budget
+    arrays: dict[str, NDArray[Any]], forest: Forest, budget: container.Budget
 ) -> LeafDistributions | None:
     if "y values" not in arrays:
         return None
@@ -256,10 +247,10 @@ def describe_schema(schema: Schema, arrays: dict[str, NDArray[Any]]) -> dict[str
 
 
 def read_schema(
-    described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: Budget
+    described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: container.Budget
 ) -> Schema:
     """Schema of a header, validated."""
-    values = typed_fields(
+    values = container.typed_fields(
         {"missing": math.nan, "target": "", **described},
         {"n_features": int, "missing": float, "target": str},
     )
@@ -269,7 +260,7 @@ def read_schema(
 
     def optional(name: str) -> tuple[str, ...] | None:
         names = described.get(name)
-        return None if names is None else typed_tuple(names, str, name)
+        return None if names is None else container.typed_tuple(names, str, name)
 
     levels = [
         None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
@@ -293,8 +284,10 @@ def read_schema(
 
 def read_parts(described: object) -> tuple[tuple[int, str], ...]:
     """Derived features of a header; `Schema.validate` validates them."""
-    pairs = typed_tuple(described, list, "parts")
-    return tuple((typed(column, int), typed(part, str)) for column, part in pairs)
+    pairs = container.typed_tuple(described, list, "parts")
+    return tuple(
+        (container.typed(column, int), container.typed(part, str)) for column, part in pairs
+    )
 
 
 # ---- classes ----
@@ -322,7 +315,7 @@ def _describe_labels(
 def read_classes(
     described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
     arrays: dict[str, NDArray[Any]],
-    budget: Budget,
+    budget: container.Budget,
 ) -> Labels | tuple[Labels, ...] | None:
     """Labels of a header; a tuple for several targets."""
     if isinstance(described, list):
@@ -333,11 +326,14 @@ def read_classes(
 
 
 def _read_labels(
-    described: Mapping[str, Any], section: str, arrays: dict[str, NDArray[Any]], budget: Budget
+    described: Mapping[str, Any],
+    section: str,
+    arrays: dict[str, NDArray[Any]],
+    budget: container.Budget,
 ) -> Labels:
     if "values" not in described:
         return arrays[section]
-    dtype, values = described["dtype"], typed_tuple(described["values"], str)
+    dtype, values = described["dtype"], container.typed_tuple(described["values"], str)
     if dtype == "|O":
         return np.array(values, dtype=object)
     # NumPy's strings have a width, and predictions keep that of the labels in fit.
