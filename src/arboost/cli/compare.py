@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from arboost.cli.options import (
-    SectionedCommand,
-    console_options,
-    jobs_option,
-    split_names,
-    training_rows,
-)
-
-if TYPE_CHECKING:
-    from arboost.cli.console import Console
-    from arboost.cli.rows import RowSpec
-
+from arboost.cli import options as opt
+from arboost.cli.console import Console, new_table, seconds_text
+from arboost.cli.errors import DataFailure, UsageFailure, failures_as
+from arboost.cli.tables import InputTable, RowSpec
+from arboost.progress import steps_reported
 
 _HELP = """Train every ensemble on the same folds, and compare scores and times.
 
@@ -27,8 +20,8 @@ one.
 _WIDTHS = (7, 5, 3)  # numbers of columns: a narrow terminal has no room for times and differences
 
 
-@click.command(cls=SectionedCommand, help=_HELP)
-@training_rows(
+@click.command(cls=opt.SectionedCommand, help=_HELP)
+@opt.training_rows(
     time="Train each fold on the rows before it by this column, which is not a feature.",
     groups="Folds of whole groups of this column, which is not a feature.",
 )
@@ -44,8 +37,8 @@ _WIDTHS = (7, 5, 3)  # numbers of columns: a narrow terminal has no room for tim
     "--metric", metavar="NAME", help="Metric; by default auc for classes and rmse for amounts."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed.")
-@jobs_option
-@console_options()
+@opt.jobs_option
+@opt.console_options()
 def compare(
     console: Console,
     *,
@@ -58,14 +51,10 @@ def compare(
 ) -> None:
     """Train every ensemble on the same folds, and compare scores and times."""
     import arboost
-    from arboost.cli.console import seconds_text
-    from arboost.cli.errors import DataFailure, UsageFailure, failures_as
     from arboost.cli.rows import read_training_rows
-    from arboost.cli.tables import InputTable
-    from arboost.progress import steps_reported
     from arboost.selection.compare import ModelSettings, make_models
 
-    names = split_names(models) or None
+    names = opt.split_names(models) or None
     if models and names is None:
         raise UsageFailure("--models names no model: name models, or leave it out for all")
     with failures_as(UsageFailure):  # a misspelt name is answered before the table is read
@@ -97,16 +86,13 @@ def compare(
         seconds = seconds_text(phase.seconds)
         phase.result = f"compared {len(comparison.models)} models in {seconds}"
     console.emit(comparison.to_dict() | {"target": rows.target})
-    if not console.as_json:
-        console.show_widest(*(_table(comparison, n_columns) for n_columns in _WIDTHS))
-        console.show(*comparison.notes())
+    console.show_widest(*(_table(comparison, n_columns) for n_columns in _WIDTHS))
+    console.show(*comparison.notes())
 
 
 def _table(comparison: Any, n_columns: int) -> Any:
     """First columns of the comparison as a table of Rich."""
     from rich.text import Text
-
-    from arboost.cli.console import new_table
 
     name, *numbers = comparison.header()[:n_columns]
     table = new_table(comparison.title(), [name], numbers)

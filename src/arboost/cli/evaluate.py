@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arboost.cli.options import (
-    SectionedCommand,
-    console_options,
-    model_argument,
-    run_options,
-    scored_rows,
-)
+from arboost.cli import options as opt
+from arboost.cli.console import Console, new_table, seconds_text
+from arboost.cli.errors import DataFailure, ModelFailure, failures_as
+from arboost.cli.model_files import load_model
+from arboost.cli.tables import RowSpec
 
 if TYPE_CHECKING:
     from arboost import Evaluation
-    from arboost.cli.console import Console
-    from arboost.cli.rows import RowSpec
-
 
 _MOST_CLASSES = 50  # lines of the table of classes
 _INTERVAL = "95 % interval"
@@ -30,11 +25,11 @@ _RATIOS = ("precision", "recall", "F1")
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=opt.SectionedCommand,
     help="Score a model on a table with known targets, next to a constant baseline.",
 )
-@model_argument
-@scored_rows
+@opt.model_argument
+@opt.scored_rows
 @click.option(
     "--metric",
     "metrics",
@@ -42,8 +37,8 @@ _RATIOS = ("precision", "recall", "F1")
     metavar="NAME",
     help="Metric to add, such as kappa or mape; several are allowed.",
 )
-@run_options
-@console_options()
+@opt.run_options
+@opt.console_options()
 def evaluate(
     console: Console,
     *,
@@ -54,9 +49,6 @@ def evaluate(
     jobs: int | None,
 ) -> None:
     """Score a model on a table with known targets."""
-    from arboost.cli.console import seconds_text
-    from arboost.cli.errors import DataFailure, ModelFailure, failures_as
-    from arboost.cli.model_files import load_model
     from arboost.cli.rows import read_scored_rows
 
     loaded = load_model(model, device)
@@ -76,12 +68,11 @@ def evaluate(
         for note in scores.notes:
             console.say(note)
         phase.result = f"scored in {seconds_text(phase.seconds)}"
-    if not console.as_json:
-        kind = "held-out rows" if rows.held_out else "rows"
-        title = f"{model} on {scored.source.label}, {n_rows:,} {kind}"
-        console.show_widest(*score_tables(scores, title))
-        if scores.classes:
-            console.show(_class_table(scores))
+    kind = "held-out rows" if rows.held_out else "rows"
+    title = f"{model} on {scored.source.label}, {n_rows:,} {kind}"
+    console.show_widest(*score_tables(scores, title))
+    if scores.classes:
+        console.show(_class_table(scores))
     console.emit(
         {
             "model_file": model,
@@ -103,8 +94,6 @@ def _class_json(score: Any) -> dict[str, Any]:
 
 def _class_table(scores: Evaluation) -> Any:
     from rich.text import Text
-
-    from arboost.cli.console import new_table
 
     table = new_table("Classes", ["class"], ["rows", *_RATIOS])
     for score in scores.classes[:_MOST_CLASSES]:
@@ -128,8 +117,6 @@ def score_tables(scores: Evaluation, title: str) -> list[Any]:
 
 def _score_table(scores: Evaluation, title: str, columns: Sequence[str]) -> Any:
     from rich.text import Text
-
-    from arboost.cli.console import new_table
 
     table = new_table(title, ["score"], columns)
     if "better" in columns:

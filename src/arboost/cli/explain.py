@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from arboost.cli import options as opt
+from arboost.cli.console import Console, bars, new_table, seconds_text, size_text, waterfall
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
-from arboost.cli.options import (
-    SectionedCommand,
-    console_options,
-    input_options,
-    model_argument,
-    offset_option,
-    output_option,
-    run_options,
-    safe_csv_option,
-    target_option,
-)
+from arboost.cli.model_files import check_table_output, load_model
+from arboost.cli.tables import InputTable, RowSpec, refuse_input
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    from arboost.cli.console import Console
-    from arboost.cli.rows import RowSpec
-
     Floats = NDArray[float64]
-
 
 _SHAP_ROWS = 5_000  # sampled for importances
 _PERMUTED_ROWS = 20_000
@@ -41,26 +31,26 @@ _KINDS = {
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=opt.SectionedCommand,
     help="Importances of the features of a model: by gain alone; with a table also by SHAP "
     "values, and with its target by permutation.",
 )
-@model_argument
+@opt.model_argument
 @click.argument("data", nargs=-1, metavar="[DATA]...", type=click.Path())
-@target_option(required=False)
+@opt.target_option(required=False)
 @click.option(
     "--row", type=int, metavar="N", help="Contributions to the prediction of row N, from 0."
 )
-@offset_option("Offset of the rows; the model may know its columns.")
+@opt.offset_option("Offset of the rows; the model may know its columns.")
 @click.option("--class", "label", metavar="LABEL", help="With --row: class to explain.")
 @click.option(
     "--top", type=click.IntRange(1), default=20, show_default=True, help="Features to show."
 )
-@output_option("File of the SHAP values of all rows, by its suffix.")
-@safe_csv_option
-@input_options
-@run_options
-@console_options()
+@opt.output_option("File of the SHAP values of all rows, by its suffix.")
+@opt.safe_csv_option
+@opt.input_options
+@opt.run_options
+@opt.console_options()
 def explain(
     console: Console,
     *,
@@ -73,10 +63,6 @@ def explain(
     **options: Any,
 ) -> None:
     """Show importances of the features, and SHAP values of rows."""
-    from arboost.cli.model_files import check_table_output, load_model
-    from arboost.cli.rows import RowSpec
-    from arboost.cli.tables import refuse_input
-
     if not data and (output is not None or row is not None):
         raise UsageFailure("--row and -o explain rows of a table: add its path.")
     if label is not None and row is None:
@@ -104,8 +90,6 @@ def _show_importances(
     console: Console, model: Any, spec: RowSpec, target: str | None, top: int, jobs: int | None
 ) -> None:
     import numpy as np
-
-    from arboost.cli.console import bars
 
     names = list(model.feature_names)
     importances: dict[str, Floats] = {}
@@ -145,11 +129,8 @@ def _importances_of_rows(
     console: Console, model: Any, spec: RowSpec, target: str | None, jobs: int | None
 ) -> dict[str, Floats]:
     """Importances that need rows: SHAP values, and permutation with a target."""
-    from dataclasses import replace
-
     import numpy as np
 
-    from arboost.cli.console import seconds_text
     from arboost.cli.rows import find_offset, read_model_rows
 
     name = target or model.schema.target or ""
@@ -200,8 +181,6 @@ def _sample(table: Any, n_rows: int) -> Any:
 def _importance_table(rows: list[dict[str, Any]], kinds: list[str], lengths: list[str]) -> Any:
     from rich.text import Text
 
-    from arboost.cli.console import new_table
-
     names = ["feature", ""] if lengths else ["feature"]
     table = new_table("Importances of the features", names, [_KINDS[kind][0] for kind in kinds])
     table.columns[0].overflow = "ellipsis"
@@ -225,11 +204,8 @@ def _show_row(
     top: int,
     jobs: int | None,
 ) -> None:
-    from dataclasses import replace
-
     import numpy as np
 
-    from arboost.cli.console import waterfall
     from arboost.cli.rows import find_offset, read_model_rows
 
     offset = find_offset(model, spec.offset)
@@ -325,9 +301,7 @@ def _write_values(
     console: Console, model: Any, spec: RowSpec, output: str, jobs: int | None, *, safe_csv: bool
 ) -> None:
     """Write the SHAP values of all rows, batch by batch."""
-    from arboost.cli.console import seconds_text, size_text
     from arboost.cli.rows import needed_columns
-    from arboost.cli.tables import InputTable, refuse_input
 
     source = InputTable(console, spec.data, spec.form)
     refuse_input(output, source.files.paths)

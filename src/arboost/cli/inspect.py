@@ -6,23 +6,15 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from arboost.cli import options as opt
+from arboost.cli.console import Console, size_text
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
-from arboost.cli.options import (
-    SectionedCommand,
-    TableFormat,
-    console_options,
-    input_options,
-    model_argument,
-    table_arguments,
-)
-
-if TYPE_CHECKING:
-    from arboost.cli.console import Console
-
+from arboost.cli.model_files import SPLIT, check_output, load_model
+from arboost.cli.tables import InputTable, TableFormat, refuse_input
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"
@@ -33,11 +25,11 @@ _KINDS = {".arb": "arboost", ".json": "readable JSON", ".h": "C header", ".onnx"
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=opt.SectionedCommand,
     help="Show the content of a model file (.arb, .json), or the columns of a table as a fit "
     "would use them.",
 )
-@table_arguments
+@opt.table_arguments
 @click.option("--tree", type=int, metavar="N", help="Show tree N, from 0.")
 @click.option("--depth", type=int, metavar="N", help="With --tree: depth of the deepest nodes.")
 @click.option("--params", is_flag=True, help="Show all parameters of the fit.")
@@ -46,8 +38,8 @@ _KINDS = {".arb": "arboost", ".json": "readable JSON", ".h": "C header", ".onnx"
     metavar="FORMAT",
     help="Format of dates in strings of a table: iso, dayfirst, monthfirst, or as in %d/%m/%Y.",
 )
-@input_options
-@console_options()
+@opt.input_options
+@opt.console_options()
 def inspect(
     console: Console,
     *,
@@ -90,8 +82,6 @@ def _is_model(path: str) -> bool:
 def _show_model(
     console: Console, path: str, tree: int | None, depth: int | None, *, all_params: bool
 ) -> None:
-    from arboost.cli.console import size_text
-    from arboost.cli.model_files import load_model
     from arboost.text import printable, shortened
 
     model = load_model(path)
@@ -133,8 +123,6 @@ def _ensemble_text(model: Any) -> str:
 
 
 def _model_json(path: str, model: Any) -> dict[str, Any]:
-    from arboost.cli.model_files import SPLIT
-
     facts: dict[str, Any] = {
         "model_file": path,
         "bytes": os.path.getsize(path),
@@ -163,7 +151,6 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
 
 def _show_table(console: Console, data: Sequence[str], form: TableFormat, date_format: str) -> None:
     import arboost
-    from arboost.cli.tables import InputTable
 
     table = InputTable(console, data, form).read()
     with console.phase("describing columns"), failures_as(DataFailure):
@@ -179,21 +166,17 @@ def _show_table(console: Console, data: Sequence[str], form: TableFormat, date_f
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=opt.SectionedCommand,
     help="Write a model as another kind of file, by its suffix: "
     + ", ".join(f"{suffix} ({kind})" for suffix, kind in _KINDS.items())
     + ".",
 )
-@model_argument
+@opt.model_argument
 @click.argument("output", type=click.Path(), metavar="OUTPUT")
 @click.option("--name", metavar="NAME", help="With .h: prefix of functions and macros.")
-@console_options(has_json=False)
+@opt.console_options(has_json=False)
 def convert(console: Console, *, model: str, output: str, name: str | None) -> None:
     """Write a model as another kind of file."""
-    from arboost.cli.console import size_text
-    from arboost.cli.model_files import check_output, load_model
-    from arboost.cli.tables import refuse_input
-
     stem, suffix = os.path.splitext(output)
     suffix = suffix.lower()
     check_output(output, tuple(_KINDS))

@@ -15,7 +15,7 @@ import click
 
 from arboost.cli.errors import UsageFailure
 from arboost.cli.models import MODELS, TASKS, declarations, declared_anywhere
-from arboost.cli.options import F, SectionedCommand, complete_parameters
+from arboost.cli.options import F, SectionedCommand, combined_options, starting_with
 
 if TYPE_CHECKING:
     from arboost.params.kinds import Param
@@ -92,24 +92,6 @@ class ParameterCommand(SectionedCommand):
         if following is None:
             raise click.UsageError(f"Option '{option}' requires a value.", ctx)
         return name, following
-
-
-def parameter_options(text: str) -> Callable[[F], F]:
-    """Add --set, with its text, --config and --help-params."""
-
-    def add(function: F) -> F:
-        for option in (_help_params_option, _settings_option):
-            function = option(function)
-        return click.option(
-            "--set",
-            "assignments",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help=text,
-            shell_complete=complete_parameters,
-        )(function)
-
-    return add
 
 
 def _parameter_name(option: str) -> str:
@@ -371,3 +353,29 @@ def _parameter_list(model: str) -> str:
         lines += [f"      {line}" for text in texts for line in textwrap.wrap(text, width)]
         lines.append("")
     return "\n".join(lines)
+
+
+def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete "name=" by the parameters of the model, and the value of a choice."""
+    model = ctx.params.get("model") or next(iter(MODELS))
+    if model not in MODELS:
+        return []
+    tables = [declarations(model, task) for task in TASKS]
+    name, equals, value = incomplete.partition("=")
+    if not equals:
+        return starting_with(incomplete, sorted({f"{key}=" for table in tables for key in table}))
+    words = [word for table in tables if name in table for word in table[name].completions]
+    return [f"{name}={word}" for word in starting_with(value, dict.fromkeys(words))]
+
+
+def parameter_options(text: str) -> Callable[[F], F]:
+    """Add --set, with its text, --config and --help-params."""
+    assignments = click.option(
+        "--set",
+        "assignments",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help=text,
+        shell_complete=_complete,
+    )
+    return combined_options(assignments, _settings_option, _help_params_option)

@@ -6,61 +6,40 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from arboost.cli.options import (
-    FORMATS,
-    SectionedCommand,
-    complete_columns,
-    console_options,
-    input_options,
-    model_argument,
-    offset_option,
-    output_option,
-    run_options,
-    safe_csv_option,
-    table_arguments,
-)
-
-if TYPE_CHECKING:
-    from arboost.cli.console import Console
-
+from arboost.cli import options as opt
+from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.errors import DataFailure, UsageFailure, failures_as, writing_output
+from arboost.cli.model_files import check_table_output, load_model
+from arboost.cli.tables import InputTable, refuse_input, require_columns, resolve_names
 
 _BATCH_ROWS = 1 << 20
 
 
-@click.command(cls=SectionedCommand, help="Write the predictions of a model for a table.")
-@model_argument
-@table_arguments
-@output_option("File of predictions, by its suffix; - for the standard output.", required=True)
-@offset_option("Offset of the rows; the model may know its columns.")
+@click.command(cls=opt.SectionedCommand, help="Write the predictions of a model for a table.")
+@opt.model_argument
+@opt.table_arguments
+@opt.output_option("File of predictions, by its suffix; - for the standard output.", required=True)
+@opt.offset_option("Offset of the rows; the model may know its columns.")
 @click.option("--proba", is_flag=True, help="Class probabilities instead of labels.")
 @click.option("--raw", is_flag=True, help="Raw scores, before the link.")
-@click.option(
-    "--keep",
-    multiple=True,
-    metavar="COLUMN,...",
-    help="Columns of the table to keep.",
-    shell_complete=complete_columns,
+@opt.column_option(
+    "--keep", text="Columns of the table to keep.", multiple=True, metavar="COLUMN,..."
 )
 @click.option(
     "--output-format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(opt.FORMATS),
     help="Kind of the output where its name does not tell it; csv for -.",
 )
-@safe_csv_option
-@input_options
-@run_options
-@console_options()
+@opt.safe_csv_option
+@opt.input_options
+@opt.run_options
+@opt.console_options()
 def predict(console: Console, *, model: str, output: str, **options: Any) -> None:
     """Write the predictions of a model for a table."""
-    from arboost.cli.console import seconds_text, size_text
-    from arboost.cli.errors import UsageFailure
-    from arboost.cli.model_files import check_table_output, load_model
-    from arboost.cli.tables import InputTable, refuse_input
-
     if options["proba"] and options["raw"]:
         raise UsageFailure("--proba and --raw are two outputs: use one of them.")
     method = "predict_proba" if options["proba"] else "predict_raw" if options["raw"] else "predict"
@@ -100,9 +79,7 @@ def _write(
     model: Any, source: Any, path: str, method: str, options: dict[str, Any], *, to_stdout: bool
 ) -> int:
     """Write the predictions of all rows to a file; return the number of rows."""
-    from arboost.cli.errors import DataFailure, failures_as, writing_output
     from arboost.cli.rows import find_offset, needed_columns
-    from arboost.cli.tables import require_columns, resolve_names
 
     offset = find_offset(model, options["offset"])
     features = needed_columns(model, source.names, source.label)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import webbrowser
+from pathlib import Path
+from typing import Any
 
 import click
 
-from arboost.cli.options import (
-    SectionedCommand,
-    complete_columns,
-    console_options,
-    jobs_option,
-    model_argument,
-    output_option,
-    scored_rows,
-    split_names,
-)
-
-if TYPE_CHECKING:
-    from arboost.cli.console import Console
-    from arboost.cli.rows import RowSpec
-
+from arboost.cli import options as opt
+from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
+from arboost.cli.model_files import check_output, load_model
+from arboost.cli.tables import RowSpec, refuse_input
 
 _OUTPUT = "report.html"
 _SUFFIXES = (".html", ".htm")
@@ -29,13 +21,13 @@ _MOST_NAMES = 20  # in a message
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=opt.SectionedCommand,
     help="Write one page about a model: its data, scores, errors, explanations, rows and trees. "
     "The page is a single file that needs no network.",
 )
-@model_argument
-@scored_rows
-@output_option("Page to write; report.html by default.")
+@opt.model_argument
+@opt.scored_rows
+@opt.output_option("Page to write; report.html by default.")
 @click.option(
     "--train",
     multiple=True,
@@ -49,18 +41,16 @@ _MOST_NAMES = 20  # in a message
     metavar="MODEL",
     help="Second model file, shown next to the first.",
 )
-@click.option(
+@opt.column_option(
     "--segment",
     "segments",
+    text="Column whose levels or ranges are scored as segments; several are allowed.",
     multiple=True,
-    metavar="COLUMN",
-    help="Column whose levels or ranges are scored as segments; several are allowed.",
-    shell_complete=complete_columns,
 )
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-@jobs_option
-@console_options()
+@opt.jobs_option
+@opt.console_options()
 def report(
     console: Console,
     *,
@@ -72,17 +62,13 @@ def report(
     **options: Any,
 ) -> None:
     """Write one page about a model and its predictions of a table."""
-    from arboost.cli.console import seconds_text, size_text
-    from arboost.cli.errors import DataFailure, UsageFailure, failures_as, writing_output
-    from arboost.cli.model_files import check_output
     from arboost.cli.rows import read_scored_rows
-    from arboost.cli.tables import refuse_input
 
     output = _OUTPUT if output is None else output
     check_output(output, _SUFFIXES)
     loaded = _load(model)
     second = None if compare is None else _load(compare)
-    columns = split_names(segments)
+    columns = opt.split_names(segments)
     for name in columns:
         if name not in loaded.feature_names:
             known = ", ".join(map(repr, loaded.feature_names[:_MOST_NAMES]))
@@ -134,9 +120,6 @@ def report(
 
 
 def _load(path: str) -> Any:
-    from arboost.cli.errors import ModelFailure
-    from arboost.cli.model_files import load_model
-
     model = load_model(path)
     if getattr(model, "targets", ()):
         raise ModelFailure(
@@ -150,8 +133,7 @@ def _training_table(
     console: Console, model: Any, target: str, output: str, rows: RowSpec, data: tuple[str, ...]
 ) -> Any:
     """Training table with the columns of the model and the target; None without --train."""
-    from arboost.cli.rows import RowSpec, read_model_rows
-    from arboost.cli.tables import refuse_input
+    from arboost.cli.rows import read_model_rows
 
     if not data:
         return None
@@ -162,8 +144,5 @@ def _training_table(
 
 
 def _open(console: Console, path: str) -> None:
-    import webbrowser
-    from pathlib import Path
-
     if not webbrowser.open(Path(path).resolve().as_uri()):
         console.warn(f"no browser could be started; open {path} yourself.")

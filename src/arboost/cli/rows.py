@@ -1,11 +1,11 @@
-"""Rows of a command: roles of columns, task, splits, columns that look like keys, rows to score."""
+"""Rows of a command: weights, task, splits, columns that look like keys, rows to score."""
 
 from __future__ import annotations
 
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as
-from arboost.cli.options import TableFormat
 from arboost.cli.row_record import choose_rows
-from arboost.cli.tables import InputTable, require_columns, resolve_names
+from arboost.cli.tables import InputTable, RowSpec, require_columns
 from arboost.params.suggestions import did_you_mean
 
 Index = NDArray[np.integer[Any]]
@@ -25,88 +24,29 @@ _FEWEST = 2  # rows of either side
 _FEW_STRINGS = 20  # distinct strings that are classes whatever the number of rows
 _MANY_CLASSES = 1000
 _SHOWN = 3  # names or values in a message
-_FEWEST_KEYS = 100  # distinct numbers; fewer are no sign of a key
+_FEWEST_KEYS = 100  # distinct numbers; fewer do not indicate a key
 _FIRST_ROWS = 1_000  # that are searched for keys before all others
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowSpec:
-    """Table of a command and the roles of its columns, under the names of the options.
+def read_weights(table: Any, name: str | None) -> NDArray[np.float64] | None:
+    """Weights of the rows of a table, in the column of --weight; None without the option."""
+    if name is None:
+        return None
+    from pyarrow import types
 
-    Attributes
-    ----------
-    data : tuple of str
-    form : TableFormat
-    target, task, weight, groups, time_column : str or None
-    offset, ignore : tuple of str
-    drop_missing_target, held_out : bool
-    """
-
-    data: tuple[str, ...]
-    form: TableFormat = field(default_factory=TableFormat)
-    target: str = ""
-    task: str | None = None
-    weight: str | None = None
-    groups: str | None = None
-    time_column: str | None = None
-    offset: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    drop_missing_target: bool = False
-    held_out: bool = False
-
-    @property
-    def roles(self) -> list[tuple[str, str]]:
-        """Options with the columns that they name, the target first; --ignore is none of them."""
-        columns = {
-            "--target": self.target,
-            "--weight": self.weight,
-            "--groups": self.groups,
-            "--time-column": self.time_column,
-        }
-        named = [(option, name) for option, name in columns.items() if name is not None]
-        return named + [("--offset", name) for name in self.offset]
-
-    def check(self) -> None:
-        """Raise UsageFailure for roles that do not fit together, before the table is read."""
-        if self.time_column is not None and self.groups is not None:
-            raise UsageFailure("--time-column and --groups are two splits: use one of them.")
-        for option, name in self.roles[1:]:
-            if name == self.target:
-                raise UsageFailure(f"{option} {name} is also the target. Use another column.")
-
-    def features(self, names: Sequence[str], label: str) -> list[str]:
-        """Columns that are features, of those of a table with this label."""
-        for option, name in self.roles:
-            require_columns([name], names, option)
-        ignored = resolve_names(self.ignore, names, "--ignore")
-        if self.target in ignored:
-            raise UsageFailure(f"--ignore {self.target} is also the target. Leave it out.")
-        dropped = {name for _, name in self.roles} | set(ignored)
-        features = [name for name in names if name not in dropped]
-        if not features:
-            raise DataFailure(f"{label} has no column but the target. Add features.")
-        return features
-
-    def weights(self, table: Any) -> NDArray[np.float64] | None:
-        """Weights of the rows of a table; None without --weight."""
-        if self.weight is None:
-            return None
-        from pyarrow import types
-
-        column, kind = table.column(self.weight), table.column(self.weight).type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-            raise DataFailure(f"--weight {self.weight} is of type {kind}. Weights must be numbers.")
-        values = np.asarray(column.cast("float64"), np.float64)
-        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-        if len(wrong):
-            raise DataFailure(
-                f"--weight {self.weight} is missing, negative or infinite in {len(wrong):,} rows, "
-                f"the first of them row {wrong[0] + 1:,}. Correct them; the weight 0 leaves a row "
-                "out."
-            )
-        if not values.any():
-            raise DataFailure(f"--weight {self.weight} is 0 in all rows. Some must be above 0.")
-        return values
+    column, kind = table.column(name), table.column(name).type
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+        raise DataFailure(f"--weight {name} is of type {kind}. Weights must be numbers.")
+    values = np.asarray(column.cast("float64"), np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise DataFailure(
+            f"--weight {name} is missing, negative or infinite in {len(wrong):,} rows, the first "
+            f"of them row {wrong[0] + 1:,}. Correct them; the weight 0 leaves a row out."
+        )
+    if not values.any():
+        raise DataFailure(f"--weight {name} is 0 in all rows. Some must be above 0.")
+    return values
 
 
 # ---- rows to train on ----
@@ -139,7 +79,7 @@ class TrainingRows:
     @property
     def weights(self) -> NDArray[np.float64] | None:
         """Weights of the rows; None without --weight."""
-        return self.spec.weights(self.table)
+        return read_weights(self.table, self.spec.weight)
 
     @property
     def groups(self) -> Any:
@@ -172,7 +112,7 @@ def read_training_rows(
         if spec.time_column is not None:
             order = time_order(console, table.column(spec.time_column), spec.time_column)
             table = table if order is None else table.take(order)
-        spec.weights(table)
+        read_weights(table, spec.weight)
         task = find_task(table.column(spec.target), spec.target, *(asked or (spec.task, "--task")))
         console.say(f"task: {task.name} ({task.reason})")
         say_keys(console, table, features)
@@ -629,7 +569,7 @@ def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
     spec = replace(spec, target=str(target), offset=tuple(offset))
     table, source = read_model_rows(console, model, spec)
     chosen = choose_rows(console, model, table, source.label, spec.target, held_out=spec.held_out)
-    table, weights = chosen.table, spec.weights(chosen.table)
+    table, weights = chosen.table, read_weights(chosen.table, spec.weight)
     if spec.weight is not None and spec.weight not in model.feature_names:
         table = table.drop_columns([spec.weight])
     return ScoredRows(

@@ -1,27 +1,109 @@
-"""Input of a command: files, patterns and folders, or the standard input, read with progress."""
+"""Input of a command: files, patterns and folders, or the standard input, read with progress.
+
+`RowSpec` has the files and the roles of their columns, `TableFormat` the kind of the files, and
+`InputTable` reads them.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, failures_as
-from arboost.cli.options import TableFormat
 from arboost.errors import needs_packages
-from arboost.params.suggestions import did_you_mean
 
 STANDARD_INPUT = "-"
+TAB = "\t"
 _META = "arboost.input"  # key of the context of a command
 _BLOCK_BYTES = 1 << 20
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 _MOST_NAMES = 10  # in a message
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """Arguments of `arboost.TableFiles`, for files whose names and first lines do not tell them."""
+
+    format: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+
+    @property
+    def command_line(self) -> str:
+        """Options that stand for this format, to be written after paths."""
+        return "".join(
+            f" --{option} {'tab' if value == TAB else shlex.quote(value)}"
+            for option, value in vars(self).items()
+            if value is not None
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSpec:
+    """Table of a command and the roles of its columns, under the names of the options.
+
+    Attributes
+    ----------
+    data : tuple of str
+    form : TableFormat
+    target, task, weight, groups, time_column : str or None
+    offset, ignore : tuple of str
+    drop_missing_target, held_out : bool
+    """
+
+    data: tuple[str, ...]
+    form: TableFormat = field(default_factory=TableFormat)
+    target: str = ""
+    task: str | None = None
+    weight: str | None = None
+    groups: str | None = None
+    time_column: str | None = None
+    offset: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    drop_missing_target: bool = False
+    held_out: bool = False
+
+    @property
+    def roles(self) -> list[tuple[str, str]]:
+        """Options with the columns that they name, the target first; --ignore is none of them."""
+        columns = {
+            "--target": self.target,
+            "--weight": self.weight,
+            "--groups": self.groups,
+            "--time-column": self.time_column,
+        }
+        named = [(option, name) for option, name in columns.items() if name is not None]
+        return named + [("--offset", name) for name in self.offset]
+
+    def check(self) -> None:
+        """Raise UsageFailure for roles that do not fit together, before the table is read."""
+        if self.time_column is not None and self.groups is not None:
+            raise UsageFailure("--time-column and --groups are two splits: use one of them.")
+        for option, name in self.roles[1:]:
+            if name == self.target:
+                raise UsageFailure(f"{option} {name} is also the target. Use another column.")
+
+    def features(self, names: Sequence[str], label: str) -> list[str]:
+        """Columns that are features, of those of a table with this label."""
+        for option, name in self.roles:
+            require_columns([name], names, option)
+        ignored = resolve_names(self.ignore, names, "--ignore")
+        if self.target in ignored:
+            raise UsageFailure(f"--ignore {self.target} is also the target. Leave it out.")
+        dropped = {name for _, name in self.roles} | set(ignored)
+        features = [name for name in names if name not in dropped]
+        if not features:
+            raise DataFailure(f"{label} has no column but the target. Add features.")
+        return features
 
 
 class InputTable:
@@ -57,7 +139,7 @@ class InputTable:
         self.seconds = 0.0
         self._console = console
         with failures_as(DataFailure):
-            self.files = TableFiles(_stored(data, form), **form.arguments)
+            self.files = TableFiles(_stored(data, form), **vars(form))
         for path, delimiter in self.files.unusual_delimiters.items():
             name = self.label if len(self.files.paths) == 1 else path
             console.say_once(f"the columns of {name} are separated by {delimiter}")
@@ -186,6 +268,8 @@ def resolve_names(values: Sequence[str], names: Sequence[str], option: str) -> l
 
 def require_columns(columns: Sequence[str], names: Sequence[str], option: str) -> None:
     """Raise DataFailure for a column that the table lacks, with the nearest name."""
+    from arboost.params.suggestions import did_you_mean
+
     for column in columns:
         if column not in names:
             meant = did_you_mean(column, names)

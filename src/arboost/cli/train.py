@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arboost.cli import options as opt
+from arboost.cli.console import Console, learning_curve, seconds_text, size_text
 from arboost.cli.errors import UsageFailure
+from arboost.cli.evaluate import score_json, score_tables
+from arboost.cli.model_files import check_model_output, default_model_path, save_model
 from arboost.cli.models import TASKS, declarations
-from arboost.cli.options import (
-    console_options,
-    model_option,
-    output_option,
-    run_options,
-    training_rows,
-)
 from arboost.cli.parameters import (
     ParameterCommand,
     check_parameters,
@@ -27,12 +24,10 @@ from arboost.cli.parameters import (
     parameters_of,
     settings_files,
 )
+from arboost.cli.tables import RowSpec, refuse_input
 
 if TYPE_CHECKING:
-    from arboost.cli.console import Console
-    from arboost.cli.rows import RowSpec
     from arboost.cli.training import Trained
-
 
 _HELP = """Train a model on a table and save it.
 
@@ -56,14 +51,14 @@ def _checked_share(
 
 
 @click.command(cls=ParameterCommand, help=_HELP)
-@training_rows(
+@opt.training_rows(
     time="Hold out the latest rows by this column, which is not a feature.",
     groups="Hold out whole groups of this column, which is not a feature.",
     offset="Start of the raw scores, such as the log of an exposure; not a feature. Several for "
     "classes.",
 )
-@output_option("Model file, .arb or .json; the name of the data with .arb by default.")
-@model_option
+@opt.output_option("Model file, .arb or .json; the name of the data with .arb by default.")
+@opt.model_option
 @parameter_options("Parameter of the estimator; several are allowed.")
 @click.option(
     "--holdout",
@@ -83,12 +78,11 @@ def _checked_share(
     "only.",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the model and of the held-out rows.")
-@run_options
-@console_options()
+@opt.run_options
+@opt.console_options()
 @click.pass_context
 def train(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any) -> None:
     """Train a model on a table, score and save it."""
-    from arboost.cli.model_files import save_model
     from arboost.cli.training import train_model
 
     started = time.monotonic()
@@ -124,8 +118,6 @@ class TrainSpec:
 
     def check(self) -> None:
         """Raise UsageFailure for options that do not fit together, and wrong parameters."""
-        from arboost.cli.model_files import check_model_output
-
         if self.folds is not None and self.holdout is not None:
             raise UsageFailure("--folds and --holdout are two ways to score: use one of them.")
         if self.folds is not None and self.refit:
@@ -174,9 +166,6 @@ class TrainSpec:
 
 def _read_spec(ctx: click.Context, rows: RowSpec, options: dict[str, Any]) -> TrainSpec:
     """Checked options of a command line; raise UsageFailure for contradictions."""
-    from arboost.cli.model_files import default_model_path
-    from arboost.cli.tables import refuse_input
-
     parameters = parameters_of(ctx, options.pop("assignments"))
     for option, name in _RUN_PARAMETERS.items():
         value = options.pop(option)
@@ -209,12 +198,7 @@ def check_offset_model(rows: RowSpec, model: str) -> None:
 
 def _show(console: Console, spec: TrainSpec, trained: Trained, n_bytes: int) -> None:
     """Write learning curve, scores, facts and next commands, or one JSON object."""
-    from arboost.cli.console import learning_curve
-    from arboost.cli.evaluate import score_tables
-
     console.emit(_as_json(spec, trained, n_bytes))
-    if console.as_json:
-        return
     curve = learning_curve(trained.curves, console.width) if console.has_blocks else None
     if curve is not None:
         console.show(curve)
@@ -227,8 +211,6 @@ def _show(console: Console, spec: TrainSpec, trained: Trained, n_bytes: int) -> 
 def _facts(spec: TrainSpec, trained: Trained, n_bytes: int) -> Any:
     from rich.table import Table
     from rich.text import Text
-
-    from arboost.cli.console import seconds_text, size_text
 
     rows = f"{trained.n_train:,} of {trained.n_rows:,} trained on"
     if trained.n_train == trained.n_rows:
@@ -282,8 +264,6 @@ def _next_commands(spec: TrainSpec, trained: Trained) -> str:
 
 
 def _as_json(spec: TrainSpec, trained: Trained, n_bytes: int) -> dict[str, Any]:
-    from arboost.cli.evaluate import score_json
-
     scores, estimator = trained.scores, trained.estimator
     return {
         "model_file": spec.output,

@@ -22,7 +22,6 @@ from arboost.cli.models import ENSEMBLES, MODELS, declarations, new_estimator
 from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.rows import (
     HOLDOUT,
-    RowSpec,
     Split,
     Task,
     TrainingRows,
@@ -34,7 +33,7 @@ from arboost.cli.rows import (
     say_keys,
     time_order,
 )
-from arboost.cli.tables import STANDARD_INPUT, InputTable, refuse_input
+from arboost.cli.tables import STANDARD_INPUT, InputTable, RowSpec, refuse_input
 from arboost.cli.train import TrainSpec
 from arboost.progress import steps_reported
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from arboost.cli.models import TASKS, new_estimator
-from arboost.cli.options import (
-    console_options,
-    jobs_option,
-    model_option,
-    output_option,
-    training_rows,
+from arboost.cli import options as opt
+from arboost.cli.console import Console, new_table, seconds_text, size_text
+from arboost.cli.errors import DataFailure, failures_as, writing_output
+from arboost.cli.model_files import (
+    check_model_output,
+    check_output,
+    default_model_path,
+    save_model,
 )
+from arboost.cli.models import TASKS, new_estimator
 from arboost.cli.parameters import (
     ParameterCommand,
     check_parameters,
@@ -26,12 +29,14 @@ from arboost.cli.parameters import (
     parameters_of,
     settings_files,
 )
+from arboost.cli.tables import InputTable, RowSpec, refuse_input
+from arboost.cli.train import check_offset_model
+from arboost.errors import needs_packages
+from arboost.progress import steps_reported
 
 if TYPE_CHECKING:
     from arboost import Tuning
-    from arboost.cli.console import Console
-    from arboost.cli.rows import RowSpec, TrainingRows
-
+    from arboost.cli.rows import TrainingRows
 
 _HELP = """Search for the best parameters of a model, and save it trained on all rows.
 
@@ -70,20 +75,20 @@ class _TuneSpec:
 
 
 @click.command(cls=ParameterCommand, help=_HELP)
-@training_rows(
+@opt.training_rows(
     time="Score on rows later than those trained on by this column, which is not a feature.",
     groups="Hold out whole groups of this column, which is not a feature.",
     offset="Start of the raw scores, such as the log of an exposure; not a feature. Several for "
     "classes.",
 )
-@output_option("Model file, .arb or .json; the name of the data with .arb by default.")
+@opt.output_option("Model file, .arb or .json; the name of the data with .arb by default.")
 @click.option(
     "--params-out",
     type=click.Path(),
     metavar="PATH",
     help="Write the best parameters to a .toml file for arboost train --config.",
 )
-@model_option
+@opt.model_option
 @click.option(
     "--seconds",
     type=float,
@@ -99,22 +104,13 @@ class _TuneSpec:
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of search and model."
 )
-@jobs_option
-@console_options()
+@opt.jobs_option
+@opt.console_options()
 @click.pass_context
 def tune(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any) -> None:
     """Search for the best parameters of a model, and save it trained on all rows."""
-    from arboost.cli.model_files import (
-        check_model_output,
-        check_output,
-        default_model_path,
-        save_model,
-    )
     from arboost.cli.row_record import RowRecord, RowSample, row_hashes
     from arboost.cli.rows import read_training_rows
-    from arboost.cli.tables import InputTable, refuse_input
-    from arboost.cli.train import check_offset_model
-    from arboost.errors import needs_packages
 
     parameters = parameters_of(ctx, options.pop("assignments"))
     output = options.pop("output")
@@ -158,16 +154,12 @@ def tune(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any)
             "seconds": seconds,
         }
     )
-    if not console.as_json:
-        _show(console, tuning, rows, spec, n_bytes)
+    _show(console, tuning, rows, spec, n_bytes)
 
 
 def _search(console: Console, training: TrainingRows, spec: _TuneSpec) -> tuple[Tuning, float]:
     """Result of the search and its seconds."""
     import arboost
-    from arboost.cli.console import seconds_text
-    from arboost.cli.errors import DataFailure, failures_as
-    from arboost.progress import steps_reported
 
     params = check_parameters(spec.model, spec.parameters, (training.task.name,))
     seed = {"random_state": spec.seed} if spec.model not in ("voting", "stacking") else {}
@@ -219,8 +211,6 @@ def _folds(training: TrainingRows, spec: _TuneSpec) -> Any:
 def _show(console: Console, tuning: Tuning, rows: RowSpec, spec: _TuneSpec, n_bytes: int) -> None:
     from rich.text import Text
 
-    from arboost.cli.console import new_table, size_text
-
     table = new_table("Best parameters", ["parameter", "value"])
     for name, value in tuning.params.items():
         table.add_row(Text(name), Text(f"{value:.6g}" if isinstance(value, float) else repr(value)))
@@ -255,10 +245,6 @@ def _next_command(rows: RowSpec, spec: _TuneSpec) -> str:
 
 def _write_settings(spec: _TuneSpec, path: str, task: str, tuning: Tuning) -> None:
     """Write the parameters as settings of ``arboost train``; a failure leaves no file."""
-    import tempfile
-
-    from arboost.cli.errors import writing_output
-
     chosen = check_parameters(spec.model, spec.parameters, (task,))
     chosen = {name: value for name, value in chosen.items() if name not in _RUN_PARAMETERS}
     chosen |= {name: value for name, value in tuning.params.items() if "__" not in name}
