@@ -1,9 +1,8 @@
 """Every ensemble on one table.
 
 `arboost.compare` trains all ensembles of the library, with their defaults, on the same folds. The
-column of differences is paired, fold by fold, so that two models can be told apart although both
-scores vary more from fold to fold. Models that the folds do not tell apart from the best one have
-a star.
+column of differences is paired, fold by fold, so that it varies less than the scores themselves.
+Models that are tied with the best one have a star.
 """
 
 from matplotlib import pyplot as plt

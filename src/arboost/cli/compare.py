@@ -14,8 +14,8 @@ from arboost.progress import steps_reported
 
 _HELP = """Train every ensemble on the same folds, and compare scores and times.
 
-Each model has its defaults. A * marks the models that the folds do not tell apart from the best
-one.
+Each model has its defaults. A * marks models tied with the best one: the difference is below 2
+standard errors.
 """
 _WIDTHS = (7, 5, 3)  # numbers of columns: a narrow terminal has no room for times and differences
 
@@ -34,7 +34,7 @@ _WIDTHS = (7, 5, 3)  # numbers of columns: a narrow terminal has no room for tim
 )
 @click.option("--folds", type=int, default=5, show_default=True, metavar="K", help="Folds.")
 @click.option(
-    "--metric", metavar="NAME", help="Metric; by default auc for classes and rmse for amounts."
+    "--metric", metavar="NAME", help="Metric; by default auc for classes and rmse for numbers."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed.")
 @opt.jobs_option

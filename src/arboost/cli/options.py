@@ -118,7 +118,7 @@ input_options = combined_options(
     click.option(
         "--format",
         type=click.Choice(FORMATS),
-        help="Kind of the input where its name does not tell it, for example of -.",
+        help="Format of the input, if its name does not show it, as for -.",
     ),
     click.option(
         "--delimiter",

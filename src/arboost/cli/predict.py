@@ -32,7 +32,7 @@ _BATCH_ROWS = 1 << 20
 @click.option(
     "--output-format",
     type=click.Choice(opt.FORMATS),
-    help="Kind of the output where its name does not tell it; csv for -.",
+    help="Format of the output, if its name does not show it; csv for -.",
 )
 @opt.safe_csv_option
 @opt.input_options

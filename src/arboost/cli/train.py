@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _HELP = """Train a model on a table and save it.
 
-The task is found from the target. A share of the rows is held out to score the model; gradient
+The task is inferred from the target. A share of the rows is held out to score the model; gradient
 boosting finds its number of rounds by itself.
 
 Any parameter of the estimator is an option under its Python name, for example --learning-rate 0.05

@@ -201,7 +201,7 @@ def bin_for_purity(
     """Binned rows for ``max_bins="auto"``: trees can grow until their leaves are pure.
 
     There are 255 bins; or, on up to 32,768 rows, a bin for each value, where 255 bins put rows of
-    different targets together that their values tell apart.
+    different targets together although their values differ.
 
     Parameters
     ----------

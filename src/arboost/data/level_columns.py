@@ -370,7 +370,7 @@ def learn_levels(
 def number_levels(raw: RawTable, i: int, values: Floats) -> tuple[Levels, Codes]:
     """Levels of a category of numbers, and the code of each value, -1 for missing.
 
-    Raise ValueError for integers that float64 does not tell apart, which would become one level.
+    Raise ValueError for different integers that are equal in float64, which would become one level.
     Levels of categorical types count as integers; columns of floats are what they are.
     """
     levels, codes = Levels.of_numbers(values)

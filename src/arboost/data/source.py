@@ -277,7 +277,7 @@ _READERS: dict[str, type[DataFile]] = {
 
 @dataclass(frozen=True)
 class FileFormat:
-    """Choices on how files are read, where their names and first lines do not tell it.
+    """Choices on how files are read whose names and first lines do not show it.
 
     Attributes
     ----------

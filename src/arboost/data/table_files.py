@@ -71,7 +71,7 @@ class TableFiles:
     columns : sequence of str, optional
         Columns to read, in this order; all by default.
     format : {"csv", "tsv", "parquet", "arrow", "jsonl"}, optional
-        Format of the files where their names do not tell it.
+        Format of the files, if their names do not show it.
     delimiter : str, optional
         Character between the columns of CSV and TSV files; found in the first line by default.
     decimal : {".", ","}, optional
@@ -121,7 +121,7 @@ class TableFiles:
 
     @staticmethod
     def format_of(path: str | os.PathLike[str]) -> str:
-        """Format of a file by its name; raise ValueError where the name does not tell it."""
+        """Format of a file by its name; raise ValueError if the name does not show it."""
         return file_kind(os.fsdecode(path))[0]
 
     @property

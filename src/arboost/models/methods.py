@@ -697,7 +697,7 @@ class ModelMethods(EstimatorMethods, Model):
         n_jobs : int or None
             Number of threads; predictions do not depend on it.
         format : {"csv", "tsv", "parquet", "arrow", "jsonl"}, optional
-            Format of the file where its name does not tell it.
+            Format of the file, if its name does not show it.
         escape_formulas : bool, default=False
             Put an apostrophe before texts and column names of a CSV or TSV file that begin with
             =, +, -, @, a tab or a carriage return, which a spreadsheet would run as formulas.

@@ -115,7 +115,7 @@ SCORES = (
         "balanced accuracy",
         "hits",
         lambda sums: _mean_of(ratio(sums["hits"], sums["truth"]), sums["truth"] > 0),
-        text="Mean over the classes of the share of their rows that is found.",
+        text="Mean recall over the classes.",
     ),
     ScoreKind(
         "pinball loss",
@@ -178,8 +178,8 @@ RANK_SCORES = (
     ScoreKind(
         "average precision",
         "average_precision",
-        text="Mean precision over all recalls: the share of the class is chance, 1 is perfect. Of "
-        "several classes, the mean weighted by their shares.",
+        text="Mean precision over all recalls: chance is the frequency of the class, 1 is perfect. "
+        "Multiclass: one-vs-rest, weighted by class frequency.",
     ),
 )
 
