@@ -51,9 +51,7 @@ def main() -> int:
     """Build the package, run tests and fits, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("build", type=Path)
-    parser.add_argument(
-        "--seconds", type=float, default=300, help="of CPU time for random fits"
-    )
+    parser.add_argument("--seconds", type=float, default=300, help="of CPU time for random fits")
     parser.add_argument("--seed", type=int, help="of the random fits; 0 and one of the day if none")
     parser.add_argument("--fits", action="store_true", help="no tests, random fits only")
     args, tests = parser.parse_known_args()

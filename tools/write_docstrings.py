@@ -96,7 +96,7 @@ def table_of(node: ast.ClassDef) -> Mapping[str, Param] | None:
         if isinstance(item, ast.Assign):
             target = item.targets[0]
         if isinstance(target, ast.Name) and target.id == "_TABLE" and item.value is not None:
-            name = ast.unparse(item.value)
+            name = ast.unparse(item.value).rpartition(".")[2]  # of a module, or imported by name
             return next(getattr(module, name) for module in MODULES if hasattr(module, name))
     return None
 

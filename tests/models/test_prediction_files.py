@@ -164,7 +164,10 @@ def test_ensembles(folder, table, X, tmp_path):
     assert loaded.predict_files(folder / "in", folder / "out.parquet") == N_ROWS
     actual = pq.read_table(folder / "out.parquet")
     np.testing.assert_array_equal(actual["prediction"], bags.predict(X))
-    with pytest.raises(ValueError, match=r"must be one of predict, predict_proba\."):
+    loaded.predict_files(folder / "in", folder / "shap.parquet", method="shap_values")
+    actual = pq.read_table(folder / "shap.parquet").drop_columns("expected_value")
+    np.testing.assert_array_equal(np.column_stack(actual.columns), bags.shap_values(X))
+    with pytest.raises(ValueError, match=r"must be one of predict, predict_proba, shap_values\."):
         loaded.predict_files(folder / "in", folder / "out.parquet", method="predict_raw")
 
 

@@ -97,7 +97,7 @@ SourceCache.write = lambda *of: kill()
 """,
     "training": """
 import arboost.training.fit
-arboost.training.loop.run_training_loop = lambda *of: kill()
+arboost.training.fit.run_training_loop = lambda *of: kill()
 """,
 }
 KILL = """

@@ -62,7 +62,7 @@ def test_lists_become_arrays():
         (pd.Series([1.0]), "Expected a 2-dimensional container"),
         (np.empty((0, 2)), r"Found array with 0 sample\(s\)"),
         (np.empty((2, 0)), r"Found array with 0 feature\(s\)"),
-        ([[1], [1, 2]], "no table"),
+        ([[1], [1, 2]], "not a table"),
     ],
 )
 def test_what_is_no_table_is_refused(X, message):
