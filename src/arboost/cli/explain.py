@@ -12,7 +12,8 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console, bars, new_table, seconds_text, size_text, waterfall
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import check_table_output, load_model
-from arboost.cli.tables import InputTable, RowSpec, refuse_input
+from arboost.cli.tables import RowSpec, open_table, refuse_input
+from arboost.text import counted
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -131,22 +132,18 @@ def _importances_of_rows(
     """Importances that need rows: SHAP values, and permutation with a target."""
     import numpy as np
 
-    from arboost.cli.rows import find_offset, read_model_rows
+    from arboost.cli.rows import find_offset, read_model_rows, with_target
 
+    source = open_table(console, spec.data, spec.form)
     name = target or model.schema.target or ""
-    offset = find_offset(model, spec.offset)
-    spec = replace(spec, offset=tuple(offset), target=name)
-    try:
-        table, _ = read_model_rows(console, model, spec)
-    except DataFailure:
-        if target is not None or not name:
-            raise
-        table, _ = read_model_rows(console, model, replace(spec, target=""))
+    if name not in source.files.names and target is None and name:
         console.say(f"the table has no column {name!r}: no permutation importances")
-    has_target = name in table.column_names
+        name = ""
+    offset = list(find_offset(model, spec.offset))
+    table = read_model_rows(model, replace(spec, offset=tuple(offset), target=name), source)
     importances: dict[str, Floats] = {}
     with console.phase("SHAP values") as phase, failures_as(DataFailure):
-        rows = _sample(table.drop_columns([*offset, *([name] if has_target else [])]), _SHAP_ROWS)
+        rows = _sample(table.drop_columns([*offset, *filter(None, [name])]), _SHAP_ROWS)
         try:
             values = np.abs(model.shap_values(rows, n_jobs=jobs))
         except TypeError as error:
@@ -156,15 +153,15 @@ def _importances_of_rows(
         else:
             by_output = values.reshape(*values.shape[:2], -1)
             importances["shap"] = by_output.mean(axis=0).sum(axis=1)
-            count, seconds = f"{rows.num_rows:,} rows", seconds_text(phase.seconds)
+            count, seconds = counted(rows.num_rows, "row"), seconds_text(phase.seconds)
             phase.result = f"SHAP values of {count} in {seconds}"
-    if has_target and hasattr(model, "importances"):
+    if name and hasattr(model, "importances"):
         with console.phase("permutation importances") as phase, failures_as(DataFailure):
-            rows = _sample(table, _PERMUTED_ROWS)
+            rows = _sample(with_target(console, table, name), _PERMUTED_ROWS)
             importances["permutation"] = model.importances(
                 "permutation", rows, name, offset=offset or None, n_jobs=jobs
             )
-            count, seconds = f"{rows.num_rows:,} rows", seconds_text(phase.seconds)
+            count, seconds = counted(rows.num_rows, "row"), seconds_text(phase.seconds)
             phase.result = f"permutation importances of {count} in {seconds}"
     return importances
 
@@ -208,8 +205,9 @@ def _show_row(
 
     from arboost.cli.rows import find_offset, read_model_rows
 
-    offset = find_offset(model, spec.offset)
-    table, source = read_model_rows(console, model, replace(spec, offset=tuple(offset)))
+    source = open_table(console, spec.data, spec.form)
+    offset = list(find_offset(model, spec.offset))
+    table = read_model_rows(model, replace(spec, offset=tuple(offset)), source)
     if not 0 <= number < table.num_rows:
         raise UsageFailure(
             f"--row {number} is out of range: {source.label} has the rows 0 to "
@@ -303,10 +301,9 @@ def _write_values(
     """Write the SHAP values of all rows, batch by batch."""
     from arboost.cli.rows import needed_columns
 
-    source = InputTable(console, spec.data, spec.form)
+    source = open_table(console, spec.data, spec.form)
     refuse_input(output, source.files.paths)
-    needed = needed_columns(model, source.names, source.label)
-    source = source.select(needed, like=model)
+    source = source.select(needed_columns(model, source), like=model)
     with console.phase("SHAP values") as phase:
         with failures_as(DataFailure), writing_output(output):
             n_rows = model.predict_files(

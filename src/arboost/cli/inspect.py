@@ -14,7 +14,7 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console, size_text
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import SPLIT, check_output, load_model
-from arboost.cli.tables import InputTable, TableFormat, refuse_input
+from arboost.cli.tables import TableFormat, open_table, refuse_input
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"
@@ -152,7 +152,7 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
 def _show_table(console: Console, data: Sequence[str], form: TableFormat, date_format: str) -> None:
     import arboost
 
-    table = InputTable(console, data, form).read()
+    table = open_table(console, data, form).read()
     with console.phase("describing columns"), failures_as(DataFailure):
         description = arboost.describe(table, date_format=date_format)
     console.show(description.text(console.width))

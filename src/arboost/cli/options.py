@@ -87,7 +87,8 @@ def console_options(*, has_json: bool = True) -> Callable[[F], F]:
     def add(function: F) -> F:
         @wraps(function)
         def with_console(*args: Any, quiet: bool, as_json: bool = False, **options: Any) -> Any:
-            with Console(quiet=quiet, as_json=as_json) as console:
+            console = Console(quiet=quiet, as_json=as_json)
+            with console.warnings_as_lines():
                 return function(console, *args, **options)
 
         return cast("F", with_console)
@@ -196,13 +197,17 @@ def offset_option(text: str) -> Callable[[F], F]:
     )
 
 
-def training_rows(*, time: str, groups: str, offset: str | None = None) -> Callable[[F], F]:
+def training_rows(*, time: str, groups: str, has_offset: bool = False) -> Callable[[F], F]:
     """Add the table, its target and task, and columns with a role; passed on as `rows`.
 
-    `time`, `groups` and `offset` are the texts of --time-column, --groups and --offset.
+    `time` and `groups` are the texts of --time-column and --groups.
     """
+    task = "Task; inferred from the target by default."
+    offset = (
+        "Start of the raw scores, such as the log of an exposure; not a feature. Several for "
+        "classes."
+    )
     ignored = "Columns that are not features."
-    task = "Task; found from the target by default."
     dropped = "Leave out rows without a target."
     return combined_options(
         table_arguments,
@@ -211,7 +216,7 @@ def training_rows(*, time: str, groups: str, offset: str | None = None) -> Calla
         column_option("--time-column", text=time),
         column_option("--groups", text=groups),
         column_option("--weight", text="Weights of the rows; not a feature."),
-        *([] if offset is None else [offset_option(offset)]),
+        *([offset_option(offset)] if has_offset else []),
         column_option("--ignore", text=ignored, multiple=True, metavar="COLUMN,..."),
         click.option("--drop-missing-target", is_flag=True, help=dropped),
         input_options,
@@ -235,11 +240,9 @@ scored_rows = combined_options(
 )
 
 
-def output_option(text: str, *, required: bool = False) -> Callable[[F], F]:
+def output_option(text: str, **options: Any) -> Callable[[F], F]:
     """Add -o / --output."""
-    return click.option(
-        "--output", "-o", type=click.Path(), required=required, metavar="PATH", help=text
-    )
+    return click.option("--output", "-o", type=click.Path(), metavar="PATH", help=text, **options)
 
 
 safe_csv_option = click.option(
@@ -247,17 +250,6 @@ safe_csv_option = click.option(
     is_flag=True,
     help="In CSV and TSV output: put ' before texts and names that begin with =, +, -, @, tab or "
     "carriage return, which a spreadsheet would run as formulas.",
-)
-
-# The kind of model to train.
-model_option = click.option(
-    "--model",
-    "-m",
-    type=click.Choice(list(MODELS)),
-    default=next(iter(MODELS)),
-    show_default=True,
-    metavar="NAME",
-    help=f"One of {', '.join(MODELS)}.",
 )
 
 

@@ -2,6 +2,7 @@
 
 ``--learning-rate 0.05``, ``--learning_rate 0.05``, ``--set learning_rate=0.05`` and a line of a
 TOML file are one parameter. Its kind, range, text and messages are those of ``arboost.params``.
+`ModelSpec` has the options that all commands share that train a model.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from arboost.cli import options as opt
+from arboost.cli.console import Console
 from arboost.cli.errors import UsageFailure
+from arboost.cli.model_files import check_model_output, default_model_path
 from arboost.cli.models import MODELS, TASKS, declarations, declared_anywhere
-from arboost.cli.options import F, SectionedCommand, combined_options, starting_with
+from arboost.cli.tables import InputTable, RowSpec, open_table, refuse_input
 
 if TYPE_CHECKING:
     from arboost.params.kinds import Param
-
 
 # Keys of the context of a command.
 _PARAMETERS = "arboost.parameters"
@@ -38,7 +42,7 @@ _WIDTH = 100  # of the list of parameters
 # ---- parameters as options ----
 
 
-class ParameterCommand(SectionedCommand):
+class ParameterCommand(opt.SectionedCommand):
     """A command whose unknown options are parameters of the estimator.
 
     They are collected in the context for `parameters_of`. Declarations are imported when an option
@@ -188,11 +192,6 @@ def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None
         ctx.default_map = {**(ctx.default_map or {}), **options}
         ctx.meta[_SETTINGS] = parameters
         ctx.meta[_SETTINGS_FILE] = path
-
-
-def settings_files(ctx: click.Context) -> list[str]:
-    """Path of --config, if there is one."""
-    return [ctx.meta[_SETTINGS_FILE]] if _SETTINGS_FILE in ctx.meta else []
 
 
 _settings_option = click.option(
@@ -363,19 +362,103 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     tables = [declarations(model, task) for task in TASKS]
     name, equals, value = incomplete.partition("=")
     if not equals:
-        return starting_with(incomplete, sorted({f"{key}=" for table in tables for key in table}))
+        names = sorted({f"{key}=" for table in tables for key in table})
+        return opt.starting_with(incomplete, names)
     words = [word for table in tables if name in table for word in table[name].completions]
-    return [f"{name}={word}" for word in starting_with(value, dict.fromkeys(words))]
+    return [f"{name}={word}" for word in opt.starting_with(value, dict.fromkeys(words))]
 
 
-def parameter_options(text: str) -> Callable[[F], F]:
-    """Add --set, with its text, --config and --help-params."""
-    assignments = click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help=text,
-        shell_complete=_complete,
+# ---- commands that train a model ----
+
+
+def training_options(*, time: str, groups: str, assignments: str) -> Callable[[opt.F], opt.F]:
+    """Add the table with the roles of its columns, the model, its file and its parameters.
+
+    `time`, `groups` and `assignments` are the texts of --time-column, --groups and --set.
+    """
+    return opt.combined_options(
+        opt.training_rows(time=time, groups=groups, has_offset=True),
+        opt.output_option("Model file, .arb or .json; the name of the data with .arb by default."),
+        click.option(
+            "--model",
+            "-m",
+            type=click.Choice(list(MODELS)),
+            default=next(iter(MODELS)),
+            show_default=True,
+            metavar="NAME",
+            help=f"One of {', '.join(MODELS)}.",
+        ),
+        click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help=assignments,
+            shell_complete=_complete,
+        ),
+        _settings_option,
+        _help_params_option,
     )
-    return combined_options(assignments, _settings_option, _help_params_option)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """Options of a command that trains a model, under their names.
+
+    Attributes
+    ----------
+    rows : RowSpec
+    model, output : str
+    parameters : mapping of str to object
+        Parameters of the estimator, as texts or values of a TOML file.
+    settings : list of str
+        Path of --config, if there is one.
+    """
+
+    rows: RowSpec
+    model: str
+    output: str
+    parameters: Mapping[str, Any]
+    settings: list[str]
+
+    @classmethod
+    def of_options(
+        cls, ctx: click.Context, rows: RowSpec, parameters: Mapping[str, Any], **options: Any
+    ) -> Self:
+        """Checked options of a command line; raise UsageFailure for contradictions."""
+        output = options.pop("output")
+        spec = cls(
+            rows=rows,
+            output=default_model_path(rows.data) if output is None else output,
+            parameters=parameters,
+            settings=[ctx.meta[_SETTINGS_FILE]] if _SETTINGS_FILE in ctx.meta else [],
+            **options,
+        )
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Raise UsageFailure for options that do not fit together, and wrong parameters."""
+        if self.rows.offset and self.model != "gradient_boosting":
+            raise UsageFailure(
+                f"--offset is for gradient_boosting, whose trees are added to it, but the model is "
+                f"{self.model}. Leave it out, or use --model gradient_boosting."
+            )
+        self.rows.check()
+        self.values(TASKS if self.rows.task is None else (self.rows.task,))
+        check_model_output(self.output, self.model)
+
+    def values(self, tasks: tuple[str, ...]) -> dict[str, Any]:
+        """Values of the parameters, allowed for one of the tasks."""
+        parameters, of_members = dict(self.parameters), {}
+        if self.model == "voting" and "random_state" in parameters:
+            seed = {"random_state": parameters.pop("random_state")}
+            of_members = check_parameters("random_forest", seed, tasks)
+        return check_parameters(self.model, parameters, tasks) | of_members
+
+    def open_table(self, console: Console, *outputs: str) -> InputTable:
+        """Open the table; raise OutputFailure for an output that is one of the files to read."""
+        source = open_table(console, self.rows.data, self.rows.form)
+        for path in (self.output, *outputs):
+            refuse_input(path, [*source.files.paths, *self.settings])
+        return source

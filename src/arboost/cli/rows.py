@@ -1,4 +1,8 @@
-"""Rows of a command: weights, task, splits, columns that look like keys, rows to score."""
+"""Rows of a command.
+
+To train on: weights, order of time, columns that look like keys, task, and splits. For a model:
+the columns that it reads, its offset, and the rows that were held out when it was trained.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,21 @@ from numpy.typing import NDArray
 
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as
-from arboost.cli.row_record import choose_rows
-from arboost.cli.tables import InputTable, RowSpec, require_columns
+from arboost.cli.row_record import Hashes, RowRecord, RowSample, row_hashes
+from arboost.cli.tables import InputTable, RowSpec, open_table, require_columns
 from arboost.params.suggestions import did_you_mean
+from arboost.text import counted
 
 Index = NDArray[np.integer[Any]]
 
-HOLDOUT = 0.2  # share of the rows to score by default
+_HOLDOUT = 0.2  # share of the rows to score by default
 _FEWEST = 2  # rows of either side
 _FEW_STRINGS = 20  # distinct strings that are classes whatever the number of rows
 _MANY_CLASSES = 1000
 _SHOWN = 3  # names or values in a message
 _FEWEST_KEYS = 100  # distinct numbers; fewer do not indicate a key
 _FIRST_ROWS = 1_000  # that are searched for keys before all others
+_CHANCE = 0.02  # share of equal rows that means nothing
 
 
 def read_weights(table: Any, name: str | None) -> NDArray[np.float64] | None:
@@ -62,14 +68,12 @@ class TrainingRows:
     table : pyarrow.Table
     features : list of str
     task : Task
-    source : InputTable
     """
 
     spec: RowSpec
     table: Any
     features: list[str]
     task: Task
-    source: InputTable
 
     @property
     def X(self) -> Any:  # as in the library
@@ -104,11 +108,11 @@ def read_training_rows(
 
     `asked` is the task that the options ask for, and the option; that of --task by default.
     """
+    features = spec.features(source)
     table = source.read()
     with console.phase("looking at the columns"):
-        features = spec.features(table.column_names, source.label)
         if spec.drop_missing_target:
-            table = _with_target(console, table, spec.target)
+            table = with_target(console, table, spec.target)
         if spec.time_column is not None:
             order = time_order(console, table.column(spec.time_column), spec.time_column)
             table = table if order is None else table.take(order)
@@ -116,17 +120,17 @@ def read_training_rows(
         task = find_task(table.column(spec.target), spec.target, *(asked or (spec.task, "--task")))
         console.say(f"task: {task.name} ({task.reason})")
         say_keys(console, table, features)
-    return TrainingRows(spec, table, features, task, source)
+    return TrainingRows(spec, table, features, task)
 
 
-def _with_target(console: Console, table: Any, name: str) -> Any:
+def with_target(console: Console, table: Any, name: str) -> Any:
     """Rows of a table that have a target; prints the number of others."""
     import pyarrow.compute as pc
 
     known = table.filter(pc.invert(_missing(table.column(name))))
     n_dropped = table.num_rows - known.num_rows
     if n_dropped:
-        console.say(f"{n_dropped:,} {'row' if n_dropped == 1 else 'rows'} without {name} left out")
+        console.say(f"{counted(n_dropped, 'row')} without {name} left out")
     return known if known.num_rows else table  # the check of the target has the message
 
 
@@ -360,15 +364,15 @@ class Split:
     text: str
 
 
-def hold_out_rows(rows: TrainingRows, share: float, seed: int) -> Split:
+def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
     """Hold out about a share of the rows: the latest, whole groups, or a share of each class."""
     from arboost.training.splits import split
 
     n_rows, spec = rows.table.num_rows, rows.spec
-    percent = f"{100 * share:g} %"
     if spec.time_column is not None:
         return hold_out_latest(n_rows, share)
-    _check_share(n_rows, share)
+    share = _checked_share(n_rows, share)
+    percent = f"{100 * share:g} %"
     codes = _split_codes(rows)
     if spec.groups is not None:
         n_groups = int(codes.max()) + 1
@@ -394,17 +398,19 @@ def hold_out_rows(rows: TrainingRows, share: float, seed: int) -> Split:
     return Split(np.setdiff1d(np.arange(n_rows), held_out), held_out, text)
 
 
-def hold_out_latest(n_rows: int, share: float) -> Split:
+def hold_out_latest(n_rows: int, share: float | None = None) -> Split:
     """Hold out the last rows, about a share of them."""
     from arboost.training.splits import split
 
-    _check_share(n_rows, share)
+    share = _checked_share(n_rows, share)
     train, test = split(np.zeros(n_rows), how="time", fraction=share, seed=0)
     text = f"the latest {len(test):,} rows ({100 * share:g} %) are held out to score the model"
     return Split(train, test, text)
 
 
-def _check_share(n_rows: int, share: float) -> None:
+def _checked_share(n_rows: int, share: float | None) -> float:
+    """Share of the rows to hold out; raise UsageFailure where a side has too few rows."""
+    share = _HOLDOUT if share is None else share
     n_test = math.ceil(share * n_rows)
     if n_test < _FEWEST or n_rows - n_test < _FEWEST:
         raise UsageFailure(
@@ -412,6 +418,7 @@ def _check_share(n_rows: int, share: float) -> None:
             f"{n_rows - n_test:,} to train on, but both need {_FEWEST}. Use more rows, --folds, or "
             "--holdout 0."
         )
+    return share
 
 
 def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
@@ -461,10 +468,19 @@ def _split_codes(rows: TrainingRows) -> NDArray[np.intp]:
     return np.asarray(encoded.indices, np.intp)
 
 
+def record_rows(rows: TrainingRows, split: Split | None = None) -> RowRecord:
+    """Record which rows train the saved model, and which are held out; by default all train."""
+    target = rows.spec.target
+    hashes = row_hashes(rows.table, [*rows.features, target])
+    if split is None:
+        return RowRecord.of(target, RowSample(hashes))
+    return RowRecord.of(target, RowSample(hashes[split.train]), RowSample(hashes[split.test]))
+
+
 # ---- rows for a model ----
 
 
-def find_offset(model: Any, columns: Sequence[str]) -> list[str]:
+def find_offset(model: Any, columns: Sequence[str]) -> tuple[str, ...]:
     """Columns of the offset: those of --offset, or those of the training; often none."""
     fitted = model.schema.offset
     if columns and fitted is None:
@@ -477,17 +493,18 @@ def find_offset(model: Any, columns: Sequence[str]) -> list[str]:
             "the model was trained with an offset, whose columns its file does not tell. Add "
             "--offset COLUMN."
         )
-    return list(columns or fitted or ())
+    return tuple(columns or fitted or ())
 
 
-def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
+def needed_columns(model: Any, source: InputTable) -> list[str]:
     """Columns of a model; all of the table for a model of columns without names.
 
     Raises
     ------
     DataFailure
-        The table, of this label, lacks some of them.
+        The table lacks some of them.
     """
+    names: list[str] = source.files.names
     if model.schema.names is None:
         return names
     needed = list(model.schema.columns)
@@ -498,14 +515,14 @@ def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
         others = [name for name in names if name not in needed]
         near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
         raise DataFailure(
-            f"{label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, which "
-            f"the model needs.{near} Use a table with the columns of the training."
+            f"{source.label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, "
+            f"which the model needs.{near} Use a table with the columns of the training."
         )
     return needed
 
 
-def read_model_rows(console: Console, model: Any, spec: RowSpec) -> tuple[Any, InputTable]:
-    """Read the features of a model, its offset, and the target and weights of a spec.
+def read_model_rows(model: Any, spec: RowSpec, source: InputTable) -> Any:
+    """Table of the features of a model, and the offset, target and weights of a spec.
 
     Text is read with the types of the training, labels as strings where the model has strings.
     """
@@ -515,20 +532,18 @@ def read_model_rows(console: Console, model: Any, spec: RowSpec) -> tuple[Any, I
         fitted = model.schema.target
         known = "" if fitted is None else f" Its target is {fitted!r}."
         raise UsageFailure(f"--target {spec.target} is a feature of the model.{known}")
-    source = InputTable(console, spec.data, spec.form)
-    if spec.target and spec.target not in source.names:
+    names = source.files.names
+    if spec.target and spec.target not in names:
         raise DataFailure(
             f"{source.label} has no column {spec.target!r}, the target of the model. Add it, or "
             "name another one by --target."
         )
     for option, name in spec.roles[1:]:
-        require_columns([name], source.names, option)
-    columns = needed_columns(model, source.names, source.label)
-    columns = [*columns, *spec.offset, *filter(None, [spec.target, spec.weight])]
+        require_columns([name], names, option)
+    columns = [*needed_columns(model, source), *(name for _, name in spec.roles if name)]
     has_labels = model.classes is not None and all(isinstance(k, str) for k in model.classes)
     types = {spec.target: "string"} if spec.target and has_labels else None
-    source = source.select(list(dict.fromkeys(columns)), like=model, types=types)
-    return source.read(), source
+    return source.select(list(dict.fromkeys(columns)), like=model, types=types).read()
 
 
 @dataclass(frozen=True)
@@ -538,7 +553,7 @@ class ScoredRows:
     Attributes
     ----------
     table : pyarrow.Table
-        Features, offset and target.
+        Features, offset and target: of all rows, or of those that were held out.
     target : str
     weights : float64 array or None
     offset : list of str
@@ -559,19 +574,96 @@ class ScoredRows:
 
 
 def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
-    """Read the rows to score: all of them, or those that the training held out."""
+    """Read the rows to score: all, with a warning where they were trained on, or the held-out ones.
+
+    Raises
+    ------
+    UsageFailure
+        --held-out, with a model that held out no rows.
+    DataFailure
+        No row of the table was held out.
+    """
     target = spec.target or model.schema.target
     if target is None:
         raise UsageFailure(
             "the model file does not tell the name of its target. Add --target COLUMN."
         )
-    offset = find_offset(model, spec.offset)
-    spec = replace(spec, target=str(target), offset=tuple(offset))
-    table, source = read_model_rows(console, model, spec)
-    chosen = choose_rows(console, model, table, source.label, spec.target, held_out=spec.held_out)
-    table, weights = chosen.table, read_weights(chosen.table, spec.weight)
+    spec = replace(spec, target=str(target), offset=find_offset(model, spec.offset))
+    record, trained_share, note = RowRecord.of_model(model), 0.0, ""
+    if spec.held_out:
+        _check_held_out(record, spec.target)
+    source = open_table(console, spec.data, spec.form)
+    table = read_model_rows(model, spec, source)
+    if record is not None and record.target == spec.target:
+        names = [*dict.fromkeys(name for name in model.schema.columns if name != target), target]
+        with console.phase(f"finding the rows of the training in {source.label}"):
+            hashes = row_hashes(table, names)
+        if spec.held_out:
+            table, note = _held_out_rows(console, record, table, source.label, hashes)
+        else:
+            trained_share, note = _trained_share(console, record, source.label, hashes)
+    weights = read_weights(table, spec.weight)
     if spec.weight is not None and spec.weight not in model.feature_names:
         table = table.drop_columns([spec.weight])
-    return ScoredRows(
-        table, spec.target, weights, offset, source, chosen.trained_share, chosen.note
-    )
+    return ScoredRows(table, spec.target, weights, list(spec.offset), source, trained_share, note)
+
+
+def _check_held_out(record: RowRecord | None, target: str) -> None:
+    """Raise UsageFailure for --held-out with a model that held out no rows for this target."""
+    if record is None:
+        raise UsageFailure(
+            "--held-out needs a model of arboost train, which keeps the rows that it held out, "
+            "but this one has no such record. Leave it out."
+        )
+    if record.target != target:
+        raise UsageFailure(
+            f"--held-out finds rows by the target {record.target!r}, but --target is {target!r}. "
+            "Leave one of them out."
+        )
+    if not record.held_out.n_rows:
+        raise UsageFailure(
+            "--held-out has nothing to score: the model was trained on all rows, because of "
+            "--holdout 0, --refit, --folds, --memory-limit or arboost tune. Leave it out, and "
+            "score a table of new rows."
+        )
+    if not len(record.held_out.keys):
+        raise UsageFailure(
+            "--held-out has nothing to score: every held-out row has the values of a row that was "
+            "trained on. Leave it out, and score a table of new rows."
+        )
+
+
+def _held_out_rows(
+    console: Console, record: RowRecord, table: Any, label: str, hashes: Hashes
+) -> tuple[Any, str]:
+    """Held-out rows of a table, and a sentence on their number."""
+    import pyarrow
+
+    mask = record.held_out.has(hashes)
+    n_chosen, n_held_out = int(mask.sum()), record.held_out.n_rows
+    if not n_chosen:
+        raise DataFailure(
+            f"{label} has none of the {n_held_out:,} rows that were held out when the model was "
+            "trained. --held-out is for the table of the training: use that one, or leave the "
+            "option out."
+        )
+    known = f", of {n_held_out:,} that were held out" if n_held_out > n_chosen else ""
+    note = f"{n_chosen:,} held-out rows of {table.num_rows:,}{known}"
+    if known:
+        console.say(f"{label}: {note}")
+    return table.filter(pyarrow.array(mask)), f"The rows are {note}."
+
+
+def _trained_share(
+    console: Console, record: RowRecord, label: str, hashes: Hashes
+) -> tuple[float, str]:
+    """Share of rows that the model was trained on, with a warning and a sentence where it is."""
+    share = record.trained_share(hashes)
+    if share <= _CHANCE + 2 * record.repeated:
+        return 0.0, ""
+    advice = "--held-out scores the held-out rows alone"
+    if not len(record.held_out.keys):
+        advice = "score rows that are new to it"
+    note = f"the model was trained on {share:.0%} of the rows of {label}: scores are too good"
+    console.warn(f"{note}; {advice}")
+    return share, f"{note[0].upper()}{note[1:]}."
