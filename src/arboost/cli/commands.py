@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from arboost.cli.errors import EXIT_CODES, ExitCode, Terminated, exit_code, one_line
+from arboost.errors import needs_packages
 
 # Name -> one line of help. A command is the function of this name in the module of this name, which
 # is imported when the command runs: the list of commands costs nothing.
@@ -139,7 +140,8 @@ def run(args: Sequence[str]) -> int:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     with _terminated_by_exception():
         try:
-            _invoke(list(args))
+            with needs_packages("cli", "The command line"):
+                _invoke(list(args))
             sys.stdout.flush()  # while a closed pipe can still be answered
         except click.exceptions.Exit as stop:
             return stop.exit_code
@@ -165,10 +167,8 @@ def _invoke(args: list[str]) -> None:
     """Run a command; click's own `main` would write lines of its own after an error."""
     if _COMPLETION in os.environ:
         cli.main(args, prog_name=_NAME, complete_var=_COMPLETION)
-    elif not args:
-        click.echo(cli.get_help(click.Context(cli, info_name=_NAME)))
     else:
-        with cli.make_context(_NAME, args) as ctx:
+        with cli.make_context(_NAME, args or ["--help"]) as ctx:
             cli.invoke(ctx)
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arboost.errors import needs_packages
 from arboost.text import number_text
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ class Console:
         self.as_json = as_json
         self.is_live = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._said: set[str] = set()
-        with needs_packages("cli", "The command line"):
-            import rich  # noqa: F401
+        import rich  # noqa: F401  # a missing package is an error before any work
+
         self.rich: Any = None  # Rich's console of the standard error stream, on a terminal
         if self.is_live:
             from rich.console import Console as RichConsole

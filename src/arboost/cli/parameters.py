@@ -53,82 +53,67 @@ class ParameterCommand(opt.SectionedCommand):
         """Take the parameters out of the arguments, then parse the rest."""
         ctx.meta[_ARGS] = list(args)
         options = {
-            opt: param
+            name: param
             for param in self.get_params(ctx)
-            for opt in (*param.opts, *param.secondary_opts)
-            if opt.startswith("-")
+            for name in (*param.opts, *param.secondary_opts)
+            if name.startswith("-")
         }
         of_command: list[str] = []
         parameters: dict[str, str] = {}
         rest = iter(args)
         for token in rest:
-            name, equals, value = token.partition("=")
+            option, equals, value = token.partition("=")
             if token == "--":
                 of_command += [token, *rest]
-            elif name in options or not token.startswith("--"):
+            elif option in options or not token.startswith("--"):
                 of_command.append(token)
-                param = options.get(name)
+                param = options.get(option)
                 takes_value = isinstance(param, click.Option) and not (param.is_flag or param.count)
                 if takes_value and not equals:
                     of_command += [text for text in [next(rest, None)] if text is not None]
             else:
-                key, text = self._parameter(ctx, name, value if equals else None, rest)
-                parameters[key] = text
+                name, text = _parameter(ctx, option, value if equals else None, options)
+                text = next(rest, None) if text is None else text
+                if text is None:
+                    raise click.UsageError(f"Option '{option}' requires a value.", ctx)
+                parameters[name] = text
         ctx.meta[_PARAMETERS] = parameters
         return super().parse_args(ctx, of_command)
 
-    def _parameter(
-        self, ctx: click.Context, option: str, value: str | None, rest: Any
-    ) -> tuple[str, str]:
-        """Name and text of a parameter that is written as an option."""
-        known = declared_anywhere()
-        name = _parameter_name(option[2:])
-        if name.startswith("no_") and name[3:] in known and known[name[3:]].is_flag:
-            return name[3:], "false"
-        if name not in known:
-            options = [opt for param in self.get_params(ctx) for opt in param.opts]
-            raise click.UsageError(_unknown_option(option, name, options, known), ctx)
-        if value is not None:
-            return name, value
-        if known[name].is_flag:
-            return name, "true"
-        following = next(rest, None)
-        if following is None:
-            raise click.UsageError(f"Option '{option}' requires a value.", ctx)
-        return name, following
+
+def _parameter(
+    ctx: click.Context, option: str, value: str | None, options: Iterable[str]
+) -> tuple[str, str | None]:
+    """Parameter that is written as an option, and its value; None where it is the next word."""
+    known = declared_anywhere()
+    name = _parameter_name(option)
+    if name in known:
+        return name, "true" if value is None and known[name].is_flag else value
+    positive = name.removeprefix("no_")
+    if positive in known and known[positive].is_flag:
+        return positive, "false"
+    advice = _advice(name, known, options)
+    raise click.UsageError(f"There is no option {option}. {advice}", ctx)
 
 
 def _parameter_name(option: str) -> str:
-    return option.strip().replace("-", "_")
+    return option.strip().lstrip("-").replace("-", "_")
 
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _unknown_option(
-    option: str, name: str, options: Iterable[str], known: Mapping[str, Param]
-) -> str:
+def _advice(name: str, known: Collection[str], options: Iterable[str] = ()) -> str:
+    """Advice for the unknown name of a parameter, with names of options."""
     from arboost.params.suggestions import closest_name, suggest_parameter
 
     suggestion = suggest_parameter(name, known)
     if suggestion is None or suggestion.is_close:
-        allowed = [*(opt for opt in options if opt.startswith("--")), *map(_option, known)]
-        close = closest_name(option, allowed)
-        if close is not None:
-            return f"There is no option {option}. Did you mean {close}?"
-    return f"There is no option {option}. {_advice(name, known)}"
-
-
-def _advice(name: str, known: Collection[str]) -> str:
-    """Advice for the unknown name of a parameter, with names of options."""
-    from arboost.params.suggestions import suggest_parameter
-
-    suggestion = suggest_parameter(name, known)
-    if suggestion is None:
-        return "--help-params lists the parameters of the model."
-    if suggestion.is_close:
-        return f"Did you mean {_option(suggestion.name)}?"
+        close = closest_name(_option(name), [*options, *map(_option, known)])
+        if close is None:
+            return "--help-params lists the parameters of the model."
+        return f"Did you mean {close}?"
     if suggestion.name:
         called = f"{name} is called {suggestion.name} here: use {_option(suggestion.name)}."
         return f"{called} {suggestion.note}".rstrip()
@@ -138,7 +123,15 @@ def _advice(name: str, known: Collection[str]) -> str:
 # ---- settings: options and parameters of a TOML file ----
 
 
-def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], dict[str, Any]]:
+def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
+    if path is not None:
+        options, parameters = _read_settings(path, ctx.command)
+        ctx.default_map = {**(ctx.default_map or {}), **options}
+        ctx.meta[_SETTINGS] = parameters
+        ctx.meta[_SETTINGS_FILE] = path
+
+
+def _read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read the options and the parameters of a TOML file.
 
     Keys are long names of options, or names of parameters, which may also be in a table
@@ -152,9 +145,9 @@ def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], di
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageFailure(f"the settings {path!r} are not TOML: {error}.") from error
     options_by_key = {
-        _parameter_name(opt.lstrip("-")): param
+        _parameter_name(key): param
         for param in command.params
-        for opt in [*param.opts, param.name or ""]
+        for key in [*param.opts, param.name or ""]
         if param.name not in ("config", "debug", "help_params")
     }
     table = content.pop("parameters", {})
@@ -171,10 +164,7 @@ def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], di
     known = declared_anywhere()
     for name in parameters:
         if name not in known:
-            from arboost.params.suggestions import closest_name
-
-            close = closest_name(name, options_by_key)
-            advice = _advice(name, known) if close is None else f"Did you mean {close}?"
+            advice = _advice(name, known, map(_option, options_by_key))
             raise UsageFailure(f"the settings {path!r} have the unknown key {name!r}. {advice}")
     return options, parameters
 
@@ -184,14 +174,6 @@ def _option_value(param: click.Parameter, value: Any) -> Any:
     if param.multiple or param.nargs == -1:
         return [str(item) for item in (value if isinstance(value, list) else [value])]
     return ",".join(map(str, value)) if isinstance(value, list) else value
-
-
-def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
-    if path is not None:
-        options, parameters = read_settings(path, ctx.command)
-        ctx.default_map = {**(ctx.default_map or {}), **options}
-        ctx.meta[_SETTINGS] = parameters
-        ctx.meta[_SETTINGS_FILE] = path
 
 
 _settings_option = click.option(

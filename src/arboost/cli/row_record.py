@@ -26,7 +26,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from arboost.cli.errors import ModelFailure
 from arboost.cli.model_files import SPLIT
@@ -246,10 +249,6 @@ def row_hashes(table: Any, columns: Sequence[str]) -> Hashes:
 
 def _values(column: Any, texts: dict[str, int]) -> Hashes:
     """Hash of each value of a column; `texts` caches those of texts."""
-    import pyarrow
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -280,8 +279,6 @@ def _values(column: Any, texts: dict[str, int]) -> Hashes:
 
 
 def _numbers(column: Any) -> Hashes:
-    import pyarrow
-
     if column.type == pyarrow.float16():
         column = column.cast(pyarrow.float32())
     values = column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0

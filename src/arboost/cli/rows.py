@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as
@@ -38,8 +41,6 @@ def read_weights(table: Any, name: str | None) -> NDArray[np.float64] | None:
     """Weights of the rows of a table, in the column of --weight; None without the option."""
     if name is None:
         return None
-    from pyarrow import types
-
     column, kind = table.column(name), table.column(name).type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise DataFailure(f"--weight {name} is of type {kind}. Weights must be numbers.")
@@ -92,8 +93,6 @@ class TrainingRows:
 
     def take(self, rows: Index) -> TrainingRows:
         """Some rows, in ascending order; consecutive ones without a copy."""
-        import pyarrow
-
         if rows[-1] - rows[0] + 1 == len(rows):
             return replace(self, table=self.table.slice(rows[0], len(rows)))
         mask = np.zeros(self.table.num_rows, np.bool_)
@@ -125,8 +124,6 @@ def read_training_rows(
 
 def with_target(console: Console, table: Any, name: str) -> Any:
     """Rows of a table that have a target; prints the number of others."""
-    import pyarrow.compute as pc
-
     known = table.filter(pc.invert(_missing(table.column(name))))
     n_dropped = table.num_rows - known.num_rows
     if n_dropped:
@@ -136,8 +133,6 @@ def with_target(console: Console, table: Any, name: str) -> Any:
 
 def time_order(console: Console, times: Any, column: str) -> NDArray[np.intp] | None:
     """Rows in the order of their times, equal times as they are; None where they are in order."""
-    import pyarrow.compute as pc
-
     if times.type == "string":
         console.warn(
             f"--time-column {column} holds strings, such as {times[0].as_py()!r}: rows are in "
@@ -184,13 +179,11 @@ def say_keys(console: Console, table: Any, features: Sequence[str]) -> None:
 
 def _key_kind(column: Any) -> str:
     """Either "number" for a row number, "key" for other distinct whole numbers, or nothing."""
-    from pyarrow import compute, types
-
     is_number = types.is_integer(column.type) or types.is_floating(column.type)
     if not is_number or len(column) - column.null_count <= _FEWEST_KEYS:
         return ""
     for part in (column.slice(0, _FIRST_ROWS), column):
-        values = compute.drop_null(part).to_numpy()
+        values = pc.drop_null(part).to_numpy()
         values = values[np.isfinite(values)]
         is_distinct = len(values) and len(np.unique(values)) == len(values)
         if not is_distinct or not (values == np.floor(values)).all():
@@ -241,9 +234,6 @@ def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task
     DataFailure
         The column cannot be a target: missing values, one value, numbers with a text among them.
     """
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     _check_missing(column, name)
     if types.is_nested(column.type):
         raise DataFailure(
@@ -291,9 +281,6 @@ def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task
 
 def _missing(column: Any) -> Any:
     """Mask of missing values, empty strings included."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     missing = pc.is_null(column, nan_is_null=True)
     if types.is_string(column.type) or types.is_large_string(column.type):
         missing = pc.or_(missing, pc.equal(pc.fill_null(column, ""), ""))
@@ -302,9 +289,6 @@ def _missing(column: Any) -> Any:
 
 def _check_missing(column: Any, name: str) -> None:
     """Raise DataFailure for missing and infinite values, with the first row."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     missing = _missing(column)
     n_missing = pc.sum(missing).as_py() or 0
     if n_missing == len(column):
@@ -458,8 +442,6 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
 
 def _split_codes(rows: TrainingRows) -> NDArray[np.intp]:
     """Groups or classes of the rows as numbers from 0; zeros where neither divides the rows."""
-    import pyarrow.compute as pc
-
     column = rows.spec.groups or (rows.spec.target if rows.task.is_classification else None)
     if column is None or rows.spec.time_column is not None:
         return np.zeros(rows.table.num_rows, np.intp)
@@ -542,8 +524,8 @@ def read_model_rows(model: Any, spec: RowSpec, source: InputTable) -> Any:
         require_columns([name], names, option)
     columns = [*needed_columns(model, source), *(name for _, name in spec.roles if name)]
     has_labels = model.classes is not None and all(isinstance(k, str) for k in model.classes)
-    types = {spec.target: "string"} if spec.target and has_labels else None
-    return source.select(list(dict.fromkeys(columns)), like=model, types=types).read()
+    read_as = {spec.target: "string"} if spec.target and has_labels else None
+    return source.select(list(dict.fromkeys(columns)), like=model, types=read_as).read()
 
 
 @dataclass(frozen=True)
@@ -637,8 +619,6 @@ def _held_out_rows(
     console: Console, record: RowRecord, table: Any, label: str, hashes: Hashes
 ) -> tuple[Any, str]:
     """Held-out rows of a table, and a sentence on their number."""
-    import pyarrow
-
     mask = record.held_out.has(hashes)
     n_chosen, n_held_out = int(mask.sum()), record.held_out.n_rows
     if not n_chosen:

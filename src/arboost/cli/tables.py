@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,6 @@ import click
 
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, failures_as
-from arboost.errors import needs_packages
 from arboost.text import counted
 
 STANDARD_INPUT = "-"
@@ -160,8 +160,8 @@ def open_table(console: Console, data: Sequence[str], form: TableFormat) -> Inpu
     ------
     DataFailure
     """
-    with needs_packages("cli", "The command line"):
-        import pyarrow  # noqa: F401
+    import pyarrow  # noqa: F401  # the error names the extra of the command line
+
     from arboost import TableFiles
 
     label = "the standard input"
@@ -192,7 +192,7 @@ def _stored(data: Sequence[str], form: TableFormat) -> list[str]:
     """Paths to read; the standard input is stored.
 
     A file can be read again: a fault is searched, and batches are read twice. A second call in the
-    same command returns the same file; the end of the command deletes it.
+    same command returns the same file.
     """
     if STANDARD_INPUT not in data:
         return list(data)
@@ -200,13 +200,12 @@ def _stored(data: Sequence[str], form: TableFormat) -> list[str]:
         raise UsageFailure("- is the standard input: it cannot be mixed with files.")
     ctx = click.get_current_context()
     if _META not in ctx.meta:
-        ctx.meta[_META] = _store_input(form.format)
-        ctx.call_on_close(lambda: _remove(ctx.meta[_META]))
+        ctx.meta[_META] = _store_input(ctx, form.format)
     return [ctx.meta[_META]]
 
 
-def _store_input(kind: str | None) -> str:
-    """Copy the standard input to a temporary file."""
+def _store_input(ctx: click.Context, kind: str | None) -> str:
+    """Copy the standard input to a file, which the end of the command deletes."""
     if kind is None:
         raise UsageFailure(
             "the kind of the standard input is unknown: add --format csv, or another kind."
@@ -218,21 +217,12 @@ def _store_input(kind: str | None) -> str:
     if not block:
         raise DataFailure("the standard input is empty. Pipe a table into it.")
     suffix = next((end for magic, end in _COMPRESSED.items() if block.startswith(magic)), "")
-    handle, path = tempfile.mkstemp(suffix=f".{kind}{suffix}", prefix="arboost-input-")
-    try:
-        with open(handle, "wb") as file:
-            while block:
-                file.write(block)
-                block = stream.read(_BLOCK_BYTES)
-    except BaseException:
-        _remove(path)
-        raise
+    folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="arboost-input-"))
+    path = os.path.join(folder, f"table.{kind}{suffix}")
+    with open(path, "wb") as file:
+        file.write(block)
+        shutil.copyfileobj(stream, file)
     return _StoredInput(path)
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
 
 
 # ---- names of columns, and paths ----

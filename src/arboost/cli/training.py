@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow
 
 from arboost import Evaluation
 from arboost.cli.console import Console, seconds_text, size_text
@@ -287,8 +288,6 @@ def _options_of_tables(spec: TrainSpec) -> list[str]:
 
 def _train_in_batches(console: Console, spec: TrainSpec, source: InputTable) -> Trained:
     """Train on files within the memory limit."""
-    import pyarrow
-
     features = spec.rows.features(source)
     task, split = _read_task(console, spec, source)
     fits = _Fits(console, spec, task)
@@ -316,8 +315,6 @@ def _train_in_batches(console: Console, spec: TrainSpec, source: InputTable) -> 
 
 def _read_task(console: Console, spec: TrainSpec, source: InputTable) -> tuple[Task, Split | None]:
     """Task of the target, and the split by time; their columns alone are read."""
-    import pyarrow
-
     target, times = spec.rows.target, spec.rows.time_column
     columns = source.select([target, *filter(None, [times])])
     label = f"the target of {source.label}"
@@ -372,7 +369,6 @@ def _fit_batches(fits: _Fits, source: InputTable, features: list[str], split: Sp
 
 def _first_rows(stream: Any, n_rows: int) -> Any:
     """Stream of the first rows of a stream."""
-    import pyarrow
 
     def batches() -> Iterator[Any]:
         left = n_rows
@@ -396,8 +392,6 @@ def _record_batches(
 
     Where the held-out rows would take more than a share of the memory limit, they are a sample.
     """
-    import pyarrow
-
     from arboost.data.memory import limit_bytes
 
     rows = spec.rows
