@@ -460,6 +460,7 @@ def waterfall(
     widths, bar_width = (24, 16), max(12, min(40, width - 56))
     if width < _NARROW:
         widths, bar_width = (14, 8), 8
+    base, total = (0.0 if abs(end) < 1e-9 * (high - low) else end for end in (base, total))
     scale = (bar_width - 1) / ((high - low) or 1.0)
     table = new_table(title, ["feature", "value"], ["SHAP"])
     for column, max_width in zip(table.columns, widths, strict=False):

@@ -182,6 +182,7 @@ _ADVICE = {
     "character between them.",
     "format": "Rename the file, or use --format.",
     "metric": "",  # an option takes names only
+    "models": "",
     "path": "Download it first.",
     "types": "Write the column in one form, or convert the file to Parquet.",
 }

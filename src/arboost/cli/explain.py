@@ -75,20 +75,22 @@ def explain(
         refuse_input(output, [model])
     loaded = load_model(model, options["device"])
     jobs = options["jobs"]
-    spec = RowSpec(data=data, form=options["form"], offset=options["offset"])
+    spec = RowSpec(
+        data=data, form=options["form"], target=options["target"] or "", offset=options["offset"]
+    )
     if output is not None:
         _write_values(console, loaded, spec, output, jobs, safe_csv=options["safe_csv"])
     elif row is not None:
-        _show_row(console, loaded, spec, row, label, top, jobs)
+        _show_row(console, loaded, replace(spec, target=""), row, label, top, jobs)
     else:
-        _show_importances(console, loaded, spec, options["target"], top, jobs)
+        _show_importances(console, loaded, spec, top, jobs)
 
 
 # ---- importances ----
 
 
 def _show_importances(
-    console: Console, model: Any, spec: RowSpec, target: str | None, top: int, jobs: int | None
+    console: Console, model: Any, spec: RowSpec, top: int, jobs: int | None
 ) -> None:
     import numpy as np
 
@@ -100,7 +102,7 @@ def _show_importances(
     elif not spec.data:
         raise UsageFailure("an ensemble of models is explained by rows: add the path of a table.")
     if spec.data:
-        importances |= _importances_of_rows(console, model, spec, target, jobs)
+        importances |= _importances_of_rows(console, model, spec, jobs)
     if not importances:
         raise ModelFailure(
             "this ensemble of models has no importances: its members predict probabilities, which "
@@ -127,7 +129,7 @@ def _show_importances(
 
 
 def _importances_of_rows(
-    console: Console, model: Any, spec: RowSpec, target: str | None, jobs: int | None
+    console: Console, model: Any, spec: RowSpec, jobs: int | None
 ) -> dict[str, Floats]:
     """Importances that need rows: SHAP values, and permutation with a target."""
     import numpy as np
@@ -135,8 +137,8 @@ def _importances_of_rows(
     from arboost.cli.rows import find_offset, read_model_rows, with_target
 
     source = open_table(console, spec.data, spec.form)
-    name = target or model.schema.target or ""
-    if name not in source.files.names and target is None and name:
+    name = spec.target or model.schema.target or ""
+    if name and not spec.target and name not in source.files.names:
         console.say(f"the table has no column {name!r}: no permutation importances")
         name = ""
     offset = list(find_offset(model, spec.offset))
@@ -204,6 +206,7 @@ def _show_row(
     import numpy as np
 
     from arboost.cli.rows import find_offset, read_model_rows
+    from arboost.models.shap import shown_columns
 
     source = open_table(console, spec.data, spec.form)
     offset = list(find_offset(model, spec.offset))
@@ -225,7 +228,8 @@ def _show_row(
     offsets = [float(row.column(name)[0].as_py()) for name in offset] or [0.0]
     of_row = offsets[min(column, len(offsets) - 1)]
     total = float(base[column] + values[:, column].sum() + of_row)
-    shown = _shown_values(model, row)
+    shown = [column[0] for column in shown_columns(row, model.schema)]
+    shown = [None if value != value else value for value in shown]  # noqa: PLR0124  # NaN
     order = np.argsort(-np.abs(values[:, column]), kind="stable")
     steps = [(model.feature_names[i], shown[i], float(values[i, column])) for i in order]
     console.emit(
@@ -255,19 +259,6 @@ def _show_row(
             has_blocks=console.has_blocks,
         )
     )
-
-
-def _shown_values(model: Any, row: Any) -> list[Any]:
-    """Values of the features of a row; calendar parts of dates are features without a column."""
-    names = model.feature_names
-    values = [row.column(name)[0].as_py() if name in row.column_names else None for name in names]
-    if model.schema.parts:
-        from arboost.models.shap import shown_columns
-
-        first = model.schema.n_columns
-        parts = [column[0] for column in shown_columns(row, model.schema)[first:]]
-        values[first:] = [None if part != part else int(part) for part in parts]  # noqa: PLR0124
-    return values
 
 
 def _output(model: Any, scores: Floats, label: str | None) -> tuple[int, str]:

@@ -438,6 +438,26 @@ class ModelSpec:
             of_members = check_parameters("random_forest", seed, tasks)
         return check_parameters(self.model, parameters, tasks) | of_members
 
+    @property
+    def asked_task(self) -> tuple[str | None, str]:
+        """Task that the options ask for, and the option: --task, or a parameter of one task."""
+        if self.rows.task is not None:
+            return self.rows.task, "--task"
+        for name, text in self.parameters.items():
+            allowed = [task for task in TASKS if self._allows(name, task)]
+            if len(allowed) == 1:
+                return allowed[0], f"{name}={text}"
+        return None, ""
+
+    def _allows(self, name: str, task: str) -> bool:
+        if name not in declarations(self.model, task):
+            return name == "random_state"  # of the members of a vote
+        try:
+            check_parameters(self.model, {name: self.parameters[name]}, (task,))
+        except UsageFailure:
+            return False
+        return True
+
     def open_table(self, console: Console, *outputs: str) -> InputTable:
         """Open the table; raise OutputFailure for an output that is one of the files to read."""
         source = open_table(console, self.rows.data, self.rows.form)

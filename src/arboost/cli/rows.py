@@ -24,6 +24,7 @@ from arboost.cli.row_record import Hashes, RowRecord, RowSample, row_hashes
 from arboost.cli.tables import InputTable, RowSpec, open_table, require_columns
 from arboost.params.suggestions import did_you_mean
 from arboost.text import counted
+from arboost.training import splits
 
 Index = NDArray[np.integer[Any]]
 
@@ -350,8 +351,6 @@ class Split:
 
 def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
     """Hold out about a share of the rows: the latest, whole groups, or a share of each class."""
-    from arboost.training.splits import split
-
     n_rows, spec = rows.table.num_rows, rows.spec
     if spec.time_column is not None:
         return hold_out_latest(n_rows, share)
@@ -362,7 +361,7 @@ def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
         n_groups = int(codes.max()) + 1
         if n_groups < _FEWEST:
             raise DataFailure("--groups has one group only. Choose a column with several groups.")
-        train, test = split(codes, how="group", fraction=share, seed=seed, groups=codes)
+        train, test = splits.split(codes, how="group", fraction=share, seed=seed, groups=codes)
         text = (
             f"{len(np.unique(codes[test])):,} of {n_groups:,} groups, {len(test):,} rows (about "
             f"{percent}), are held out to score the model"
@@ -376,7 +375,7 @@ def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
             "Check --target and --task, or use --holdout 0."
         )
     is_stratified = rows.task.is_classification
-    _, chosen = split(codes[repeated], fraction=share, seed=seed, stratify=is_stratified)
+    _, chosen = splits.split(codes[repeated], fraction=share, seed=seed, stratify=is_stratified)
     held_out = repeated[chosen]
     text = f"{len(held_out):,} random rows ({percent}) are held out to score the model"
     return Split(np.setdiff1d(np.arange(n_rows), held_out), held_out, text)
@@ -384,10 +383,8 @@ def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
 
 def hold_out_latest(n_rows: int, share: float | None = None) -> Split:
     """Hold out the last rows, about a share of them."""
-    from arboost.training.splits import split
-
     share = _checked_share(n_rows, share)
-    train, test = split(np.zeros(n_rows), how="time", fraction=share, seed=0)
+    train, test = splits.split(np.zeros(n_rows), how="time", fraction=share, seed=0)
     text = f"the latest {len(test):,} rows ({100 * share:g} %) are held out to score the model"
     return Split(train, test, text)
 
@@ -409,8 +406,6 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
     """Splits of a cross-validation; every row is scored once, but not by time."""
     from sklearn.model_selection import TimeSeriesSplit
 
-    from arboost.training.splits import folds
-
     n_rows, spec = rows.table.num_rows, rows.spec
     if not _FEWEST <= n_folds <= n_rows // _FEWEST:
         raise UsageFailure(
@@ -429,7 +424,7 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
     codes = _split_codes(rows)
     labels = rows.table.column(spec.target).to_numpy() if is_stratified else codes
     with failures_as(DataFailure):
-        pairs = folds(
+        pairs = splits.folds(
             labels,
             n_folds if spec.time_column is None else TimeSeriesSplit(n_folds),
             seed=seed,

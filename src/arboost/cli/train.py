@@ -15,14 +15,7 @@ from arboost.cli.console import Console, learning_curve, seconds_text, size_text
 from arboost.cli.errors import UsageFailure
 from arboost.cli.evaluate import score_json, score_tables
 from arboost.cli.model_files import save_model
-from arboost.cli.models import TASKS, declarations
-from arboost.cli.parameters import (
-    ModelSpec,
-    ParameterCommand,
-    check_parameters,
-    parameters_of,
-    training_options,
-)
+from arboost.cli.parameters import ModelSpec, ParameterCommand, parameters_of, training_options
 from arboost.cli.tables import RowSpec
 from arboost.text import counted
 
@@ -120,26 +113,6 @@ class TrainSpec(ModelSpec):
         if self.holdout == 0 and self.refit:
             raise UsageFailure("--refit with --holdout 0 would train twice: leave it out.")
         super().check()
-
-    @property
-    def asked_task(self) -> tuple[str | None, str]:
-        """Task that the options ask for, and the option: --task, or a parameter of one task."""
-        if self.rows.task is not None:
-            return self.rows.task, "--task"
-        for name, text in self.parameters.items():
-            allowed = [task for task in TASKS if self._allows(name, task)]
-            if len(allowed) == 1:
-                return allowed[0], f"{name}={text}"
-        return None, ""
-
-    def _allows(self, name: str, task: str) -> bool:
-        if name not in declarations(self.model, task):
-            return name == "random_state"  # of the members of a vote
-        try:
-            check_parameters(self.model, {name: self.parameters[name]}, (task,))
-        except UsageFailure:
-            return False
-        return True
 
     @property
     def seed(self) -> int:

@@ -93,7 +93,7 @@ def tune(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any)
     with needs_packages("tune", "arboost tune"):
         import optuna  # noqa: F401
     source = spec.open_table(console, *filter(None, [spec.params_out]))
-    training = read_training_rows(console, rows, source)
+    training = read_training_rows(console, rows, source, spec.asked_task)
     tuning, seconds = _search(console, training, spec)
     n_bytes = save_model(tuning.estimator, spec.output, record_rows(training))
     if spec.params_out is not None:
