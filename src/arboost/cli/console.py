@@ -232,8 +232,8 @@ def _progress_line(console: RichConsole) -> Any:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    def text(form: str, style: str = "none", ratio: int | None = None) -> TextColumn:
-        column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
+    def text(form: str, style: str = "none") -> TextColumn:
+        column = Column(no_wrap=True, overflow="ellipsis")
         return TextColumn(form, style=style, markup=False, table_column=column)
 
     return Progress(

@@ -38,6 +38,9 @@ EXIT_CODES = {
     ExitCode.BROKEN_PIPE: "reader of the output is gone",
     ExitCode.TERMINATED: "ended by SIGTERM",
 }
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+)
 
 
 class Failure(Exception):  # noqa: N818  # a failure of the user's input, not of the program

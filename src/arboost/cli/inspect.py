@@ -54,19 +54,21 @@ def inspect(
     if depth is not None and tree is None:
         raise UsageFailure("--depth is for --tree. Add --tree N.")
     path = data[0]
-    if form.format is None and len(data) == 1 and _is_model(path):
-        if form != TableFormat():
-            raise UsageFailure(
-                f"--delimiter and --decimal are for tables, but {path!r} is a model file."
-            )
-        if date_format is not None:
-            raise UsageFailure(f"--date-format is for tables, but {path!r} is a model file.")
+    is_model = form.format is None and len(data) == 1 and _is_model(path)
+    kinds = ("tables", "model file") if is_model else ("model files", "table")
+    of_tables = {
+        "--delimiter": form.delimiter,
+        "--decimal": form.decimal,
+        "--date-format": date_format,
+    }
+    of_models = {"--tree": tree, "--params": params or None}
+    for option, value in (of_tables if is_model else of_models).items():
+        if value is not None:
+            raise UsageFailure(f"{option} is for {kinds[0]}, but {path!r} is a {kinds[1]}.")
+    if is_model:
         _show_model(console, path, tree, depth, all_params=params)
-        return
-    for option, is_set in (("--tree", tree is not None), ("--params", params)):
-        if is_set:
-            raise UsageFailure(f"{option} is for model files, but {path!r} is a table.")
-    _show_table(console, data, form, date_format or "auto")
+    else:
+        _show_table(console, data, form, date_format or "auto")
 
 
 def _is_model(path: str) -> bool:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import fields
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import click
 
 from arboost.cli.console import Console
-from arboost.cli.errors import UsageFailure, failures_as
+from arboost.cli.errors import UsageFailure, debug_option, failures_as
 from arboost.cli.models import MODELS, TASKS, declarations
 from arboost.cli.tables import TAB, RowSpec, TableFormat
 
-F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 
@@ -55,10 +55,10 @@ class SectionedCommand(click.Command):
 # ---- decorators ----
 
 
-def combined_options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+def combined_options(*decorators: Callable[[Any], Any]) -> Decorator:
     """Decorator that adds all options, the first of which comes first in the help."""
 
-    def add(function: F) -> F:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
             function = decorator(function)
         return function
@@ -66,37 +66,41 @@ def combined_options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
-def _passed_as(name: str, record: type[Any]) -> Callable[[F], F]:
+def _passed_as(name: str, record: type[Any]) -> Decorator:
     """Decorator that passes on the options that are fields of a record as one argument."""
 
-    def add(function: F) -> F:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def with_record(*args: Any, **options: Any) -> Any:
             names = {field.name for field in fields(record)} & options.keys()
             options[name] = record(**{field: options.pop(field) for field in names})
             return function(*args, **options)
 
-        return cast("F", with_record)
+        return with_record
 
     return add
 
 
-def console_options(*, has_json: bool = True) -> Callable[[F], F]:
-    """Add --json and --quiet; the command gets a `Console` as its first argument."""
+def console_options(*, has_json: bool = True) -> Decorator:
+    """Add --json, --quiet and --debug; the command gets a `Console` as its first argument."""
 
-    def add(function: F) -> F:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def with_console(*args: Any, quiet: bool, as_json: bool = False, **options: Any) -> Any:
             console = Console(quiet=quiet, as_json=as_json)
             with console.warnings_as_lines():
                 return function(console, *args, **options)
 
-        return cast("F", with_console)
+        return with_console
 
     text = "Print one JSON object instead of tables."
     json = [click.option("--json", "as_json", is_flag=True, help=text)] if has_json else []
-    text = "No progress, messages and warnings."
-    return combined_options(*json, click.option("--quiet", "-q", is_flag=True, help=text), add)
+    return combined_options(
+        *json,
+        click.option("--quiet", "-q", is_flag=True, help="No progress, messages and warnings."),
+        debug_option,
+        add,
+    )
 
 
 def _checked_delimiter(
@@ -163,13 +167,13 @@ def starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and name.isprintable()]
 
 
-def column_option(*names: str, text: str, **options: Any) -> Callable[[F], F]:
+def column_option(*names: str, text: str, **options: Any) -> Decorator:
     """Option whose value is the name of a column."""
     options = {"metavar": "COLUMN", **options}
     return click.option(*names, help=text, shell_complete=complete_columns, **options)
 
 
-def target_option(*, required: bool) -> Callable[[F], F]:
+def target_option(*, required: bool) -> Decorator:
     """Add --target, the column to predict."""
     text = "Column to predict." if required else "Column of the target; the model may know it."
     return column_option("--target", "-t", text=text, required=required)
@@ -186,7 +190,7 @@ def split_names(values: Iterable[str]) -> list[str]:
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
-def offset_option(text: str) -> Callable[[F], F]:
+def offset_option(text: str) -> Decorator:
     """Add --offset, the columns of the offset, one for each raw score."""
     return column_option(
         "--offset",
@@ -197,7 +201,7 @@ def offset_option(text: str) -> Callable[[F], F]:
     )
 
 
-def training_rows(*, time: str, groups: str, has_offset: bool = False) -> Callable[[F], F]:
+def training_rows(*, time: str, groups: str, has_offset: bool = False) -> Decorator:
     """Add the table, its target and task, and columns with a role; passed on as `rows`.
 
     `time` and `groups` are the texts of --time-column and --groups.
@@ -240,7 +244,7 @@ scored_rows = combined_options(
 )
 
 
-def output_option(text: str, **options: Any) -> Callable[[F], F]:
+def output_option(text: str, **options: Any) -> Decorator:
     """Add -o / --output."""
     return click.option("--output", "-o", type=click.Path(), metavar="PATH", help=text, **options)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -353,7 +353,7 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 # ---- commands that train a model ----
 
 
-def training_options(*, time: str, groups: str, assignments: str) -> Callable[[opt.F], opt.F]:
+def training_options(*, time: str, groups: str, assignments: str) -> opt.Decorator:
     """Add the table with the roles of its columns, the model, its file and its parameters.
 
     `time`, `groups` and `assignments` are the texts of --time-column, --groups and --set.
