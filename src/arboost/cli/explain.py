@@ -141,8 +141,8 @@ def _importances_of_rows(
     if name and not spec.target and name not in source.files.names:
         console.say(f"the table has no column {name!r}: no permutation importances")
         name = ""
-    offset = list(find_offset(model, spec.offset))
-    table = read_model_rows(model, replace(spec, offset=tuple(offset), target=name), source)
+    offset = find_offset(model, spec.offset)
+    table = read_model_rows(model, replace(spec, offset=offset, target=name), source)
     importances: dict[str, Floats] = {}
     with console.phase("SHAP values") as phase, failures_as(DataFailure):
         rows = _sample(table.drop_columns([*offset, *filter(None, [name])]), _SHAP_ROWS)
@@ -209,8 +209,8 @@ def _show_row(
     from arboost.models.shap import shown_columns
 
     source = open_table(console, spec.data, spec.form)
-    offset = list(find_offset(model, spec.offset))
-    table = read_model_rows(model, replace(spec, offset=tuple(offset)), source)
+    offset = find_offset(model, spec.offset)
+    table = read_model_rows(model, replace(spec, offset=offset), source)
     if not 0 <= number < table.num_rows:
         raise UsageFailure(
             f"--row {number} is out of range: {source.label} has the rows 0 to "

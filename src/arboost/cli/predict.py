@@ -82,7 +82,7 @@ def _write(
     """Write the predictions of all rows to a file; return the number of rows."""
     from arboost.cli.rows import find_offset, needed_columns
 
-    offset = list(find_offset(model, options["offset"]))
+    offset = find_offset(model, options["offset"])
     features = needed_columns(model, source)
     columns = resolve_names(options["keep"], source.files.names, "--keep")
     require_columns(offset, source.files.names, "--offset")

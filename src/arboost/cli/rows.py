@@ -533,7 +533,7 @@ class ScoredRows:
         Features, offset and target: of all rows, or of those that were held out.
     target : str
     weights : float64 array or None
-    offset : list of str
+    offset : tuple of str
     source : InputTable
     trained_share : float
         Share of the rows that the model was trained on.
@@ -544,7 +544,7 @@ class ScoredRows:
     table: Any
     target: str
     weights: NDArray[np.float64] | None
-    offset: list[str]
+    offset: tuple[str, ...]
     source: InputTable
     trained_share: float
     note: str
@@ -582,7 +582,7 @@ def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
     weights = read_weights(table, spec.weight)
     if spec.weight is not None and spec.weight not in model.feature_names:
         table = table.drop_columns([spec.weight])
-    return ScoredRows(table, spec.target, weights, list(spec.offset), source, trained_share, note)
+    return ScoredRows(table, spec.target, weights, spec.offset, source, trained_share, note)
 
 
 def _check_held_out(record: RowRecord | None, target: str) -> None:

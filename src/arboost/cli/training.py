@@ -108,7 +108,7 @@ class _Fits:
     @property
     def offset(self) -> dict[str, Any]:
         """Offset among the arguments of `fit`, where there is one."""
-        return {"offset": list(self.spec.rows.offset)} if self.spec.rows.offset else {}
+        return {"offset": self.spec.rows.offset} if self.spec.rows.offset else {}
 
     def new_estimator(self) -> Any:
         """Make an estimator whose validation holds out rows as the command does.

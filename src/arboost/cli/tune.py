@@ -138,7 +138,7 @@ def _search(console: Console, training: TrainingRows, spec: _TuneSpec) -> tuple[
             folds=_folds(training, spec),
             metric=spec.metric,
             sample_weight=training.weights,
-            offset=list(spec.rows.offset) or None,
+            offset=spec.rows.offset or None,
             groups=training.groups,
             random_state=spec.seed,
             n_jobs=spec.jobs,
