@@ -120,11 +120,11 @@ class RowSet:
         is_whole = len(hashes) == len(sample.hashes)
         below = sample.below if is_whole else int(hashes[-1])
         spread = _SPREAD * max(len(hashes), 1)
-        return cls(sample.n_rows, below, spread, np.unique(_scaled(_mixed(hashes), spread)))
+        return cls(sample.n_rows, below, spread, np.unique(_scaled(hashes, spread)))
 
     def refusing(self, hashes: Hashes) -> RowSet:
         """Set without the numbers of these rows, which are outside of it."""
-        taken = _scaled(_mixed(hashes[self.covers(hashes)]), self.spread)
+        taken = _scaled(hashes[self.covers(hashes)], self.spread)
         return replace(self, keys=self.keys[~np.isin(self.keys, taken)])
 
     def covers(self, hashes: Hashes) -> NDArray[np.bool_]:
@@ -136,7 +136,7 @@ class RowSet:
         is_kept = np.zeros(len(hashes), np.bool_)
         if len(self.keys):
             covered = np.flatnonzero(self.covers(hashes))
-            numbers = _scaled(_mixed(hashes[covered]), self.spread)
+            numbers = _scaled(hashes[covered], self.spread)
             positions = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
             is_kept[covered] = self.keys[positions] == numbers
         return is_kept
@@ -305,8 +305,8 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _scaled(hashes: Hashes, spread: int) -> Hashes:
-    """Upper half of the hashes as numbers below `spread`, which is below 2 ** 32."""
-    return ((hashes >> _HALF) * np.uint64(spread)) >> _HALF
+    """Hashes, mixed again, as numbers below `spread`, which is below 2 ** 32."""
+    return ((_mixed(hashes) >> _HALF) * np.uint64(spread)) >> _HALF
 
 
 def _packed(keys: Hashes, spread: int) -> bytes:

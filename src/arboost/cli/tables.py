@@ -217,7 +217,9 @@ def _store_input(ctx: click.Context, kind: str | None) -> str:
     if not block:
         raise DataFailure("the standard input is empty. Pipe a table into it.")
     suffix = next((end for magic, end in _COMPRESSED.items() if block.startswith(magic)), "")
-    folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="arboost-input-"))
+    folder = ctx.with_resource(
+        tempfile.TemporaryDirectory(prefix="arboost-input-", ignore_cleanup_errors=True)
+    )
     path = os.path.join(folder, f"table.{kind}{suffix}")
     with open(path, "wb") as file:
         file.write(block)

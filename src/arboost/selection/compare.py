@@ -88,7 +88,7 @@ def compare(
         Whether rows are ordered by time: each fold is trained on the rows before its held-out rows.
         ``folds`` is then a number.
     task : {"classification", "regression"}, optional
-        None: found from y. Strings, truth values and whole numbers of few distinct values are
+        None: inferred from y. Strings, truth values and whole numbers of few distinct values are
         classes.
     random_state : int, default=0
         Seed of the folds and of the models by name.
