@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from arboost.data.files import check_encoding
+from arboost.data.files import check_encoding, open_bytes
 from arboost.data.text_files import CsvDialect, delimiter_text
 from arboost.errors import InputError
 
@@ -47,14 +47,12 @@ def check_text(file: Any, path: str) -> None:
 
 
 def csv_fault(
-    again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
+    path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
 ) -> InputError | None:
     """Error for a file that PyArrow refused; None where every line has its fields.
 
     Parameters
     ----------
-    again : callable
-        Opens the file.
     path : str
     dialect : CsvDialect
     cause : str
@@ -63,9 +61,9 @@ def csv_fault(
         Types that columns were read with.
     """
     if "invalid UTF8" in cause:
-        return not_utf8(again, path, dialect)
+        return not_utf8(path, dialect)
     try:
-        fault = _locate(again, path, dialect, cause, types)
+        fault = _locate(path, dialect, cause, types)
     except csv.Error as error:
         if "field limit" in str(error):  # PyArrow refuses lines longer than a block
             return InputError(
@@ -81,14 +79,12 @@ def csv_fault(
     return fault
 
 
-def _locate(
-    again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
-) -> InputError | None:
+def _locate(path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]) -> InputError | None:
     """Error for a value of another type, or a row of too few or too many values."""
     value = re.search(
         r"CSV conversion error to (\w+): invalid value '(.*?)('|\. Types of|$)", cause
     )
-    rows = _rows(again, dialect.delimiter)
+    rows = _rows(path, dialect.delimiter)
     _, header = next(rows, (1, []))
     if value is not None:
         return _conversion_fault(rows, header, path, value, types, dialect)
@@ -98,9 +94,9 @@ def _locate(
     return None
 
 
-def not_utf8(again: Callable[[], Any], path: str, dialect: CsvDialect) -> InputError:
+def not_utf8(path: str, dialect: CsvDialect) -> InputError:
     """Error for a file that is not UTF-8."""
-    rows = _rows(again, dialect.delimiter)
+    rows = _rows(path, dialect.delimiter)
     _, header = next(rows, (1, []))
     for line, row in chain([(1, header)], rows):
         for column, text in enumerate(row):
@@ -183,30 +179,15 @@ def _ragged(
     )
 
 
-def _rows(again: Callable[[], Any], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of each row; bytes are read as characters 0 to 255."""
-    with again() as file:
-        text = io.TextIOWrapper(io.BufferedReader(_Raw(file)), encoding="latin-1", newline="")
+    with open_bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding="latin-1", newline="")
         reader = csv.reader(text, delimiter=delimiter)
         before = 0
         for row in reader:
             yield before + 1, row
             before = reader.line_num
-
-
-class _Raw(io.RawIOBase):
-    """A stream of PyArrow as a raw file of Python."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _decoded(text: str) -> str:

@@ -286,6 +286,14 @@ def open_bytes(path: str) -> Any:
     return pyarrow.input_stream(path, compression=compression_of(path))
 
 
+def decompressed(raw: Any, path: str) -> Any:
+    """A file object of PyArrow, decompressed by the name of the file."""
+    import pyarrow
+
+    compression = compression_of(path)
+    return raw if compression is None else pyarrow.CompressedInputStream(raw, compression)
+
+
 def check_encoding(head: bytes, path: str) -> None:
     """Raise ValueError for a text file whose first bytes are those of UTF-16 or UTF-32."""
     name = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)

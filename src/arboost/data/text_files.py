@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from arboost.data.files import (
     DAMAGED,
     DataFile,
     check_encoding,
     compression_of,
+    decompressed,
     file_errors,
     file_stamp,
     open_bytes,
@@ -246,13 +247,11 @@ class CsvFile(DataFile):
 
 
 def _stream(raw: Any, path: str, dialect: CsvDialect, types: dict[str, Any] | None = None) -> Any:
-    """Return PyArrow's reader of blocks of a file that is open."""
-    import pyarrow
+    """PyArrow's reader of blocks of a file that is open."""
     from pyarrow import csv
 
-    compression = compression_of(path)
     return csv.open_csv(
-        raw if compression is None else pyarrow.CompressedInputStream(raw, compression),
+        decompressed(raw, path),
         csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
         csv.ParseOptions(delimiter=dialect.delimiter),
         conversion(dialect, types, list(types or ())),
@@ -284,7 +283,7 @@ class JsonLinesFile(DataFile):
     def open(cls, path: str) -> JsonLinesFile:
         """File, whose first block is read."""
         stamp = file_stamp(path)
-        with file_errors(path, DAMAGED), _Opened(path) as stream:
+        with file_errors(path, DAMAGED), open_bytes(path) as stream:
             first = next(json_blocks(stream, None, path), None)
         if first is None:
             raise ValueError(f"The file {path!r} holds no JSON object. Write it again.")
@@ -299,39 +298,13 @@ class JsonLinesFile(DataFile):
         import pyarrow
 
         types = pyarrow.schema([schema.field(name) for name in columns])
-        with file_errors(self.path, _JSON_TYPE_ADVICE), _Opened(self.path) as stream:
-            for table in json_blocks(stream, types, self.path):
+        with file_errors(self.path, _JSON_TYPE_ADVICE), pyarrow.OSFile(self.path) as raw:
+            for table in json_blocks(decompressed(raw, self.path), types, self.path):
                 for batch in table.combine_chunks().to_batches():
-                    yield batch, min(stream.read_bytes, self.n_bytes)
+                    yield batch, min(raw.tell(), self.n_bytes)
 
 
-class _Opened:
-    """A binary stream of a file, decompressed, that counts the bytes of the file."""
-
-    def __init__(self, path: str) -> None:
-        import pyarrow
-
-        self._raw = pyarrow.OSFile(path)
-        compression = compression_of(path)
-        self._stream: Any = self._raw
-        if compression is not None:
-            self._stream = pyarrow.CompressedInputStream(self._raw, compression)
-        self.read_bytes = 0
-
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def read(self, n_bytes: int) -> bytes:
-        """Next bytes; none at the end."""
-        data: bytes = self._stream.read(n_bytes)
-        self.read_bytes = self._raw.tell()
-        return data
-
-
-def json_blocks(stream: IO[bytes] | _Opened, schema: Any, name: str) -> Iterator[Any]:
+def json_blocks(stream: Any, schema: Any, name: str) -> Iterator[Any]:
     """Yield tables of the JSON objects of a stream, one for each block of lines.
 
     Parameters
