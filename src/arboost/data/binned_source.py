@@ -20,9 +20,10 @@ from arboost.data.batch_rows import (
     CodesSink,
     GatheredRows,
     RowColumns,
+    RowValues,
     SketchedTable,
     batch_errors,
-    changed_message,
+    joined_values,
 )
 from arboost.data.bins import MOST_BINS, AnyCodes, Binned, GrowMemory, bin_for_purity
 from arboost.data.cache import SourceCache
@@ -37,12 +38,17 @@ from arboost.data.memory import (
     scratch_folder,
     sink_like,
 )
-from arboost.data.passes import encode_batches, sketch_batches
+from arboost.data.passes import (
+    empty_columns,
+    encode_batches,
+    gather_rows,
+    shared_codes,
+    sketch_batches,
+)
 from arboost.data.schema import Schema
-from arboost.data.shares import empty_columns, gather_rows, shared_codes
 from arboost.data.source import FileSource, open_source
 from arboost.data.table import Table, ingest
-from arboost.data.target import encode_labels
+from arboost.data.target import check_any_weight, encode_labels
 from arboost.errors import ParameterError
 from arboost.progress import Bar
 from arboost.workers import Share, Workers, run_collective, warn_on_first_worker
@@ -98,8 +104,10 @@ def bin_source(
         return replace(bins, max_bins=most)
 
     def truth() -> tuple[NDArray[Any] | None, Index | None]:
-        y, choice = tables[0].y, None if spec.edge_rows is None else spec.edge_rows.training
-        return y, None if y is None or choice is None else choice(y, tables[0].groups)
+        values, choice = tables[0].rows, None if spec.edge_rows is None else spec.edge_rows.training
+        if values.y is None or choice is None:
+            return values.y, None
+        return values.y, choice(values.y, values.groups)
 
     with warn_on_first_worker(workers):
         bins = bin_for_purity(binned, truth) if isinstance(max_bins, str) else binned(max_bins)
@@ -126,7 +134,7 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
     arguments: list[tuple[str, object]]
-    arguments = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
+    arguments = [("y", rows.target), ("weight", rows.weight), ("groups", rows.groups)]
     for argument, name in (
         *arguments,
         *(("offset", name) for name in offset_names(rows.offset) or ()),
@@ -203,7 +211,7 @@ def bin_batches(
             of_y = None if targets is None else _CachedBatches(targets, plan, progress)
             share = None if workers is None else gather_rows(source, batches, spec, of_y)
             if share is not None:
-                plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
+                plan = batches.plan = replace(plan, other_rows=share.n_rows - len(share.own))
             table = sketch_batches(batches, spec, source.n_rows, of_y, share)
             plan = batches.plan
             own_rows = range(table.n_rows) if share is None else share.own
@@ -311,22 +319,23 @@ def _stores(
 
 def _row_bytes(table: SketchedTable) -> int:
     """Bytes of a row's target and weight; labels become float64 in the fit."""
-    total = 0 if table.weight is None else 8
-    if table.y is not None:
-        total += 8 if table.y.dtype == np.float64 else 8 + table.y.dtype.itemsize
-    if table.groups is not None:
-        total += table.groups.dtype.itemsize
-    if table.offset is not None:
-        total += 8 * table.offset.shape[1]
+    y, weight, groups, offset = table.rows
+    total = 0 if weight is None else 8
+    if y is not None:
+        total += 8 if y.dtype == np.float64 else 8 + y.dtype.itemsize
+    if groups is not None:
+        total += groups.dtype.itemsize
+    if offset is not None:
+        total += 8 * offset.shape[1]
     if table.encoded_table is not None:  # level codes, target, encoding
         total += 20 * len(table.encoded_table.sources)
     return total
 
 
 def _n_outputs(table: SketchedTable, kind: str | None) -> int:
-    if table.y is None or kind != "classifier":
+    if table.rows.y is None or kind != "classifier":
         return 1
-    n_classes = len(encode_labels(table.y)[0])
+    n_classes = len(encode_labels(table.rows.y)[0])
     return 1 if n_classes <= _TWO_CLASSES else n_classes
 
 
@@ -442,16 +451,11 @@ class SourceTable(Table):
         sink = sink_like(binned.own_codes, len(self.own), n_threads)
         for batch in self.source.batches(plan.batch_rows):
             with batch_errors(batch):
-                part = self.rows.rows(batch)
-                codes = binned.encode(ingest(part.X, self.schema), n_threads, part.kept)
-                last = first + int(codes.n_rows)
-                known = None if self.y is None else self.y[first:last]
-                if last > self.own.stop or not (
-                    known is None or part.y is None or np.array_equal(part.y, known)
-                ):
-                    raise ValueError(changed_message("other rows"))
+                rows = self.rows.rows(batch)
+                rows.check_same(self.y, first, self.own)
+                codes = binned.encode(ingest(rows.X, self.schema), n_threads, rows.kept)
             sink.append(codes)
-            first = last
+            first += rows.n_rows
         if first == self.own.start and self.workers is not None:  # a worker without rows
             sink.append(binned.encode(Table(empty_columns(self.schema), self.schema), n_threads))
         return sink.finish()
@@ -459,7 +463,7 @@ class SourceTable(Table):
 
 def read_evaluation(
     X: object, y: object, weight: object, schema: Schema, offset: object = None
-) -> tuple[SourceTable, GatheredRows]:
+) -> tuple[SourceTable, RowValues]:
     """An evaluation set as a table of a schema, and its target, weights and offset.
 
     `y`, `weight` and `offset` are as `Dataset.from_files` takes them. X may be a `Share`.
@@ -467,37 +471,32 @@ def read_evaluation(
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
     rows = RowColumns(y, weight, None, offset)
     with warn_on_first_worker(workers):
-        gathered, n_own, source = run_collective(workers, partial(_own_rows, X, rows, schema))
+        values, n_own, source = run_collective(workers, partial(_own_rows, X, rows, schema))
     first, n_rows = 0, n_own
     if workers is not None:
-        parts = workers.gather((gathered.arrays, n_own))
+        parts = workers.gather((values, n_own))
         sizes = [size for _, size in parts]
         first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
-        gathered = GatheredRows.joined([arrays for arrays, _ in parts], n_rows)
-    own_rows = range(first, first + n_own)
+        values = joined_values((values_of_worker for values_of_worker, _ in parts), n_rows)
+    if values.weight is not None:
+        check_any_weight(values.weight)
     table = SourceTable(
         core.Columns(n_rows),
         schema,
         source=source,
         rows=rows,
-        y=gathered.y,
-        own=own_rows,
+        y=values.y,
+        own=range(first, first + n_own),
         workers=workers,
     )
-    return table, gathered
+    return table, values
 
 
-def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows, int, Source]:
-    """Return target and weights of a source, the number of its rows, and the source."""
-    gathered, n_rows, n_read = GatheredRows(None), 0, 0
-    for batch in _opened(X, rows, rows.names or None).batches(1 << 18):
-        with batch_errors(batch):
-            part = rows.rows(batch)
-        gathered.add(part)
-        n_rows += part.n_rows(batch)
-        n_read += batch.n_rows
-    rows.check_lengths(n_read)
-    return gathered, n_rows, _opened(X, rows, schema.columns)
+def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[RowValues, int, Source]:
+    """Target and weights of a source, the number of its rows, and the source."""
+    gathered = GatheredRows.of(_opened(X, rows, rows.names or None).batches(1 << 18), rows)
+    rows.check_lengths(gathered.n_read)
+    return gathered.values, gathered.n_rows, _opened(X, rows, schema.columns)
 
 
 def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:

@@ -333,8 +333,7 @@ calendar_parts, n_jobs
         data.column_options = options
         data.level_classes, data.encoded_table = table.level_classes, table.encoded_table
         data.binned = binned
-        data.y, data.sample_weight, data.groups = table.y, table.weight, table.groups
-        data.offset = table.offset
+        data.y, data.sample_weight, data.groups, data.offset = table.rows
         data.max_bins, data.max_conflict_rate = binned.max_bins, 0.0
         data.tree_method = binned.tree_method
         return data

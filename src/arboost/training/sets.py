@@ -16,7 +16,7 @@ from arboost.data import feature_names
 from arboost.data.binned_source import SourceTable
 from arboost.data.bins import AnyCodes, Binned, bin_for_purity, bin_table
 from arboost.data.dataset import Dataset
-from arboost.data.shares import SourceLevels
+from arboost.data.passes import SourceLevels
 from arboost.data.source import is_source
 from arboost.data.table import Table
 from arboost.data.target import check_pairing
