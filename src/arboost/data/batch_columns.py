@@ -9,16 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.level_columns import (
-    ColumnNotes,
-    level_column,
-    number_levels,
-    ordered_levels,
-    read_dates,
-)
+from arboost.data import level_columns
+from arboost.data.level_columns import ColumnNotes, DateColumn
 from arboost.data.levels import MAX_SET_LEVELS, Floats, Levels, Order
-from arboost.data.raw_table import RawTable, missing_column
-from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, select_calendar_parts
+from arboost.data.raw_table import RawTable, missing_columns
+from arboost.data.schema import UNITS, CalendarStats, Schema
 from arboost.data.table import ColumnOptions, read_columns
 from arboost.errors import InputTypeError, SchemaError, error_prefix, listing
 
@@ -246,7 +241,7 @@ class ColumnMerge:
             )
         for i in kinds.date_formats.keys() & raw.texts.keys():
             if not raw.is_all_missing(i):
-                read_dates(raw, i, kinds.date_formats[i])
+                level_columns.read_dates(raw, i, kinds.date_formats[i])
         raw.set_missing(self._options.missing)
         self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
@@ -315,21 +310,7 @@ class ColumnMerge:
                 formats[i], units[i] = learned, "datetime"
                 self._dates[i] = CalendarStats.of(codes[i])
         notes.check_date_format(self._options.any_date_format, formats)
-        schema = Schema(
-            names=names,
-            n_features=n_columns,
-            levels=by_feature(levels, n_columns, None),
-            missing=self._options.missing,
-            units=by_feature(units, n_columns, ""),
-            formats=by_feature(
-                {i: date_format for i, date_format in formats.items() if i in units}, n_columns, ""
-            ),
-        )
-        dates = {i for i, unit in units.items() if unit == "datetime" and i not in levels}
-        stats = {i: self._dates.get(i) for i in dates}
-        schema = schema.with_parts(
-            select_calendar_parts(stats, self._options.calendar_parts, names)
-        )
+        schema = self._options.schema(names, levels, units, formats, n_columns, self._dates.get)
         return MergedColumns(schema, notes, codes)
 
     def _see(self, kinds: ColumnKinds, raw: RawTable, batch: BatchKinds) -> None:
@@ -340,7 +321,7 @@ class ColumnMerge:
         kinds.see(batch)
         for i, (_, has_values) in batch.given.items():
             if not has_values and kinds.with_values(i) is not None:
-                raw.columns.put(i, missing_column(int(raw.columns.n_rows)))
+                raw.columns.put(i, missing_columns(int(raw.columns.n_rows)))
                 raw.texts.pop(i, None)
 
     def _join(self, kinds: ColumnKinds, part: ColumnPart) -> None:
@@ -377,11 +358,11 @@ class ColumnMerge:
             codes: NDArray[Any] = known.add_text(raw.texts[i])
             self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
-            levels, codes = number_levels(raw, i, raw.columns.read(i))
+            levels, codes = level_columns.number_levels(raw, i, raw.columns.read(i))
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
             codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
         _check_level_count(len(known), kinds.label(i))
-        return level_column(codes)
+        return level_columns.level_column(codes)
 
     def _final_levels(
         self, kinds: ColumnKinds, i: int, notes: ColumnNotes
@@ -399,20 +380,20 @@ class ColumnMerge:
             levels, places = Levels.of_numbers(known.strings()[0].view(np.float64))
         if i in self._orders and i not in kinds.named:
             known_values = levels.texts() if is_text else levels.values.tolist()
-            ordered = ordered_levels(self._orders[i], kinds.label(i), known_values)
+            ordered = level_columns.ordered_levels(self._orders[i], kinds.label(i), known_values)
             assert ordered.ranks is not None
             all_values = ordered.texts() if is_text else ordered.values.tolist()
             rank_of = dict(zip(all_values, ordered.ranks.tolist(), strict=True))
             ranks = [rank_of[value] for value in known_values]
             return ordered, np.array(ranks, np.float64)[places]
-        is_noted = is_text and not kinds.is_named(i)
-        dates = notes.dates(i, levels, self._options.any_date_format) if is_noted else None
-        if dates is not None:
-            return dates.format, dates.seconds[places]
-        n_present = self._n_present.get(i, 0)
-        if is_noted and notes.add(i, levels, n_present) == "unique":
-            return Levels.none(), np.full(len(known), np.nan)
-        return levels, places.astype(np.float64)
+        if not is_text or kinds.is_named(i):
+            return levels, places.astype(np.float64)
+        n_present, date_format = self._n_present.get(i, 0), self._options.any_date_format
+        learned = notes.learn(i, levels, n_present, date_format)
+        if isinstance(learned, DateColumn):
+            return learned.format, learned.seconds[places]
+        is_ignored = learned is not levels
+        return learned, np.full(len(known), np.nan) if is_ignored else places.astype(np.float64)
 
 
 def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:

@@ -11,12 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.feature_names import (
-    offset_names,
-    offset_values,
-    split_offset,
-    split_target,
-)
+from arboost.data import feature_names
 from arboost.data.levels import Floats, Index
 from arboost.data.memory import BOOSTING_STATE, RowState
 from arboost.data.schema import Schema
@@ -122,7 +117,7 @@ class RowColumns:
         """Names of the columns of the source that are not features."""
         columns = self.target, self.weight, self.groups
         names = [name for name in columns if isinstance(name, str)]
-        return [*names, *(offset_names(self.offset) or ())]
+        return [*names, *(feature_names.offset_names(self.offset) or ())]
 
     @property
     def is_empty(self) -> bool:
@@ -158,20 +153,20 @@ class RowColumns:
         if column is None:
             return X, values_of_batch
         if isinstance(column, str):
-            X, values, _ = split_target(X, column)
+            X, values, _ = feature_names.split_target(X, column)
             return X, values
         values = np.asarray(column)
         return X, values[batch.first_row : batch.first_row + batch.n_rows]
 
     def _offset(self, X: object, batch: Batch) -> tuple[object, Floats | None]:
         """X without the columns of the offset, and the offset."""
-        names = offset_names(self.offset)
+        names = feature_names.offset_names(self.offset)
         if names is None:
             return X, None
-        X, values = split_offset(X, self.offset)
+        X, values = feature_names.split_offset(X, self.offset)
         if not names and np.ndim(cast(Any, values)):
             values = np.asarray(values)[batch.first_row : batch.first_row + batch.n_rows]
-        return X, offset_values(values, batch.n_rows, names)
+        return X, feature_names.offset_values(values, batch.n_rows, names)
 
     def check_lengths(self, n_rows: int) -> None:
         """Raise ValueError for arrays that do not have a value for each row of the source."""
@@ -179,8 +174,8 @@ class RowColumns:
             target(self.target, n_rows)
         if self.weight is not None and not isinstance(self.weight, str):
             weights(self.weight, n_rows)
-        if offset_names(self.offset) == ():
-            offset_values(self.offset, n_rows)
+        if feature_names.offset_names(self.offset) == ():
+            feature_names.offset_values(self.offset, n_rows)
 
 
 @dataclass(frozen=True)

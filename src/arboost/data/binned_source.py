@@ -15,16 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.batch_rows import (
-    BinningSpec,
-    CodesSink,
-    GatheredRows,
-    RowColumns,
-    RowValues,
-    SketchedTable,
-    batch_errors,
-    joined_values,
-)
+from arboost.data import batch_rows
+from arboost.data.batch_rows import BinningSpec, CodesSink, RowColumns, RowValues, SketchedTable
 from arboost.data.bins import MOST_BINS, AnyCodes, Binned, GrowMemory, bin_for_purity
 from arboost.data.cache import SourceCache
 from arboost.data.feature_names import no_column_error, offset_names
@@ -38,13 +30,8 @@ from arboost.data.memory import (
     scratch_folder,
     sink_like,
 )
-from arboost.data.passes import (
-    empty_columns,
-    encode_batches,
-    gather_rows,
-    shared_codes,
-    sketch_batches,
-)
+from arboost.data.passes import encode_batches, gather_rows, shared_codes, sketch_batches
+from arboost.data.raw_table import missing_columns
 from arboost.data.schema import Schema
 from arboost.data.source import FileSource, open_source
 from arboost.data.table import Table, ingest
@@ -450,14 +437,18 @@ class SourceTable(Table):
         plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own.start
         sink = sink_like(binned.own_codes, len(self.own), n_threads)
         for batch in self.source.batches(plan.batch_rows):
-            with batch_errors(batch):
+            with batch_rows.batch_errors(batch):
                 rows = self.rows.rows(batch)
                 rows.check_same(self.y, first, self.own)
                 codes = binned.encode(ingest(rows.X, self.schema), n_threads, rows.kept)
             sink.append(codes)
             first += rows.n_rows
         if first == self.own.start and self.workers is not None:  # a worker without rows
-            sink.append(binned.encode(Table(empty_columns(self.schema), self.schema), n_threads))
+            sink.append(
+                binned.encode(
+                    Table(missing_columns(0, self.schema.n_features), self.schema), n_threads
+                )
+            )
         return sink.finish()
 
 
@@ -477,7 +468,9 @@ def read_evaluation(
         parts = workers.gather((values, n_own))
         sizes = [size for _, size in parts]
         first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
-        values = joined_values((values_of_worker for values_of_worker, _ in parts), n_rows)
+        values = batch_rows.joined_values(
+            (values_of_worker for values_of_worker, _ in parts), n_rows
+        )
     if values.weight is not None:
         check_any_weight(values.weight)
     table = SourceTable(
@@ -494,7 +487,9 @@ def read_evaluation(
 
 def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[RowValues, int, Source]:
     """Target and weights of a source, the number of its rows, and the source."""
-    gathered = GatheredRows.of(_opened(X, rows, rows.names or None).batches(1 << 18), rows)
+    gathered = batch_rows.GatheredRows.of(
+        _opened(X, rows, rows.names or None).batches(1 << 18), rows
+    )
     rows.check_lengths(gathered.n_read)
     return gathered.values, gathered.n_rows, _opened(X, rows, schema.columns)
 

@@ -32,6 +32,7 @@ from arboost.data.feature_names import offset_names
 from arboost.data.levels import Levels
 from arboost.data.memory import OTHER_CACHE, FileSink, folder_errors
 from arboost.data.passes import SourceLevels
+from arboost.data.raw_table import missing_columns
 from arboost.data.schema import Schema
 from arboost.data.target_encoding import EncodedFeature
 from arboost.errors import InputTypeError, warn_caller
@@ -235,9 +236,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
     rows = RowValues(**{name: arrays.get(name) for name in RowValues._fields})
     weight, encoded = rows.weight, None
     if described["encoded"]:
-        columns = core.Columns(described["n_rows"])
-        for _ in range(n_features):
-            columns.add_missing()
+        columns = missing_columns(described["n_rows"], n_features)
         sources = [
             EncodedFeature(feature, arrays[f"codes {feature}"], arrays[f"target {feature}"])
             for feature in described["encoded"]

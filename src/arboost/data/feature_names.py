@@ -90,12 +90,12 @@ def monotone_directions(
 
     Parameters
     ----------
-    given : list of directions, list of [feature, direction], or None
+    constraints : list of directions, list of [feature, direction], or None
         Value that the parameter's ``check`` returned.
     schema : Schema
         Features of the table.
     parameter : str
-        Name of the constraints in messages, where `given` has none.
+        Name of the constraints in messages, where `constraints` have none.
 
     Examples
     --------

@@ -31,7 +31,6 @@ MAX_SET_LEVELS = 100
 KINDS = ("string", "number")
 _CACHED = ("_index", "by_rank", "numbers")
 NO_GROUP = 255  # of a level without training rows
-_PARTS = ("values", "offsets", "statistic", "groups", "group_means", "shared_groups", "ranks")
 _DTYPES: dict[str, Any] = {
     "offsets": np.int64,
     "statistic": np.float64,
@@ -40,6 +39,7 @@ _DTYPES: dict[str, Any] = {
     "shared_groups": np.uint8,
     "ranks": np.int32,
 }
+_PARTS = ("values", *_DTYPES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from arboost.errors import ParameterError
 
 AUTO = "auto"
 _SHARE = 0.7  # of the memory that the process may use
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = r"(?i)\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(?:([KMGT])(i?))?B?\s*"
 _LEAST_HISTOGRAMS = 16 << 20
 _MOST_HISTOGRAMS = 512 << 20  # the default of the core
 _SAMPLED_ROWS = 200_000
@@ -49,17 +48,15 @@ def limit_bytes(memory_limit: object) -> int:
     """
     if memory_limit == AUTO:
         return int(_SHARE * available_bytes())
-    match = None
-    if isinstance(memory_limit, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
-    elif isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
+    if isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
         return memory_limit
-    with contextlib.suppress(ValueError, KeyError):
-        if match is not None:
-            number, unit, is_binary = match.groups()
-            factor = (_BINARY if is_binary else _UNITS)[unit.upper()]
-            if float(number) * factor >= 1:
-                return int(float(number) * factor)
+    match = re.fullmatch(_SIZE, memory_limit) if isinstance(memory_limit, str) else None
+    if match is not None:
+        number, prefix, is_binary = match.groups()
+        power = 0 if prefix is None else "KMGT".index(prefix.upper()) + 1
+        n_bytes = float(number) * (1024 if is_binary else 1000) ** power
+        if n_bytes >= 1:
+            return int(n_bytes)
     raise ParameterError(
         f"memory_limit={memory_limit!r} is not allowed: it must be a size such as "
         '"2GB" or "500MB", a number of bytes, or "auto".',
@@ -240,8 +237,12 @@ class MemoryPlan:
     @property
     def block_rows(self) -> int:
         """Rows per block, a multiple of 64."""
-        stride = (self.n_features * self.width + 7) // 8 * 8
-        return max(64, self.block // stride // 64 * 64)
+        return max(64, self.block // self._stride // 64 * 64)
+
+    @property
+    def _stride(self) -> int:
+        """Bytes of a row in a file of codes, a multiple of 8."""
+        return (self.n_features * self.width + 7) // 8 * 8
 
     @property
     def batch(self) -> int:
@@ -263,7 +264,7 @@ class MemoryPlan:
 
     def file(self, n_rows: int) -> int:
         """Bytes of a file of codes, an upper bound."""
-        return n_rows * ((self.n_features * self.width + 7) // 8 * 8) + (1 << 20)
+        return n_rows * self._stride + (1 << 20)
 
     def in_memory(self, state: int, n_rows: int) -> int:
         """Bytes of a fit with its codes in memory."""
@@ -347,7 +348,7 @@ class MemoryPlan:
 
 OTHER_SCRATCH = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
 OTHER_CACHE = "choose another folder for cache, or leave out cache"
-_WINDOW = 8 << 20  # bytes of the rows that are in memory at once
+_SINK_LIMIT = 256 << 20  # memory limit, by which blocks have 8 MiB
 
 
 class MemorySink:
@@ -414,8 +415,8 @@ def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | Fi
     """A sink of the same kind as other codes, for `n_rows` rows of their features."""
     if not codes.is_stored or n_rows == 0:
         return MemorySink(n_rows, n_threads)
-    stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8
-    return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))
+    plan = MemoryPlan(_SINK_LIMIT, int(codes.n_features), int(codes.width))
+    return FileSink(n_rows, plan.block_rows, plan.file(n_rows))
 
 
 @contextmanager

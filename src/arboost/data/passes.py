@@ -26,7 +26,7 @@ from arboost.data.feature_names import offset_names
 from arboost.data.level_columns import level_column
 from arboost.data.levels import Codes, Floats, Index
 from arboost.data.memory import sink_like
-from arboost.data.raw_table import number_column
+from arboost.data.raw_table import missing_columns, number_column
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import Table, ingest, read_columns
 from arboost.data.target import check_any_weight, encode_labels, numeric_target
@@ -595,7 +595,7 @@ def _encode_pass(
             parts.append(codes)
     _check_n_rows(first, own_rows)
     if codes is None:  # a worker without rows
-        nothing = empty_columns(table.schema)
+        nothing = missing_columns(0, schema.n_features)
         codes, _ = _encode(nothing, None, spec, table, plan, rows_only=False, spent=None)
         parts.append(codes)
     return fitting
@@ -660,14 +660,6 @@ def shared_codes(own_codes: core.Codes, workers: Workers) -> core.SharedCodes:
     sizes = [size for size, _ in parts]
     first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
     return core.SharedCodes(own_codes, first, n_rows, workers.core, workers.n_votes)
-
-
-def empty_columns(schema: Schema) -> core.Columns:
-    """Columns of no rows: those of a worker without any."""
-    columns = core.Columns(0)
-    for _ in range(schema.n_features):
-        columns.add_missing()
-    return columns
 
 
 # ---- target-encoded categories of rows that are known by their codes ----

@@ -312,11 +312,12 @@ def _from_objects(X: Any) -> RawTable:
     return raw
 
 
-def missing_column(n_rows: int) -> core.Columns:
-    """One column without values."""
-    column = core.Columns(n_rows)
-    column.add_missing()
-    return column
+def missing_columns(n_rows: int, n_columns: int = 1) -> core.Columns:
+    """Columns without values."""
+    columns = core.Columns(n_rows)
+    for _ in range(n_columns):
+        columns.add_missing()
+    return columns
 
 
 def number_column(values: NDArray[Any]) -> core.Columns:

@@ -435,7 +435,7 @@ def select_calendar_parts(
     ----------
     dates : mapping of int to CalendarStats
         Columns of dates.
-    wanted : "auto", list of parts, or None
+    requested : "auto", list of parts, or None
         "auto": the parts that repeat.
     names : iterable of str, or None
         Names of the columns. A part whose name a column has already is not derived.

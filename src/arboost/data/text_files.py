@@ -8,16 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arboost.data.files import (
-    DAMAGED,
-    DataFile,
-    check_encoding,
-    compression_of,
-    decompressed,
-    file_errors,
-    file_stamp,
-    open_bytes,
-)
+from arboost.data import files
 from arboost.errors import InputError, warn_caller
 
 # ---- dialects of CSV files ----
@@ -62,9 +53,9 @@ def find_dialect(
     ValueError
         The file is in UTF-16 or UTF-32.
     """
-    with open_bytes(path) as file:
+    with files.open_bytes(path) as file:
         head: bytes = file.read(_HEAD_BYTES)
-    check_encoding(head, path)
+    files.check_encoding(head, path)
     return CsvDialect(delimiter or _delimiter(head, DELIMITERS[kind]), decimal)
 
 
@@ -163,7 +154,7 @@ def conversion(
 
 
 @dataclass(frozen=True)
-class CsvFile(DataFile):
+class CsvFile(files.DataFile):
     """A CSV or TSV file; the types of its columns are those of its first block.
 
     Attributes
@@ -180,8 +171,8 @@ class CsvFile(DataFile):
         """File, whose first block is read; `find_dialect` has the arguments."""
         import pyarrow
 
-        stamp = file_stamp(path)
-        with file_errors(path, DAMAGED), pyarrow.OSFile(path) as raw:
+        stamp = files.file_stamp(path)
+        with files.file_errors(path, files.DAMAGED), pyarrow.OSFile(path) as raw:
             dialect = find_dialect(path, kind, delimiter, decimal)
             with _stream(raw, path, dialect) as reader:
                 reader.schema.names  # noqa: B018  # raises where names are not UTF-8
@@ -197,10 +188,10 @@ class CsvFile(DataFile):
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches of about `batch_rows` rows, with the types of the schema."""
         types = {name: schema.field(name).type for name in columns}
-        is_plain = compression_of(self.path) is None
+        is_plain = files.compression_of(self.path) is None
         blocks: list[Any] = []
         n_rows = 0
-        with file_errors(self.path, _CSV_TYPE_ADVICE, parameter="types"):
+        with files.file_errors(self.path, _CSV_TYPE_ADVICE, parameter="types"):
             # A block has few rows; consumers work better on larger batches.
             for block, n_bytes in self._scan(types) if is_plain else self._decompress(types):
                 blocks.append(block)
@@ -251,7 +242,7 @@ def _stream(raw: Any, path: str, dialect: CsvDialect, types: dict[str, Any] | No
     from pyarrow import csv
 
     return csv.open_csv(
-        decompressed(raw, path),
+        files.decompressed(raw, path),
         csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
         csv.ParseOptions(delimiter=dialect.delimiter),
         conversion(dialect, types, list(types or ())),
@@ -276,14 +267,14 @@ _JSON_TYPE_ADVICE = (
 )
 
 
-class JsonLinesFile(DataFile):
+class JsonLinesFile(files.DataFile):
     """A file with a JSON object in each line."""
 
     @classmethod
     def open(cls, path: str) -> JsonLinesFile:
         """File, whose first block is read."""
-        stamp = file_stamp(path)
-        with file_errors(path, DAMAGED), open_bytes(path) as stream:
+        stamp = files.file_stamp(path)
+        with files.file_errors(path, files.DAMAGED), files.open_bytes(path) as stream:
             first = next(json_blocks(stream, None, path), None)
         if first is None:
             raise ValueError(f"The file {path!r} holds no JSON object. Write it again.")
@@ -298,8 +289,8 @@ class JsonLinesFile(DataFile):
         import pyarrow
 
         types = pyarrow.schema([schema.field(name) for name in columns])
-        with file_errors(self.path, _JSON_TYPE_ADVICE), pyarrow.OSFile(self.path) as raw:
-            for table in json_blocks(decompressed(raw, self.path), types, self.path):
+        with files.file_errors(self.path, _JSON_TYPE_ADVICE), pyarrow.OSFile(self.path) as raw:
+            for table in json_blocks(files.decompressed(raw, self.path), types, self.path):
                 for batch in table.combine_chunks().to_batches():
                     yield batch, min(raw.tell(), self.n_bytes)
 
@@ -320,7 +311,7 @@ def json_blocks(stream: Any, schema: Any, name: str) -> Iterator[Any]:
     while True:
         data = stream.read(_JSON_BLOCK_BYTES)
         if not pieces:  # the first block
-            check_encoding(data, name)
+            files.check_encoding(data, name)
         end = data.rfind(b"\n") + 1
         if data and not end:
             pieces.append(data)
