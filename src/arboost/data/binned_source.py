@@ -33,7 +33,7 @@ from arboost.data.memory import (
 from arboost.data.passes import encode_batches, gather_rows, shared_codes, sketch_batches
 from arboost.data.raw_table import missing_columns
 from arboost.data.schema import Schema
-from arboost.data.source import FileSource, open_source
+from arboost.data.source import FileSource, is_iterable, open_source
 from arboost.data.table import Table, ingest
 from arboost.data.target import check_any_weight, encode_labels
 from arboost.errors import ParameterError
@@ -80,13 +80,14 @@ def bin_source(
     source, targets = run_collective(workers, open_sources)
     if spec.tree_method == "approx":
         max_bins = MOST_BINS
-    bars = _Bars(source, visible=verbose > 0 and (workers is None or workers.rank == 0))
+    visible = verbose > 0 and (workers is None or workers.rank == 0)
+    progress = partial(_progress_bar, source, visible=visible)
     tables: list[SketchedTable] = []
 
     def binned(most: int) -> Binned:
         of_bins = replace(spec, max_bins=most, workers=workers)
         entry = None if cache is None else SourceCache.of(cache, source, of_bins)
-        table, bins = bin_batches(source, of_bins, limit, bars, entry, targets)
+        table, bins = bin_batches(source, of_bins, limit, progress, entry, targets)
         tables.append(table)
         return replace(bins, max_bins=most)
 
@@ -131,29 +132,24 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     return source
 
 
-class _Bars:
-    """Progress bars of the passes over a source: rows, or bytes, with those of a second."""
+@contextmanager
+def _progress_bar(
+    source: Source, label: str, *, visible: bool
+) -> Iterator[Callable[[Batch], None]]:
+    """Give the function that shows a batch of a pass as done: rows, or bytes, and the speed."""
+    started, total, by_bytes = monotonic(), source.n_rows or 0, False
+    if source.n_rows is None and source.n_bytes:
+        total, label, by_bytes = source.n_bytes // _MEGA, f"{label} MB", True
+    with Bar(total, label, visible=visible and total > 0) as bar:
 
-    def __init__(self, source: Source, *, visible: bool) -> None:
-        self._source, self._visible = source, visible
+        def show(batch: Batch) -> None:
+            done, seconds = batch.first_row + batch.n_rows, max(monotonic() - started, 1e-9)
+            speed = {"M rows/s": round(done / _MEGA / seconds, 2)}
+            if batch.bytes_read:
+                speed["MB/s"] = float(round(batch.bytes_read / _MEGA / seconds))
+            bar.show(batch.bytes_read // _MEGA if by_bytes else done, {"speed": speed})
 
-    @contextmanager
-    def __call__(self, label: str) -> Iterator[Callable[[Batch], None]]:
-        """Give the function that shows a batch as done."""
-        n_rows, n_bytes, started = self._source.n_rows, self._source.n_bytes, monotonic()
-        total, by_bytes = n_rows or 0, n_rows is None and bool(n_bytes)
-        if by_bytes and n_bytes is not None:
-            total, label = n_bytes // _MEGA, f"{label} MB"
-        with Bar(total, label, visible=self._visible and total > 0) as bar:
-
-            def show(batch: Batch) -> None:
-                done, seconds = batch.first_row + batch.n_rows, max(monotonic() - started, 1e-9)
-                speed = {"M rows/s": round(done / _MEGA / seconds, 2)}
-                if batch.bytes_read:
-                    speed["MB/s"] = float(round(batch.bytes_read / _MEGA / seconds))
-                bar.show(batch.bytes_read // _MEGA if by_bytes else done, {"speed": speed})
-
-            yield show
+        yield show
 
 
 # Called with the label of a pass, it gives a function that takes each batch when it is done.
@@ -252,8 +248,11 @@ def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int
     Target, weights and scores are those of all rows.
     """
     plan = replace(plan, n_features=table.schema.n_features)
-    row_bytes = _row_bytes(table)
-    state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=row_bytes)
+    row_bytes, n_outputs = _row_bytes(table), 1
+    if table.rows.y is not None and spec.kind == "classifier":
+        n_classes = len(encode_labels(table.rows.y)[0])
+        n_outputs = 1 if n_classes <= _TWO_CLASSES else n_classes
+    state = plan.state(n_own, n_outputs=n_outputs, row_bytes=row_bytes)
     stored = _stores(plan, spec, state, n_own, row_bytes) and n_own > 0
     memory = GrowMemory(
         plan.histograms(state, n_own, stored=stored),
@@ -317,13 +316,6 @@ def _row_bytes(table: SketchedTable) -> int:
     if table.encoded_table is not None:  # level codes, target, encoding
         total += 20 * len(table.encoded_table.sources)
     return total
-
-
-def _n_outputs(table: SketchedTable, kind: str | None) -> int:
-    if table.rows.y is None or kind != "classifier":
-        return 1
-    n_classes = len(encode_labels(table.rows.y)[0])
-    return 1 if n_classes <= _TWO_CLASSES else n_classes
 
 
 def _release_memory() -> None:
@@ -496,6 +488,4 @@ def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[RowValues, i
 
 def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
     """Source with some columns; an iterable selects its own."""
-    from arboost.data.source import is_iterable
-
     return open_rows(X, rows, None if is_iterable(X) else columns)

@@ -186,7 +186,8 @@ def bin_table(
             n_threads=n_threads,
         )
     number, n_rows = device_number(device), table.n_rows if rows is None else len(rows)
-    if number >= 0 and n_rows * len(edges) >= _DEVICE_CELLS and _is_dense(table.values):
+    on_host = isinstance(table.values, core.Columns) and not table.values.has_sparse
+    if number >= 0 and n_rows * len(edges) >= _DEVICE_CELLS and on_host:
         codes = core.encode_on(number, table.columns, rows, edges, n_threads, categorical, plan)
     else:
         codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
@@ -269,11 +270,6 @@ def fixed_edges(schema: Schema, max_bins: int) -> dict[int, Floats]:
     edges = {i: np.arange(0.5, n - 1) for i, n in enumerate(schema.n_levels) if n > 0}
     parts = enumerate(schema.parts, schema.n_columns)
     return edges | {i: part_edges(part, max_bins) for i, (_, part) in parts}
-
-
-def _is_dense(columns: core.Columns | core.DeviceColumns) -> bool:
-    """Whether these are columns of the host, none of them sparse."""
-    return isinstance(columns, core.Columns) and not columns.has_sparse
 
 
 def storage_plan(

@@ -21,6 +21,7 @@ from arboost.errors import InputTypeError, ParameterError, listing, warn_caller
 # Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
 
+_FLOAT32 = np.finfo(np.float32)
 _MOST_WEIGHT = float(np.finfo(np.float64).max) / core.most_rows
 _TWO_CLASSES = 2
 
@@ -139,7 +140,13 @@ def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
             f"{name} goes from {low} to {high}, and the difference does not fit float64. Bring "
             f"{name} to a smaller scale."
         )
-    warn_target_scale(name, max(abs(low), abs(high)))
+    largest = max(abs(low), abs(high))
+    if largest > float(_FLOAT32.max):
+        warn_caller(
+            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
+            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
+            f"{name} to a smaller scale."
+        )
     return values
 
 
@@ -394,9 +401,6 @@ class Task:
         return self.classes is not None and len(self.classes) == 1
 
 
-_FLOAT32 = np.finfo(np.float32)
-
-
 # ---- checks and warnings ----
 
 
@@ -435,16 +439,6 @@ def _is_other_order(X: Any, values: Any) -> bool:
     if len(index) != len(rows) or index.equals(rows):
         return False
     return bool(rows.is_unique and index.is_unique and index.isin(rows).all())
-
-
-def warn_target_scale(name: str, largest: float) -> None:
-    """Warn where a target leaves the range of float32."""
-    if largest > float(_FLOAT32.max):
-        warn_caller(
-            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
-            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
-            f"{name} to a smaller scale."
-        )
 
 
 def warn_weight_scale(weight: Floats | None, min_child_weight: float, *, grew: bool) -> None:
