@@ -14,7 +14,7 @@ from arboost.data.level_columns import ColumnNotes, DateColumn
 from arboost.data.levels import MAX_SET_LEVELS, Floats, Levels, Order
 from arboost.data.raw_table import RawTable, missing_columns
 from arboost.data.schema import UNITS, CalendarStats, Schema
-from arboost.data.table import ColumnOptions, read_columns
+from arboost.data.table import ColumnOptions
 from arboost.errors import InputTypeError, SchemaError, error_prefix, listing
 
 _WORDS = {"number": "numbers", "string": "strings", "datetime": "dates", "duration": "durations"}
@@ -210,13 +210,17 @@ class ColumnMerge:
     Parameters
     ----------
     options : ColumnOptions
-    header : ColumnHeader, optional
-        Columns of the first batch of all, where other workers may have it.
+    header : ColumnHeader
+        Columns of the first batch of all.
+    is_part : bool
+        Whether other workers have batches before these.
     """
 
-    def __init__(self, options: ColumnOptions, header: ColumnHeader | None = None) -> None:
+    def __init__(
+        self, options: ColumnOptions, header: ColumnHeader, *, is_part: bool = False
+    ) -> None:
         self._options = options
-        self._kinds = None if header is None else ColumnKinds(header, options, is_part=True)
+        self._kinds = ColumnKinds(header, options, is_part=is_part)
         self._seen: list[BatchKinds] = []
         self._levels: dict[int, core.LevelSet] = {}  # by category; numbers as their bytes
         self._n_present: dict[int, int] = {}
@@ -224,11 +228,11 @@ class ColumnMerge:
         self._orders: dict[int, list[Order]] = {}
         self._dates: dict[int, CalendarStats] = {}
 
-    def add(self, X: object, where: str = "") -> core.Columns:
-        """Columns of the next batch, categories as provisional level codes."""
-        raw = read_columns(X)
-        if self._kinds is None:
-            self._kinds = ColumnKinds(ColumnHeader.of(raw), self._options)
+    def add(self, raw: RawTable, where: str) -> core.Columns:
+        """Columns of the next batch, categories as provisional level codes.
+
+        `where` is the name of the batch in messages.
+        """
         kinds = self._kinds
         order = kinds.order_of(raw)
         categories = frozenset(i if order is None else order.index(i) for i in raw.categories)
@@ -245,13 +249,13 @@ class ColumnMerge:
         raw.set_missing(self._options.missing)
         self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
-        self._see(kinds, raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
+        self._see(raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
         if self._options.calendar_parts == "auto":
             dates = [i for i, unit in raw.units.items() if unit == "datetime"]
             self._add_dates({i: CalendarStats.of(raw.columns.read(i)) for i in dates})
         for i in range(raw.columns.n_columns):
             if kinds.is_category(i):
-                raw.columns.put(i, self._level_codes(kinds, raw, i))
+                raw.columns.put(i, self._level_codes(raw, i))
         return raw.columns
 
     @property
@@ -276,11 +280,9 @@ class ColumnMerge:
 
         `codes` are of the provisional codes of this worker.
         """
-        assert self._kinds is not None
-        whole = ColumnMerge(self._options)
-        whole._kinds = ColumnKinds(self._kinds.header, self._options)
+        whole = ColumnMerge(self._options, self._kinds.header)
         for part in parts:
-            whole._join(whole._kinds, part)
+            whole._join(part)
         merged = whole.finish()
         codes = {
             i: merged.codes[i][whole._levels[i].add(*levels.strings())]
@@ -292,7 +294,6 @@ class ColumnMerge:
     def finish(self) -> MergedColumns:
         """Schema of all batches."""
         kinds = self._kinds
-        assert kinds is not None
         names, n_columns, _ = kinds.header
         notes = ColumnNotes(names, kinds.named)
         notes.inexact.extend(sorted(self._inexact))
@@ -303,7 +304,7 @@ class ColumnMerge:
         for i in sorted(self._levels):
             if not kinds.is_category(i):  # it had no values until numbers came
                 continue
-            learned, codes[i] = self._final_levels(kinds, i, notes)
+            learned, codes[i] = self._final_levels(i, notes)
             if isinstance(learned, Levels):
                 levels[i] = learned
             else:
@@ -313,8 +314,9 @@ class ColumnMerge:
         schema = self._options.schema(names, levels, units, formats, n_columns, self._dates.get)
         return MergedColumns(schema, notes, codes)
 
-    def _see(self, kinds: ColumnKinds, raw: RawTable, batch: BatchKinds) -> None:
+    def _see(self, raw: RawTable, batch: BatchKinds) -> None:
         """Add the kinds of a batch; a column without values takes the kind of the others."""
+        kinds = self._kinds
         is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.given.items())
         if is_new or batch.categories != kinds.categories:
             self._seen.append(batch)
@@ -324,15 +326,15 @@ class ColumnMerge:
                 raw.columns.put(i, missing_columns(int(raw.columns.n_rows)))
                 raw.texts.pop(i, None)
 
-    def _join(self, kinds: ColumnKinds, part: ColumnPart) -> None:
+    def _join(self, part: ColumnPart) -> None:
         """Add the columns of the next worker."""
         for batch in part.kinds:
             with error_prefix(batch.where):
-                kinds.see(batch)
+                self._kinds.see(batch)
         for i, strings in part.levels.items():
             known = self._levels.setdefault(i, core.LevelSet())
             known.add(*strings)
-            _check_level_count(len(known), kinds.label(i))
+            _check_level_count(len(known), self._kinds.label(i))
         for i, n_present in part.n_present.items():
             self._n_present[i] = self._n_present.get(i, 0) + n_present
         self._inexact |= part.inexact
@@ -351,7 +353,7 @@ class ColumnMerge:
             known = self._orders.setdefault(i, [])
             known += [order for order in more if order not in known]
 
-    def _level_codes(self, kinds: ColumnKinds, raw: RawTable, i: int) -> core.Columns:
+    def _level_codes(self, raw: RawTable, i: int) -> core.Columns:
         """A category as provisional level codes, -1 for missing."""
         known = self._levels.setdefault(i, core.LevelSet())
         if i in raw.texts:
@@ -361,17 +363,15 @@ class ColumnMerge:
             levels, codes = level_columns.number_levels(raw, i, raw.columns.read(i))
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
             codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
-        _check_level_count(len(known), kinds.label(i))
+        _check_level_count(len(known), self._kinds.label(i))
         return level_columns.level_column(codes)
 
-    def _final_levels(
-        self, kinds: ColumnKinds, i: int, notes: ColumnNotes
-    ) -> tuple[Levels | str, Floats]:
+    def _final_levels(self, i: int, notes: ColumnNotes) -> tuple[Levels | str, Floats]:
         """Levels of a category in order, and the final codes of provisional ones.
 
         Of dates in strings they are the format, and seconds.
         """
-        known = self._levels[i]
+        kinds, known = self._kinds, self._levels[i]
         is_text = kinds[i] == "string"
         if is_text:
             values, offsets, places = known.levels()

@@ -85,9 +85,9 @@ def bin_source(
     tables: list[SketchedTable] = []
 
     def binned(most: int) -> Binned:
-        of_bins = replace(spec, max_bins=most, workers=workers)
-        entry = None if cache is None else SourceCache.of(cache, source, of_bins)
-        table, bins = bin_batches(source, of_bins, limit, progress, entry, targets)
+        bin_spec = replace(spec, max_bins=most, workers=workers)
+        entry = None if cache is None else SourceCache.of(cache, source, bin_spec)
+        table, bins = bin_batches(source, bin_spec, limit, progress, entry, targets)
         tables.append(table)
         return replace(bins, max_bins=most)
 
@@ -191,11 +191,11 @@ def bin_batches(
         entry = None if cache is None else cache.read(spec.n_threads)
         if entry is None:
             batches = _CachedBatches(source, plan, progress)
-            of_y = None if targets is None else _CachedBatches(targets, plan, progress)
-            share = None if workers is None else gather_rows(source, batches, spec, of_y)
+            target_batches = None if targets is None else _CachedBatches(targets, plan, progress)
+            share = None if workers is None else gather_rows(source, batches, spec, target_batches)
             if share is not None:
                 plan = batches.plan = replace(plan, other_rows=share.n_rows - len(share.own))
-            table = sketch_batches(batches, spec, source.n_rows, of_y, share)
+            table = sketch_batches(batches, spec, source.n_rows, target_batches, share)
             plan = batches.plan
             own_rows = range(table.n_rows) if share is None else share.own
             placement = run_collective(workers, partial(_place, plan, spec, table, len(own_rows)))

@@ -126,7 +126,7 @@ def partition_keys(files: Sequence[DataPath]) -> list[dict[str, Any]]:
         [folder.partition("=")[0] for folder in folders.split(os.sep) if "=" in folder]
         for folders in below
     ]
-    known = dict.fromkeys(name for of_file in names for name in of_file)
+    known = dict.fromkeys(name for file_keys in names for name in file_keys)
     if not known:
         return [{} for _ in files]
     import pyarrow
@@ -137,8 +137,8 @@ def partition_keys(files: Sequence[DataPath]) -> list[dict[str, Any]]:
         dataset.get_partition_keys(reader.parse(folders.replace(os.sep, "/") + "/"))
         for folders in below
     ]
-    typed = {name: _key_column([of_file.get(name) for of_file in keys]) for name in known}
-    return [{name: typed[name][i] for name in of_file} for i, of_file in enumerate(names)]
+    typed = {name: _key_column([file_keys.get(name) for file_keys in keys]) for name in known}
+    return [{name: typed[name][i] for name in file_keys} for i, file_keys in enumerate(names)]
 
 
 def _key_column(keys: Sequence[str | None]) -> Any:
@@ -507,7 +507,7 @@ class DataFile(ABC):
 
 
 def file_stamp(path: str) -> tuple[int, int]:
-    """Return size and time of the last change of a file; raise ValueError for an empty file."""
+    """Size and time of the last change of a file; raise ValueError for an empty file."""
     status = os.stat(path)
     if status.st_size == 0:
         raise ValueError(

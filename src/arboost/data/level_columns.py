@@ -277,7 +277,8 @@ class ColumnNotes:
             lines.append(self._advice())
         if self.ambiguous_dates:
             shown = (
-                f"{self._label(i)!r} (such as {one!r})" for i, one in self.ambiguous_dates.items()
+                f"{self._label(i)!r} (such as {example!r})"
+                for i, example in self.ambiguous_dates.items()
             )
             lines.append(_AMBIGUOUS_DATES.format(listing(shown)))
         if self.unused_format:

@@ -135,9 +135,13 @@ class Levels:
             return NotImplemented
         pairs = zip(self._parts(), other._parts(), strict=True)
         return self.kind == other.kind and all(
-            (one is None) == (two is None)
-            and (one is None or two is None or np.array_equal(one, two, equal_nan=True))
-            for one, two in pairs
+            (array is None) == (other_array is None)
+            and (
+                array is None
+                or other_array is None
+                or np.array_equal(array, other_array, equal_nan=True)
+            )
+            for array, other_array in pairs
         )
 
     def __hash__(self) -> int:

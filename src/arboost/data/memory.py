@@ -219,8 +219,8 @@ class MemoryPlan:
 
     def encoding(self, n_rows: int, row_bytes: int = 8, codes: int = 0) -> int:
         """Bytes of the second pass: target, encodings, batches, levels and codes."""
-        of_row = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
-        rows = (n_rows + self.other_rows) * row_bytes + n_rows * of_row
+        encoding = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
+        rows = (n_rows + self.other_rows) * row_bytes + n_rows * encoding
         return rows + self._batches + 2 * self.levels + codes
 
     @property
@@ -268,8 +268,8 @@ class MemoryPlan:
 
     def in_memory(self, state: int, n_rows: int) -> int:
         """Bytes of a fit with its codes in memory."""
-        of_row = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
-        return state + self.codes(n_rows) + n_rows * of_row + _LEAST_HISTOGRAMS
+        tree_bytes = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
+        return state + self.codes(n_rows) + n_rows * tree_bytes + _LEAST_HISTOGRAMS
 
     def stores(self, state: int, n_rows: int, row_bytes: int = 8) -> bool:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""

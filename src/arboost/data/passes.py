@@ -203,10 +203,10 @@ def _first_pass(
     share: ShareRows | None,
 ) -> _FirstPass:
     """Columns, target and sketch of the rows of this process; `training` is of all rows."""
-    merge, gathered, sketch = ColumnMerge(spec.options), batch_rows.GatheredRows(n_rows), None
-    last = 0
+    gathered, last = batch_rows.GatheredRows(n_rows), 0
+    merge, sketch = None, None
     if share is not None:  # the sketch knows the positions of the rows of this worker
-        merge, last = ColumnMerge(spec.options, share.header), share.own.start
+        merge, last = ColumnMerge(spec.options, share.header, is_part=True), share.own.start
         position = last, share.n_rows
         if training is not None:
             position = int(training[:last].sum()), int(training.sum())
@@ -214,7 +214,9 @@ def _first_pass(
     for batch in batches("reading"):
         with batch_rows.batch_errors(batch):
             rows = spec.columns.rows(batch)
-            columns = merge.add(rows.X, batch_rows.batch_name(batch))
+            raw = read_columns(rows.X)
+            merge = merge or ColumnMerge(spec.options, ColumnHeader.of(raw))
+            columns = merge.add(raw, batch_rows.batch_name(batch))
             if share is None:
                 gathered.add(rows, batch)
             sketch = sketch or core.TableSketch(columns.n_columns, spec.max_bins)
@@ -225,7 +227,7 @@ def _first_pass(
                 used = used if rows.kept is None else rows.kept[used]
             sketch.push(columns, used, spec.n_threads)
         batches.note_levels(merge.level_bytes, merge.n_encoded)
-    if sketch is None:
+    if merge is None or sketch is None:
         raise ValueError("X has no rows. Pass at least one row to train on.")
     if share is None:
         spec.columns.check_lengths(gathered.n_read)
@@ -250,8 +252,8 @@ def _target_encoded(
     if y is None or spec.kind is None:
         target = target_encoding.label_target(y, schema)
     elif spec.kind == "classifier":
-        classes, of_rows = encode_labels(y, spec.n_threads)
-        target = of_rows, len(classes)
+        classes, class_codes = encode_labels(y, spec.n_threads)
+        target = class_codes, len(classes)
     else:
         target = numeric_target(y), None
     n_rows = len(target[0]) if spec.workers is None else None
@@ -337,8 +339,8 @@ def _edges(
     else:
         n_chosen = n_rows if chosen is None else len(chosen)
         edges = _shared_edges(sketch, weight, is_level, spec, n_chosen)
-    for i, of_feature in fixed.items():
-        edges[i] = of_feature
+    for i, feature_edges in fixed.items():
+        edges[i] = feature_edges
     for feature, encoding in encodings.items():
         if schema.n_levels[feature] == 0:  # target means
             column = number_column(encoding)
@@ -362,21 +364,23 @@ def _plan(
     `chosen` are the rows that edges come from; None: all.
     """
     categorical = [n > 0 for n in schema.n_levels]
-    of_edges = {
+    edge_encodings = {
         feature: values if chosen is None else values[chosen]
         for feature, values in encodings.items()
     }
     if spec.workers is not None:
         if not any(map(len, edges)):
             sample, places = _shared_sample(sketch, spec.workers)
-            _complete_sample(sample, places, schema, edges, of_edges)
+            _complete_sample(sample, places, schema, edges, edge_encodings)
         if spec.tree_method == "approx":
             return core.StoragePlan()
-        return _shared_plan(sketch, edges, of_edges, spec, n_rows=n_rows, categorical=categorical)
+        return _shared_plan(
+            sketch, edges, edge_encodings, spec, n_rows=n_rows, categorical=categorical
+        )
     sample, has_missing = sketch.sample(), list(sketch.has_missing)
     for feature, values in encodings.items():
         has_missing[feature] = bool(np.isnan(values).any())
-    _complete_sample(sample, sketch.places, schema, edges, of_edges)
+    _complete_sample(sample, sketch.places, schema, edges, edge_encodings)
     if spec.tree_method == "approx":
         return core.StoragePlan()
     return core.plan_sample(
@@ -435,7 +439,7 @@ def _shared_edges(
     assert workers is not None
     numbers = [column for column, is_one in enumerate(is_level) if not is_one]
     columns = [[numbers[k] for k in part] for part in even_ranges(len(numbers), workers.size)]
-    parts = workers.exchange([_SampledColumns.of(sketch, one) for one in columns])
+    parts = workers.exchange([_SampledColumns.of(sketch, part) for part in columns])
     places = np.concatenate([part.places for part in parts])
     sample = core.Columns(len(places))
     distinct = []

@@ -347,7 +347,7 @@ def is_missing(value: object) -> bool:
 
 
 def _numbers_of(values: list[Any], label: object) -> Floats:
-    """Return numbers, decimals and fractions as float64."""
+    """Numbers, decimals and fractions as float64."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = [np.nan if is_missing(value) else value for value in values]
     try:
@@ -367,7 +367,7 @@ def _unit_of(value: object) -> str:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Return nanoseconds: since 1970 in UTC, of a duration, or since midnight."""
+    """Nanoseconds: since 1970 in UTC, of a duration, or since midnight."""
     if isinstance(value, datetime.time):
         value = datetime.datetime.combine(_EPOCH, value.replace(tzinfo=None))
     elif isinstance(value, datetime.datetime):
@@ -431,9 +431,11 @@ def frame_like(X: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
         return type(frame)(dict(columns)).cast(types)
     import pyarrow
 
-    made = pyarrow.table(dict(columns))
+    table = pyarrow.table(dict(columns))
     known = dict(zip(frame.schema.names, frame.schema.types, strict=True))
-    return made.cast(pyarrow.schema([(f.name, known.get(f.name, f.type)) for f in made.schema]))
+    return table.cast(
+        pyarrow.schema([(field.name, known.get(field.name, field.type)) for field in table.schema])
+    )
 
 
 def append_columns(frame: Any, X: Any) -> Any:
@@ -541,7 +543,9 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     ]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
+        alike = [
+            category for category, text in zip(categories, texts, strict=True) if text == twice
+        ]
         raise mixed_error(label, alike[0], alike[1])
     return texts
 
@@ -748,8 +752,8 @@ def _fresh(X: Any, kind: str, values: NDArray[Any], places: Sequence[Any]) -> An
     from scipy import sparse
 
     values = values.astype(np.float32) if values.dtype == np.float16 else native(values)
-    made = "matrix" if isinstance(X, sparse.spmatrix) else "array"
-    return getattr(sparse, f"{kind}_{made}")((values, *places), shape=X.shape)
+    container = "matrix" if isinstance(X, sparse.spmatrix) else "array"
+    return getattr(sparse, f"{kind}_{container}")((values, *places), shape=X.shape)
 
 
 def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:

@@ -374,7 +374,7 @@ def _part_of(part: str, seconds: Any) -> Any:
 
 
 def part_edges(part: str, max_bins: int) -> Floats:
-    """Return bin edges between the values of a part, evenly spaced where they are too many."""
+    """Bin edges between the values of a part, evenly spaced where they are too many."""
     low, high, _ = PARTS[part]
     step = -(-(high - low + 1) // max_bins)
     return np.arange(low + step - 0.5, high, step)

@@ -214,7 +214,9 @@ class TableFiles:
             }
         import pyarrow
 
-        fields = [(one.name, _typed(one.type, kinds.get(one.name, ""))) for one in self.schema]
+        fields = [
+            (field.name, _typed(field.type, kinds.get(field.name, ""))) for field in self.schema
+        ]
         self.source = _LocatedSource(self.source, pyarrow.schema(fields), self._form)
         self._is_typed = True
 
@@ -224,7 +226,7 @@ class TableFiles:
 
         source, tables, n_before = self.source, [], 0
         columns = [name for name in self.names if name not in source.keys[0]]
-        types = {one.name: one.type for one in self.schema} if self._is_typed else {}
+        types = {field.name: field.type for field in self.schema} if self._is_typed else {}
         for file, keys in zip(source.files, source.keys, strict=True):
             if isinstance(file, CsvFile):
                 with _CountedFile(file.path, n_before, self.n_bytes, progress) as counted:
@@ -242,7 +244,9 @@ class TableFiles:
             n_before += file.n_bytes
         if len(tables) == 1:
             return tables[0]
-        schemas = [(file.path, one.schema) for file, one in zip(source.files, tables, strict=True)]
+        schemas = [
+            (file.path, table.schema) for file, table in zip(source.files, tables, strict=True)
+        ]
         schema = files.common_schema(schemas, self.names, promotes=True)
         batches = [
             files.as_schema(batch, schema) for table in tables for batch in table.to_batches()

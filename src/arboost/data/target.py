@@ -27,7 +27,7 @@ _TWO_CLASSES = 2
 
 
 def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
-    """Return y as a 1-D array of n_rows values, none of them missing or infinite.
+    """Target as a 1-D array of n_rows values, none of them missing or infinite.
 
     Labels keep their type. If ``several`` targets are allowed, y may be 2-D, with a column for
     each, and stays 2-D.
@@ -63,7 +63,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
 
 
 def weights(sample_weight: object, n_rows: int) -> Floats | None:
-    """Return n_rows finite weights of at least 0, not all of them 0; None stays None."""
+    """Finite weights of n_rows rows, at least 0 and not all 0; None stays None."""
     if sample_weight is None:
         return None
     array = batch_weights(sample_weight, n_rows)
@@ -72,7 +72,7 @@ def weights(sample_weight: object, n_rows: int) -> Floats | None:
 
 
 def batch_weights(sample_weight: object, n_rows: int) -> Floats:
-    """Return n_rows finite weights of at least 0, all of which may be 0."""
+    """Finite weights of n_rows rows, at least 0."""
     try:
         array = np.asarray(as_vector(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -243,7 +243,7 @@ def class_factors(
 
 
 def as_vector(values: Any) -> NDArray[Any]:
-    """Return y or weights of any container as an array of the host."""
+    """Values of y or weights of any container as an array of the host."""
     if is_device_array(values):
         values = cast(CudaArray, device_array(values, "y or sample_weight")).to_numpy()
     dtype = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
@@ -375,7 +375,7 @@ class Task:
         return cls(kind, codes, classes)
 
     def encode(self, y: NDArray[Any], name: str) -> Floats:
-        """Return another target in the codes of this one; errors call it by the name."""
+        """Another target in the codes of this one; errors call it by the name."""
         if self.classes is None:
             return numeric_target(y, name)
         return encode_known_labels(y, self.classes, name, "y")
@@ -424,8 +424,8 @@ def check_pairing(X: Any, y: Any, **values: Any) -> None:
                 "X and y have the same index in different orders, but rows are matched by "
                 "position. Pass y.loc[X.index], or arrays where the order is right."
             )
-    for name, of_rows in values.items():
-        if hasattr(of_rows, "iloc") and _is_other_order(X, of_rows):
+    for name, row_values in values.items():
+        if hasattr(row_values, "iloc") and _is_other_order(X, row_values):
             raise ValueError(
                 f"X and {name} have the same index in different orders, but rows are matched by "
                 f"position. Pass {name}.loc[X.index], or {name}.to_numpy() where the order is "

@@ -62,8 +62,8 @@ def find_dialect(
 def _delimiter(head: bytes, expected: str) -> str:
     # Line breaks and delimiters inside quotes belong to names.
     line = _LINE_BREAKS.split(_QUOTED.sub(b'"', head).lstrip(b"\r\n"), maxsplit=1)[0]
-    there = [delimiter for delimiter in _USUAL if delimiter.encode() in line]
-    return there[0] if len(there) == 1 else expected
+    present = [delimiter for delimiter in _USUAL if delimiter.encode() in line]
+    return present[0] if len(present) == 1 else expected
 
 
 def delimiter_text(delimiter: str) -> str:
@@ -141,7 +141,7 @@ _MISSING = ["", "#N/A N/A", *_NAMES.split(), *_ERRORS.split()]
 def conversion(
     dialect: CsvDialect, types: Mapping[str, Any] | None = None, columns: Sequence[str] = ()
 ) -> Any:
-    """Return PyArrow's options for the values of CSV files: types by name, and columns to read."""
+    """PyArrow's options for the values of CSV files: types by name, and columns to read."""
     from pyarrow import csv
 
     return csv.ConvertOptions(
