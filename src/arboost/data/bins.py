@@ -20,7 +20,7 @@ from arboost.data.cuda import device_number
 from arboost.data.levels import Floats, Index
 from arboost.data.schema import Schema, part_edges
 from arboost.data.table import Table
-from arboost.data.target import encode_labels
+from arboost.data.target import encode_labels, varying_weights
 from arboost.errors import warn_caller
 from arboost.params.records import USUAL_BINS
 
@@ -158,8 +158,7 @@ def bin_table(
         return Binned(ranks, tuple(ranks.edges), table.schema, tree_method=tree_method)
     if tree_method == "approx":
         max_bins = MOST_BINS
-    if weights is not None and (weights == weights[0]).all():
-        weights = None  # so that edges do not depend on the rounding of sums of equal weights
+    weights = varying_weights(weights)
     fixed = fixed_edges(table.schema, max_bins)
     if fixed:
         numeric = [feature for feature in range(table.schema.n_features) if feature not in fixed]

@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from arboost.data.memory import OTHER_CACHE, FileSink, folder_errors
 from arboost.data.passes import SourceLevels
 from arboost.data.raw_table import missing_columns
 from arboost.data.schema import Schema
+from arboost.data.target import varying_weights
 from arboost.data.target_encoding import EncodedFeature
 from arboost.errors import InputTypeError, warn_caller
 from arboost.write import file_lock
@@ -101,11 +102,9 @@ class SourceCache:
             stamps.append([os.path.realpath(file.path), *file.stamp, *inode])
         return cls(path, key, stamps, spec.tree_method)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the lock of the entry; another process waits until it is read or written."""
-        with file_lock(str(self._path("lock"))):
-            yield
+        return file_lock(str(self._path("lock")))
 
     def read(self, n_threads: int) -> tuple[SketchedTable, Binned] | None:
         """Entry; None where there is none, or files have changed.
@@ -234,15 +233,14 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
         if described.get(f"{name} labels") is not None:
             arrays[name] = np.array(described[f"{name} labels"], dtype=object)[arrays[name]]
     rows = RowValues(**{name: arrays.get(name) for name in RowValues._fields})
-    weight, encoded = rows.weight, None
+    encoded = None
     if described["encoded"]:
         columns = missing_columns(described["n_rows"], n_features)
         sources = [
             EncodedFeature(feature, arrays[f"codes {feature}"], arrays[f"target {feature}"])
             for feature in described["encoded"]
         ]
-        is_equal = weight is None or (weight == weight[0]).all()  # as target encodings keep them
-        encoded = SourceLevels(columns, schema, tuple(sources), None if is_equal else weight)
+        encoded = SourceLevels(columns, schema, tuple(sources), varying_weights(rows.weight))
     return SketchedTable(
         schema=schema,
         edges=tuple(arrays[f"edges {i}"] for i in range(n_features)),

@@ -29,7 +29,7 @@ from arboost.data.memory import sink_like
 from arboost.data.raw_table import missing_columns, number_column
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import Table, ingest, read_columns
-from arboost.data.target import check_any_weight, encode_labels, numeric_target
+from arboost.data.target import check_any_weight, encode_labels, numeric_target, varying_weights
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.workers import Workers, even_ranges, run_collective
 
@@ -155,13 +155,13 @@ def sketch_batches(
     encoded, n_classes = _target_encoded(batches, spec, schema, values)
     if encoded is not None:
         schema = encoded.schema
-    encodings = _encodings(encoded)
     chosen = None if training is None else np.flatnonzero(training).astype(np.uint32)
-    edges = _edges(sketch, schema, values, encodings, spec, chosen, seen.n_rows)
+    sketched = _Sketch(sketch, schema, _encodings(encoded), spec, chosen, seen.n_rows)
+    edges = sketched.edges(values)
     return SketchedTable(
         schema=schema,
         edges=tuple(edges),
-        plan=_plan(sketch, schema, edges, encodings, spec, chosen, seen.n_rows),
+        plan=sketched.plan(edges),
         rows=values,
         n_rows=seen.n_rows,
         encoded_table=encoded,
@@ -308,97 +308,157 @@ def _encodings(table: TargetEncodedTable | None) -> dict[int, Floats]:
 # ---- edges and storage plan ----
 
 
-def _edges(
-    sketch: core.TableSketch,
-    schema: Schema,
-    values: RowValues,
-    encodings: Mapping[int, Floats],
-    spec: BinningSpec,
-    chosen: Index | None,
-    n_rows: int,
-) -> list[Floats]:
-    """Edges of all columns, as `arboost.data.bins.bin_table` has them.
+@dataclass(frozen=True)
+class _Sketch:
+    """Sketch of the rows of this process, from which edges and storage plan come.
 
-    `chosen` are the rows that they come from, of n_rows; None: all.
+    Attributes
+    ----------
+    sketch : core.TableSketch
+    schema : Schema
+        With target encodings.
+    encodings : dict of int to float64 array
+        Target-encoded categories of all rows, of all workers.
+    spec : BinningSpec
+    chosen : uint32 array, or None for all
+        Rows that edges come from.
+    n_rows : int
+        Number of rows of all workers.
     """
-    weight = values.weight
-    if spec.edge_rows is not None and spec.edge_rows.weights is not None:
-        assert values.y is not None
-        weight = spec.edge_rows.weights(values.y, weight)
-    if weight is not None and chosen is not None:
-        weight = weight[chosen]
-    if weight is not None and (weight == weight[0]).all():
-        weight = None  # so that edges do not depend on the rounding of sums of equal weights
-    fixed = fixed_edges(schema, spec.max_bins)
-    is_level = [
-        i in fixed or (levels is not None and levels.ranks is None)
-        for i, levels in enumerate(schema.levels or (None,) * schema.n_features)
-    ]
-    if spec.workers is None:
-        edges = sketch.edges(weight, is_level, spec.n_threads)
-    else:
-        n_chosen = n_rows if chosen is None else len(chosen)
-        edges = _shared_edges(sketch, weight, is_level, spec, n_chosen)
-    for i, feature_edges in fixed.items():
-        edges[i] = feature_edges
-    for feature, encoding in encodings.items():
-        if schema.n_levels[feature] == 0:  # target means
-            column = number_column(encoding)
-            (edges[feature],) = core.quantiles(
-                column, chosen, weight, spec.max_bins, spec.n_threads
-            )
-    return edges
 
+    sketch: core.TableSketch
+    schema: Schema
+    encodings: dict[int, Floats]
+    spec: BinningSpec
+    chosen: Index | None
+    n_rows: int
 
-def _plan(
-    sketch: core.TableSketch,
-    schema: Schema,
-    edges: list[Floats],
-    encodings: Mapping[int, Floats],
-    spec: BinningSpec,
-    chosen: Index | None,
-    n_rows: int,
-) -> core.StoragePlan:
-    """Storage plan of all rows; warn where no column can be split.
+    def edges(self, values: RowValues) -> list[Floats]:
+        """Edges of all columns, as `arboost.data.bins.bin_table` has them."""
+        schema, spec, weight = self.schema, self.spec, values.weight
+        if spec.edge_rows is not None and spec.edge_rows.weights is not None:
+            assert values.y is not None
+            weight = spec.edge_rows.weights(values.y, weight)
+        if weight is not None and self.chosen is not None:
+            weight = weight[self.chosen]
+        weight = varying_weights(weight)
+        fixed = fixed_edges(schema, spec.max_bins)
+        is_level = [
+            i in fixed or (levels is not None and levels.ranks is None)
+            for i, levels in enumerate(schema.levels or (None,) * schema.n_features)
+        ]
+        if spec.workers is None:
+            edges = self.sketch.edges(weight, is_level, spec.n_threads)
+        else:
+            edges = self._shared_edges(weight, is_level, spec.workers)
+        for i, feature_edges in fixed.items():
+            edges[i] = feature_edges
+        for feature, encoding in self.encodings.items():
+            if schema.n_levels[feature] == 0:  # target means
+                column = number_column(encoding)
+                (edges[feature],) = core.quantiles(
+                    column, self.chosen, weight, spec.max_bins, spec.n_threads
+                )
+        return edges
 
-    `chosen` are the rows that edges come from; None: all.
-    """
-    categorical = [n > 0 for n in schema.n_levels]
-    edge_encodings = {
-        feature: values if chosen is None else values[chosen]
-        for feature, values in encodings.items()
-    }
-    if spec.workers is not None:
-        if not any(map(len, edges)):
-            sample, places = _shared_sample(sketch, spec.workers)
-            _complete_sample(sample, places, schema, edges, edge_encodings)
+    def _shared_edges(
+        self, weight: Floats | None, is_level: Sequence[bool], workers: Workers
+    ) -> list[Floats]:
+        """Edges of the columns of numbers, none for those of levels; each worker has some."""
+        spec = self.spec
+        numbers = [column for column, is_one in enumerate(is_level) if not is_one]
+        columns = [[numbers[k] for k in part] for part in even_ranges(len(numbers), workers.size)]
+        parts = workers.exchange([_SampledColumns.of(self.sketch, part) for part in columns])
+        places = np.concatenate([part.places for part in parts])
+        sample = core.Columns(len(places))
+        distinct = []
+        for k in range(len(columns[workers.rank])):
+            sample.add(np.concatenate([part.values[k] for part in parts]))
+            distinct.append(_joined_values([part.distinct[k] for part in parts], spec.max_bins))
+        n_chosen = self.n_rows if self.chosen is None else len(self.chosen)
+        own_edges = core.sketch_edges(
+            sample, places, n_chosen, weight, distinct, spec.max_bins, spec.n_threads
+        )
+        edges = [np.empty(0)] * len(is_level)
+        for indices, edges_of_worker in zip(columns, workers.gather(own_edges), strict=True):
+            for column, column_edges in zip(indices, edges_of_worker, strict=True):
+                edges[column] = column_edges
+        return edges
+
+    def plan(self, edges: list[Floats]) -> core.StoragePlan:
+        """Storage plan of all rows; warn where no column can be split."""
+        sketch, spec, workers = self.sketch, self.spec, self.spec.workers
+        encodings = {
+            feature: values if self.chosen is None else values[self.chosen]
+            for feature, values in self.encodings.items()
+        }
+        has_edges = any(map(len, edges))
+        if workers is None:
+            sample, places = sketch.sample(), sketch.places
+        elif not has_edges:
+            sample, places = _shared_sample(sketch, workers)
+        if workers is None or not has_edges:
+            for feature, values in encodings.items():
+                sample.put(feature, number_column(values[places]))
+            warn_constant_columns(Table(sample, self.schema), None, edges)
         if spec.tree_method == "approx":
             return core.StoragePlan()
-        return _shared_plan(
-            sketch, edges, edge_encodings, spec, n_rows=n_rows, categorical=categorical
+        categorical = [n > 0 for n in self.schema.n_levels]
+        if workers is not None:
+            return self._shared_plan(edges, encodings, categorical, workers)
+        has_missing = list(sketch.has_missing)
+        for feature, values in self.encodings.items():
+            has_missing[feature] = bool(np.isnan(values).any())
+        return core.plan_sample(
+            sample, self.n_rows, has_missing, edges, spec.n_threads, categorical, spec.bundling
         )
-    sample, has_missing = sketch.sample(), list(sketch.has_missing)
-    for feature, values in encodings.items():
-        has_missing[feature] = bool(np.isnan(values).any())
-    _complete_sample(sample, sketch.places, schema, edges, edge_encodings)
-    if spec.tree_method == "approx":
-        return core.StoragePlan()
-    return core.plan_sample(
-        sample, n_rows, has_missing, edges, spec.n_threads, categorical, spec.bundling
-    )
 
-
-def _complete_sample(
-    sample: core.Columns,
-    places: Index,
-    schema: Schema,
-    edges: list[Floats],
-    encodings: Mapping[int, Floats],
-) -> None:
-    """Put target-encoded categories into a sample; warn where no column of it can be split."""
-    for feature, values in encodings.items():
-        sample.put(feature, number_column(values[places]))
-    warn_constant_columns(Table(sample, schema), None, edges)
+    def _shared_plan(
+        self,
+        edges: list[Floats],
+        encodings: Mapping[int, Floats],
+        categorical: list[bool],
+        workers: Workers,
+    ) -> core.StoragePlan:
+        """Storage plan that the first worker makes; encodings of the rows that edges come from."""
+        places, spec = self.sketch.places, self.spec
+        shared = workers.gather((len(places), self.sketch.has_missing))
+        has_missing = np.any([missing for _, missing in shared], axis=0)
+        for feature, encoded in encodings.items():
+            has_missing[feature] = np.isnan(encoded).any()
+        sizes = [size for size, _ in shared]
+        first = sum(sizes[: workers.rank])
+        rows = core.plan_rows(sum(sizes), spec.n_threads).astype(np.int64) - first
+        own_rows = rows[(rows >= 0) & (rows < len(places))]
+        features = core.shareable(edges, self.n_rows, spec.bundling)
+        values = [
+            encodings[feature][places[own_rows]]
+            if feature in encodings
+            else self.sketch.values(feature)[own_rows]
+            for feature in features
+        ]
+        parts = workers.exchange([values if rank == 0 else [] for rank in range(workers.size)])
+        plan = None
+        if workers.rank == 0:
+            sample = core.Columns(len(rows))
+            for feature in range(len(edges)):
+                if feature in features:
+                    position = features.index(feature)
+                    sample.add(np.concatenate([part[position] for part in parts]))
+                else:
+                    sample.add_missing()
+            plan = core.plan_sample(
+                sample,
+                self.n_rows,
+                has_missing.tolist(),
+                edges,
+                spec.n_threads,
+                categorical,
+                spec.bundling,
+                is_chosen=True,
+            )
+        joined: core.StoragePlan = workers.broadcast(plan)
+        return joined
 
 
 class _SampledColumns(NamedTuple):
@@ -413,47 +473,6 @@ class _SampledColumns(NamedTuple):
         """Some columns of a sketch."""
         values = [sketch.values(column) for column in columns]
         return cls(sketch.places, values, [sketch.distinct(column) for column in columns])
-
-
-def _shared_edges(
-    sketch: core.TableSketch,
-    weight: Floats | None,
-    is_level: Sequence[bool],
-    spec: BinningSpec,
-    n_rows: int,
-) -> list[Floats]:
-    """Edges of the columns of numbers, none for those of levels.
-
-    Parameters
-    ----------
-    sketch : core.TableSketch
-        Of this worker's rows.
-    weight : float64 array of shape (n_rows,), or None
-        Of the rows of all workers.
-    is_level : sequence of bool
-    spec : BinningSpec
-    n_rows : int
-        Number of rows that edges come from, of all workers.
-    """
-    workers = spec.workers
-    assert workers is not None
-    numbers = [column for column, is_one in enumerate(is_level) if not is_one]
-    columns = [[numbers[k] for k in part] for part in even_ranges(len(numbers), workers.size)]
-    parts = workers.exchange([_SampledColumns.of(sketch, part) for part in columns])
-    places = np.concatenate([part.places for part in parts])
-    sample = core.Columns(len(places))
-    distinct = []
-    for k in range(len(columns[workers.rank])):
-        sample.add(np.concatenate([part.values[k] for part in parts]))
-        distinct.append(_joined_values([part.distinct[k] for part in parts], spec.max_bins))
-    own_edges = core.sketch_edges(
-        sample, places, n_rows, weight, distinct, spec.max_bins, spec.n_threads
-    )
-    edges = [np.empty(0)] * len(is_level)
-    for indices, edges_of_worker in zip(columns, workers.gather(own_edges), strict=True):
-        for column, column_edges in zip(indices, edges_of_worker, strict=True):
-            edges[column] = column_edges
-    return edges
 
 
 def _joined_values(parts: Sequence[Floats | None], most: int) -> Floats | None:
@@ -472,71 +491,6 @@ def _shared_sample(sketch: core.TableSketch, workers: Workers) -> tuple[core.Col
     for column in columns:
         sample.add(np.concatenate([part.values[column] for part in parts]))
     return sample, places
-
-
-def _shared_plan(
-    sketch: core.TableSketch,
-    edges: Sequence[Floats],
-    encodings: Mapping[int, Floats],
-    spec: BinningSpec,
-    *,
-    n_rows: int,
-    categorical: Sequence[bool],
-) -> core.StoragePlan:
-    """Storage plan of all rows: the first worker makes it.
-
-    Parameters
-    ----------
-    sketch : core.TableSketch
-        Of this worker's rows.
-    edges : sequence of float64 arrays
-    encodings : mapping of int to float64 array
-        Target-encoded categories of the rows that edges come from, of all workers.
-    spec : BinningSpec
-    n_rows : int
-        Number of all rows.
-    categorical : sequence of bool
-    """
-    workers = spec.workers
-    assert workers is not None
-    places = sketch.places
-    shared = workers.gather((len(places), sketch.has_missing))
-    has_missing = np.any([missing for _, missing in shared], axis=0)
-    for feature, encoded in encodings.items():
-        has_missing[feature] = np.isnan(encoded).any()
-    sizes = [size for size, _ in shared]
-    first = sum(sizes[: workers.rank])
-    rows = core.plan_rows(sum(sizes), spec.n_threads).astype(np.int64) - first
-    own_rows = rows[(rows >= 0) & (rows < len(places))]
-    features = core.shareable(list(edges), n_rows, spec.bundling)
-    values = [
-        encodings[feature][places[own_rows]]
-        if feature in encodings
-        else sketch.values(feature)[own_rows]
-        for feature in features
-    ]
-    parts = workers.exchange([values if rank == 0 else [] for rank in range(workers.size)])
-    plan = None
-    if workers.rank == 0:
-        sample = core.Columns(len(rows))
-        for feature in range(len(edges)):
-            if feature in features:
-                position = features.index(feature)
-                sample.add(np.concatenate([part[position] for part in parts]))
-            else:
-                sample.add_missing()
-        plan = core.plan_sample(
-            sample,
-            n_rows,
-            has_missing.tolist(),
-            list(edges),
-            spec.n_threads,
-            list(categorical),
-            spec.bundling,
-            is_chosen=True,
-        )
-    joined: core.StoragePlan = workers.broadcast(plan)
-    return joined
 
 
 # ---- second pass ----

@@ -114,6 +114,11 @@ def check_any_weight(weight: Floats) -> None:
         )
 
 
+def varying_weights(weight: Floats | None) -> Floats | None:
+    """Weights, None where all are equal: no result then depends on the rounding of their sums."""
+    return None if weight is None or (weight == weight[0]).all() else weight
+
+
 def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
     """Target of a regressor as contiguous float64; `name` is its name in messages."""
     if y.dtype.kind == "O":

@@ -40,7 +40,7 @@ from arboost.data.levels import (
 from arboost.data.raw_table import number_column
 from arboost.data.schema import Schema
 from arboost.data.table import Table
-from arboost.data.target import encode_labels, numeric_target
+from arboost.data.target import encode_labels, numeric_target, varying_weights
 
 Targets = Sequence[tuple[Floats, int | None]]
 
@@ -194,8 +194,7 @@ def target_encode(
     features = features_to_encode(table.schema)
     if not features:
         return table
-    if weight is not None and (weight == weight[0]).all():
-        weight = None  # so that equal weights and no weights give the same bits
+    weight = varying_weights(weight)
     columns = table.values.select(list(range(table.schema.n_features)))
     levels = list(table.schema.levels)
     training = slice(None) if rows is None else rows
