@@ -42,13 +42,13 @@ class BatchKinds(NamedTuple):
         Name of the batch.
     categories : frozenset of int
         Columns of a categorical type.
-    given : dict of int to tuple
-        For columns whose kind was not known to be so: the kind, and whether there is a value.
+    new_kinds : dict of int to tuple
+        For columns whose kind differs from the known one: the kind, and whether there is a value.
     """
 
     where: str
     categories: frozenset[int]
-    given: dict[int, tuple[str, bool]]
+    new_kinds: dict[int, tuple[str, bool]]
 
 
 class ColumnKinds:
@@ -110,7 +110,7 @@ class ColumnKinds:
         A column without values takes the kind of the other batches.
         """
         self._check_categories(batch.categories)
-        for i, (kind, has_values) in sorted(batch.given.items()):
+        for i, (kind, has_values) in sorted(batch.new_kinds.items()):
             known = self._kinds.get(i)
             if not has_values:
                 self._empty_kinds.setdefault(i, kind)
@@ -249,7 +249,12 @@ class ColumnMerge:
         raw.set_missing(self._options.missing)
         self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
-        self._see(raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
+        new_kinds = {}
+        for i in range(raw.columns.n_columns):
+            kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
+            if kinds.with_values(i) != kind:
+                new_kinds[i] = kind, not raw.is_all_missing(i)
+        self._see(raw, BatchKinds(where, categories, new_kinds))
         if self._options.calendar_parts == "auto":
             dates = [i for i, unit in raw.units.items() if unit == "datetime"]
             self._add_dates({i: CalendarStats.of(raw.columns.read(i)) for i in dates})
@@ -317,11 +322,11 @@ class ColumnMerge:
     def _see(self, raw: RawTable, batch: BatchKinds) -> None:
         """Add the kinds of a batch; a column without values takes the kind of the others."""
         kinds = self._kinds
-        is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.given.items())
+        is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.new_kinds.items())
         if is_new or batch.categories != kinds.categories:
             self._seen.append(batch)
         kinds.see(batch)
-        for i, (_, has_values) in batch.given.items():
+        for i, (_, has_values) in batch.new_kinds.items():
             if not has_values and kinds.with_values(i) is not None:
                 raw.columns.put(i, missing_columns(int(raw.columns.n_rows)))
                 raw.texts.pop(i, None)
@@ -394,16 +399,6 @@ class ColumnMerge:
             return learned.format, learned.seconds[places]
         is_ignored = learned is not levels
         return learned, np.full(len(known), np.nan) if is_ignored else places.astype(np.float64)
-
-
-def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:
-    """Kinds of columns that are not known to have them, and whether there is a value."""
-    kinds_of_batch = {}
-    for i in range(raw.columns.n_columns):
-        kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
-        if kinds.with_values(i) != kind:
-            kinds_of_batch[i] = kind, not raw.is_all_missing(i)
-    return kinds_of_batch
 
 
 def _check_level_count(n_levels: int, label: str) -> None:

@@ -86,11 +86,6 @@ class Binned:
         return groups
 
     @property
-    def is_ranked(self) -> bool:
-        """Whether codes are ranks, for the tree method "exact"."""
-        return self.tree_method == "exact"
-
-    @property
     def is_shared(self) -> bool:
         """Whether the rows are divided among workers."""
         return isinstance(self.codes, core.SharedCodes)

@@ -160,7 +160,12 @@ def without_target_encoding(schema: Schema) -> Schema:
     """Schema without target encoding: `ingest` then returns level codes."""
     if not encoded_features(schema):
         return schema
-    plain = [None if level is None else level.without_encoding() for level in schema.levels]
+    plain = (
+        None
+        if levels is None
+        else Levels(levels.kind, levels.values, levels.offsets, ranks=levels.ranks)
+        for levels in schema.levels
+    )
     return replace(schema, levels=tuple(plain))
 
 

@@ -56,14 +56,11 @@ def find_dialect(
     with files.open_bytes(path) as file:
         head: bytes = file.read(_HEAD_BYTES)
     files.check_encoding(head, path)
-    return CsvDialect(delimiter or _delimiter(head, DELIMITERS[kind]), decimal)
-
-
-def _delimiter(head: bytes, expected: str) -> str:
     # Line breaks and delimiters inside quotes belong to names.
     line = _LINE_BREAKS.split(_QUOTED.sub(b'"', head).lstrip(b"\r\n"), maxsplit=1)[0]
-    present = [delimiter for delimiter in _USUAL if delimiter.encode() in line]
-    return present[0] if len(present) == 1 else expected
+    present = [usual for usual in _USUAL if usual.encode() in line]
+    expected = present[0] if len(present) == 1 else DELIMITERS[kind]
+    return CsvDialect(delimiter or expected, decimal)
 
 
 def delimiter_text(delimiter: str) -> str:

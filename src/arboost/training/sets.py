@@ -543,7 +543,7 @@ def fold_sets(
     data = TrainingSet(binned, train.target, fold[0], train.start, train.offset)
     if encoded is not None:
         rows, codes = None, _held_out_codes(encoded, binned, fold, n_threads)
-    elif binned.is_ranked or binned.codes.is_stored:
+    elif binned.tree_method == "exact" or binned.codes.is_stored:
         rows = fold[1]
         codes = binned.codes
     else:
