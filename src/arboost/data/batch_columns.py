@@ -221,12 +221,8 @@ class ColumnMerge:
     ) -> None:
         self._options = options
         self._kinds = ColumnKinds(header, options, is_part=is_part)
-        self._seen: list[BatchKinds] = []
         self._levels: dict[int, core.LevelSet] = {}  # by category; numbers as their bytes
-        self._n_present: dict[int, int] = {}
-        self._inexact: set[int] = set()
-        self._orders: dict[int, list[Order]] = {}
-        self._dates: dict[int, CalendarStats] = {}
+        self._part = ColumnPart([], {}, {}, set(), {}, {})  # without levels
 
     def add(self, raw: RawTable, where: str) -> core.Columns:
         """Columns of the next batch, categories as provisional level codes.
@@ -247,7 +243,7 @@ class ColumnMerge:
             if not raw.is_all_missing(i):
                 level_columns.read_dates(raw, i, kinds.date_formats[i])
         raw.set_missing(self._options.missing)
-        self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
+        self._part.inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
         new_kinds = {}
         for i in range(raw.columns.n_columns):
@@ -275,10 +271,7 @@ class ColumnMerge:
 
     def part(self) -> ColumnPart:
         """Columns of all batches so far, for other workers."""
-        levels = {i: known.strings() for i, known in self._levels.items()}
-        return ColumnPart(
-            self._seen, levels, self._n_present, self._inexact, self._orders, self._dates
-        )
+        return self._part._replace(levels={i: known.strings() for i, known in self._levels.items()})
 
     def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
         """Schema of the batches of all workers, of which this one is one.
@@ -301,7 +294,7 @@ class ColumnMerge:
         kinds = self._kinds
         names, n_columns, _ = kinds.header
         notes = ColumnNotes(names, kinds.named)
-        notes.inexact.extend(sorted(self._inexact))
+        notes.inexact.extend(sorted(self._part.inexact))
         formats = kinds.date_formats.copy()
         units = {i: kinds[i] for i in range(n_columns) if kinds[i] in UNITS}
         levels: dict[int, Levels] = {}
@@ -314,9 +307,11 @@ class ColumnMerge:
                 levels[i] = learned
             else:
                 formats[i], units[i] = learned, "datetime"
-                self._dates[i] = CalendarStats.of(codes[i])
+                self._part.dates[i] = CalendarStats.of(codes[i])
         notes.check_date_format(self._options.any_date_format, formats)
-        schema = self._options.schema(names, levels, units, formats, n_columns, self._dates.get)
+        schema = self._options.schema(
+            names, levels, units, formats, n_columns, self._part.dates.get
+        )
         return MergedColumns(schema, notes, codes)
 
     def _see(self, raw: RawTable, batch: BatchKinds) -> None:
@@ -324,7 +319,7 @@ class ColumnMerge:
         kinds = self._kinds
         is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.new_kinds.items())
         if is_new or batch.categories != kinds.categories:
-            self._seen.append(batch)
+            self._part.kinds.append(batch)
         kinds.see(batch)
         for i, (_, has_values) in batch.new_kinds.items():
             if not has_values and kinds.with_values(i) is not None:
@@ -341,21 +336,21 @@ class ColumnMerge:
             known.add(*strings)
             _check_level_count(len(known), self._kinds.label(i))
         for i, n_present in part.n_present.items():
-            self._n_present[i] = self._n_present.get(i, 0) + n_present
-        self._inexact |= part.inexact
+            self._part.n_present[i] = self._part.n_present.get(i, 0) + n_present
+        self._part.inexact.update(part.inexact)
         self._add_orders(part.orders)
         self._add_dates(part.dates)
 
     def _add_dates(self, dates: dict[int, CalendarStats]) -> None:
         for i, stats in dates.items():
-            if i in self._dates:
-                self._dates[i].add(stats)
+            if i in self._part.dates:
+                self._part.dates[i].add(stats)
             else:
-                self._dates[i] = stats
+                self._part.dates[i] = stats
 
     def _add_orders(self, orders: dict[int, list[Order]]) -> None:
         for i, more in orders.items():
-            known = self._orders.setdefault(i, [])
+            known = self._part.orders.setdefault(i, [])
             known += [order for order in more if order not in known]
 
     def _level_codes(self, raw: RawTable, i: int) -> core.Columns:
@@ -363,7 +358,7 @@ class ColumnMerge:
         known = self._levels.setdefault(i, core.LevelSet())
         if i in raw.texts:
             codes: NDArray[Any] = known.add_text(raw.texts[i])
-            self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
+            self._part.n_present[i] = self._part.n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
             levels, codes = level_columns.number_levels(raw, i, raw.columns.read(i))
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
@@ -383,9 +378,11 @@ class ColumnMerge:
             levels = Levels("string", values, offsets)
         else:
             levels, places = Levels.of_numbers(known.strings()[0].view(np.float64))
-        if i in self._orders and i not in kinds.named:
+        if i in self._part.orders and i not in kinds.named:
             known_values = levels.texts() if is_text else levels.values.tolist()
-            ordered = level_columns.ordered_levels(self._orders[i], kinds.label(i), known_values)
+            ordered = level_columns.ordered_levels(
+                self._part.orders[i], kinds.label(i), known_values
+            )
             assert ordered.ranks is not None
             all_values = ordered.texts() if is_text else ordered.values.tolist()
             rank_of = dict(zip(all_values, ordered.ranks.tolist(), strict=True))
@@ -393,7 +390,7 @@ class ColumnMerge:
             return ordered, np.array(ranks, np.float64)[places]
         if not is_text or kinds.is_named(i):
             return levels, places.astype(np.float64)
-        n_present, date_format = self._n_present.get(i, 0), self._options.any_date_format
+        n_present, date_format = self._part.n_present.get(i, 0), self._options.any_date_format
         learned = notes.learn(i, levels, n_present, date_format)
         if isinstance(learned, DateColumn):
             return learned.format, learned.seconds[places]

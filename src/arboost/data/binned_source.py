@@ -121,12 +121,9 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
-    arguments: list[tuple[str, object]]
     arguments = [("y", rows.target), ("weight", rows.weight), ("groups", rows.groups)]
-    for argument, name in (
-        *arguments,
-        *(("offset", name) for name in offset_names(rows.offset) or ()),
-    ):
+    arguments += [("offset", name) for name in offset_names(rows.offset) or ()]
+    for argument, name in arguments:
         if isinstance(name, str) and source.names is not None and name not in source.names:
             raise no_column_error(name, source.names, argument)
     return source

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from arboost.data.files import check_encoding, open_bytes
+from arboost.data.files import check_encoding, first_line, open_bytes
 from arboost.data.text_files import CsvDialect, delimiter_text
 from arboost.errors import InputError
 
@@ -72,10 +72,10 @@ def csv_fault(
             )
         return InputError(f"The file {path!r} is malformed: {error}.", "Write it again.")
     except (OSError, EOFError, ValueError) as error:
-        problem = f"The file {path!r} cannot be read: {_first(str(error))}."
+        problem = f"The file {path!r} cannot be read: {first_line(error)}."
         return InputError(problem, "It may be incomplete.")
     if fault is None and not any(word in cause for word in ("columns", "newline", "straddling")):
-        return InputError(f"The file {path!r} cannot be read: {_first(cause)}.")
+        return InputError(f"The file {path!r} cannot be read: {first_line(cause)}.")
     return fault
 
 
@@ -131,20 +131,21 @@ def _conversion_fault(
     if re.fullmatch(rf"[+-]?\d+[{other_mark}]\d+", value) is not None:
         parameter = "decimal" if dialect.decimal is None else None
         advice = f"With decimal={other_mark!r} it is a number."
-    for line, row in rows:
-        for column, text in enumerate(row[: len(header)]):
-            name = _decoded(header[column])
-            is_it = text.startswith(sought) if is_cut else text == sought
-            if is_it and (name in types or not types):
-                position = f"in line {line}, column {column + 1} ({name!r})"
-                return InputError(
-                    f"The file {path!r} has the value {_short(_decoded(text))} {position}, which "
-                    f"is not a {kind}.",
-                    advice,
-                    parameter=parameter,
-                )
+    names = [_decoded(name) for name in header]
+    cells = (
+        (line, column, text)
+        for line, row in rows
+        for column, (name, text) in enumerate(zip(names, row, strict=False), 1)
+        if not types or name in types
+    )
+    position = ""
+    for line, column, text in cells:
+        if text.startswith(sought) if is_cut else text == sought:
+            value = _decoded(text)
+            position = f" in line {line}, column {column} ({names[column - 1]!r})"
+            break
     return InputError(
-        f"The file {path!r} has the value {_short(value)}, which is not a {kind}.",
+        f"The file {path!r} has the value {_short(value)}{position}, which is not a {kind}.",
         advice,
         parameter=parameter,
     )
@@ -160,16 +161,14 @@ def _ragged(
     else:
         problem = f"column {column} has no name ({_short(_decoded(row[column - 1]))})"
     parameter, advice = None, "Add or remove a delimiter, or quote the value that contains one."
-    if n_columns == 1:
-        parameter, advice = (
-            "delimiter",
-            (
-                "The first line must hold the names of all columns, here with "
-                f"{delimiter_text(dialect.delimiter)} between them: pass delimiter for another one."
-            ),
-        )
     if header[0].lower() == "sep=":
-        parameter, advice = None, "Delete its first line, which is for spreadsheets only."
+        advice = "Delete its first line, which is for spreadsheets only."
+    elif n_columns == 1:
+        parameter = "delimiter"
+        advice = (
+            "The first line must hold the names of all columns, here with "
+            f"{delimiter_text(dialect.delimiter)} between them: pass delimiter for another one."
+        )
     return InputError(
         f"The file {path!r} is malformed in line {line}: it has {n_fields} "
         f"{'value' if n_fields == 1 else 'values'}, but the header has {n_columns} "
@@ -197,7 +196,3 @@ def _decoded(text: str) -> str:
 
 def _short(value: str) -> str:
     return repr(value if len(value) <= _LONGEST else value[:_LONGEST] + "...")
-
-
-def _first(text: str) -> str:
-    return text.partition("\n")[0].rstrip(".")

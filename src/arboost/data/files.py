@@ -258,12 +258,17 @@ def file_errors(path: str, advice: str, *, parameter: str | None = None) -> Iter
     except UnicodeDecodeError as error:
         raise UnreadableFileError.of(path, "invalid UTF8 data", "Save it as UTF-8.") from error
     except (pyarrow.ArrowException, OSError, EOFError) as error:
-        cause = str(error).partition("\n")[0].rstrip(".")
+        cause = first_line(error)
         if isinstance(error, OSError) and error.errno is not None:
             raised = type(error)(f"The file {path!r} cannot be read: {cause}.")
             vars(raised)["category"] = "data"
             raise raised from error
         raise UnreadableFileError.of(path, cause, advice, parameter) from error
+
+
+def first_line(error: object) -> str:
+    """First line of a message of PyArrow, without its full stop."""
+    return str(error).partition("\n")[0].rstrip(".")
 
 
 def open_bytes(path: str) -> Any:

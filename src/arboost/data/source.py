@@ -48,8 +48,7 @@ def has_columns(X: object) -> bool:
 
 def is_table_files(X: object) -> bool:
     """Whether X is an `arboost.TableFiles`."""
-    module = sys.modules.get("arboost.data.table_files")
-    return module is not None and isinstance(X, module.TableFiles)
+    return _is_of(X, "arboost.data.table_files", "TableFiles")
 
 
 def open_source(
@@ -154,9 +153,15 @@ class Source(ABC):
     n_rows, n_bytes : int or None
         Number of rows, and of bytes on disk, where they are known before the first pass. After a
         whole pass, the number of rows is known.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        Paths of the files, in the order of their rows; empty where there are none.
     """
 
     _READS_AHEAD: ClassVar[bool] = True
+    paths: tuple[str, ...] = ()
 
     def __init__(
         self, label: str, arrow_schema: Any, n_rows: int | None = None, n_bytes: int | None = None
@@ -165,11 +170,6 @@ class Source(ABC):
         self.arrow_schema = arrow_schema
         self.n_rows = n_rows
         self.n_bytes = n_bytes
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths of the files; empty where there are none."""
-        return ()
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -354,11 +354,7 @@ class FileSource(Source):
         super().__init__(label, schema, n_rows, sum(file.n_bytes for file in files))
         self.files = tuple(files)
         self.keys = tuple(keys)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths of the files, in the order of their rows."""
-        return tuple(file.path for file in self.files)
+        self.paths = tuple(file.path for file in files)
 
     @property
     def reader_bytes(self) -> int:
@@ -397,8 +393,7 @@ class FileSource(Source):
 
 def is_dataset(X: object) -> bool:
     """Whether X is a dataset of PyArrow."""
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(X, module.Dataset)
+    return _is_of(X, "pyarrow.dataset", "Dataset")
 
 
 class DatasetSource(Source):
@@ -426,11 +421,7 @@ class DatasetSource(Source):
         super().__init__(label, schema, None, sum(sizes.values()) if sizes else None)
         self._dataset = dataset
         self._sizes = sizes
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths of the files, in their own file system."""
-        return tuple(self._sizes)
+        self.paths = tuple(sizes)
 
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         scanner = self._dataset.scanner(

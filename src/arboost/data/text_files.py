@@ -390,8 +390,7 @@ def _json_message(data: bytes, name: str, first_line: int, error: Exception) -> 
     mixed = _mixed_types(data, first_line)
     if mixed:
         return f"The file {name!r} has {mixed}. Write the values of a key with one type."
-    cause = str(error).partition("\n")[0].rstrip(".")
-    return f"The file {name!r} cannot be read: {cause}. {_JSON_TYPE_ADVICE}"
+    return f"The file {name!r} cannot be read: {files.first_line(error)}. {_JSON_TYPE_ADVICE}"
 
 
 _KINDS = {bool: "a truth value", int: "a number", float: "a number", str: "a string"}
