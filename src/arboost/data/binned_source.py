@@ -460,8 +460,7 @@ def read_evaluation(
         values = batch_rows.joined_values(
             (values_of_worker for values_of_worker, _ in parts), n_rows
         )
-    if values.weight is not None:
-        check_any_weight(values.weight)
+    check_any_weight(values.weight)
     table = SourceTable(
         core.Columns(n_rows),
         schema,

@@ -144,11 +144,11 @@ def _parts(text: bytes, pattern: re.Pattern[str]) -> tuple[str | None, ...] | No
 def _ticks_of_parts(parts: tuple[str | None, ...], date_format: str) -> int:
     """Microseconds of a date in one of `FAMILIES`; ValueError for impossible ones."""
     first, _, second, third, *time = parts
-    year, month, day = first, second, third
-    if date_format != "iso":
-        year, day, month = third, first, second
-        if date_format == "monthfirst":
-            day, month = month, day
+    year, month, day = {
+        "iso": (first, second, third),
+        "dayfirst": (third, second, first),
+        "monthfirst": (third, first, second),
+    }[date_format]
     hours, minutes, seconds, fraction, half, zone = time
     hour = int(hours or 0)
     if half is not None:

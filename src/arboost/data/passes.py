@@ -144,8 +144,7 @@ def sketch_batches(
     else:
         merged = seen.merge.joined(spec.workers.gather(seen.merge.part()))
     merged.notes.warn()
-    if values.weight is not None:
-        check_any_weight(values.weight)
+    check_any_weight(values.weight)
     target = spec.columns.target if isinstance(spec.columns.target, str) else None
     schema = replace(merged.schema, target=target, offset=offset_names(spec.columns.offset))
     for feature, codes in merged.codes.items():

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from numbers import Number
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -251,12 +250,9 @@ def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:
 
     Keys that a row lacks are missing values.
     """
-    if not isinstance(X, Mapping):
-        rows = X
-    elif not X or not all(map(is_column, X.values())):
-        rows = [X]
-    else:
+    if isinstance(X, Mapping) and X and all(map(is_column, X.values())):
         return _from_columns(X)
+    rows = [X] if isinstance(X, Mapping) else X
     labels = list(dict.fromkeys(label for row in rows for label in row))
     raw = RawTable(core.Columns(len(rows)), unique_names(labels))
     for name in labels:
@@ -353,7 +349,7 @@ def _numbers_of(values: list[Any], label: object) -> Floats:
     try:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
-        first = next((number for number in objects if not isinstance(number, Number)), None)
+        first = next((number for number in objects if not isinstance(number, numbers.Number)), None)
         raise _object_error(label, first, error) from error
 
 

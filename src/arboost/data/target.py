@@ -105,9 +105,9 @@ def batch_weights(sample_weight: object, n_rows: int) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def check_any_weight(weight: Floats) -> None:
+def check_any_weight(weight: Floats | None) -> None:
     """Raise ValueError where all weights are 0."""
-    if not weight.any():
+    if weight is not None and not weight.any():
         raise ValueError(
             "All values of sample_weight are zero, so there is nothing to learn from. At least one "
             "weight must be above 0."
