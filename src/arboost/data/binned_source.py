@@ -220,8 +220,7 @@ def _memory_plan(source: Source, spec: BinningSpec, limit: int) -> MemoryPlan:
         n_features,
         width,
         source.row_bytes,
-        cell_bytes=spec.tree_bytes[0],
-        column_bytes=spec.tree_bytes[1],
+        tree_bytes=spec.tree_bytes,
         row_state=spec.row_state,
         reader=source.reader_bytes,
     )

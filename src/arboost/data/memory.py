@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
@@ -85,11 +84,11 @@ def available_bytes() -> int:
 
 
 def _free_memory() -> int | None:
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     return None
 
@@ -101,7 +100,7 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
         (root / "memory.max", root / "memory.current"),
         (root / "memory" / "memory.limit_in_bytes", root / "memory" / "memory.usage_in_bytes"),
     ]
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
             controllers, path = line.split(":", 2)[1:]
             group = root / path.lstrip("/")
@@ -114,14 +113,14 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
                 group = root / "memory" / path.lstrip("/")
                 pairs.append((group / "memory.limit_in_bytes", group / "memory.usage_in_bytes"))
     for limit, usage in pairs:
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             # "max" means no limit. The page cache counts as used, but can be reclaimed.
             rest.append(int(limit.read_text()) - int(usage.read_text()) + _page_cache(usage.parent))
     return rest
 
 
 def _page_cache(cgroup: Path) -> int:
-    with contextlib.suppress(OSError, ValueError, StopIteration):
+    with suppress(OSError, ValueError, StopIteration):
         lines = (cgroup / "memory.stat").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
     return 0
@@ -136,7 +135,7 @@ def _address_space_rest() -> list[int]:
     if soft == resource.RLIM_INFINITY:
         return []
     used = 0
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         used = int(pages) * os.sysconf("SC_PAGE_SIZE")
     return [soft - used]
@@ -172,10 +171,8 @@ class MemoryPlan:
         Bytes of a row of the source; None: 8 a cell.
     other_rows : int
         Rows of other workers, whose target, weights and scores are here, too.
-    cell_bytes : int
-        Bytes of a cell that trees need next to codes in memory.
-    column_bytes : int
-        Bytes of a column that trees need in any case.
+    tree_bytes : tuple of int
+        Bytes of a cell that trees need next to codes in memory, and of a column in any case.
     row_state : RowState
     reader : int
         Bytes of the reader of the source, apart from batches.
@@ -192,8 +189,7 @@ class MemoryPlan:
     width: int = 1
     source_row: int | None = None
     other_rows: int = 0
-    cell_bytes: int = 0
-    column_bytes: int = 0
+    tree_bytes: tuple[int, int] = (0, 0)
     row_state: RowState = BOOSTING_STATE
     reader: int = 0
     largest_batch: int = 0
@@ -204,7 +200,7 @@ class MemoryPlan:
         """Bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
         outputs = self.row_state.other + self.row_state.output * n_outputs
         rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + outputs)
-        return rows + self.n_features * self.column_bytes + self.levels
+        return rows + self.n_features * self.tree_bytes[1] + self.levels
 
     def codes(self, n_rows: int) -> int:
         """Bytes of codes in memory."""
@@ -268,7 +264,7 @@ class MemoryPlan:
 
     def in_memory(self, state: int, n_rows: int) -> int:
         """Bytes of a fit with its codes in memory."""
-        tree_bytes = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
+        tree_bytes = _MEMORY_TREE_BYTES + self.n_features * self.tree_bytes[0]
         return state + self.codes(n_rows) + n_rows * tree_bytes + _LEAST_HISTOGRAMS
 
     def stores(self, state: int, n_rows: int, row_bytes: int = 8) -> bool:

@@ -85,9 +85,14 @@ def check_decimals(table: Any, dialect: CsvDialect, path: str) -> None:
     if dialect.decimal == "." or dialect.delimiter == ",":
         return
     for name, column in zip(table.schema.names, table.columns, strict=True):
-        if column.type != "string" or not _are_numbers(column):
+        if column.type != "string":
+            continue
+        is_number = pc.match_substring_regex(column, _WITH_COMMA)
+        if not pc.all(is_number, min_count=1).as_py():
             continue
         values = column.filter(pc.match_substring_regex(column, "[.,]"))
+        if not len(values):
+            continue
         grouped = values.filter(pc.match_substring(values, "."))
         if len(grouped):
             text = (
@@ -105,16 +110,6 @@ def check_decimals(table: Any, dialect: CsvDialect, path: str) -> None:
             'Write decimal points, or pass arboost.TableFiles(path, decimal=",").',
             parameter="decimal",
         )
-
-
-def _are_numbers(column: Any) -> bool:
-    """Whether all strings are numbers in the notation of decimal commas, and some have a comma."""
-    import pyarrow.compute as pc
-
-    is_number = pc.match_substring_regex(column, _WITH_COMMA)
-    if not pc.all(is_number, min_count=1).as_py():
-        return False
-    return bool(pc.any(pc.match_substring_regex(column, "[.,]")).as_py())
 
 
 # ---- CSV and TSV files ----
