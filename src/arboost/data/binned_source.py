@@ -191,10 +191,10 @@ def bin_batches(
             target_batches = None if targets is None else _CachedBatches(targets, plan, progress)
             share = None if workers is None else gather_rows(source, batches, spec, target_batches)
             if share is not None:
-                plan = batches.plan = replace(plan, other_rows=share.n_rows - len(share.own))
+                batches.plan = replace(plan, other_rows=share.n_rows - len(share.own_rows))
             table = sketch_batches(batches, spec, source.n_rows, target_batches, share)
             plan = batches.plan
-            own_rows = range(table.n_rows) if share is None else share.own
+            own_rows = range(table.n_rows) if share is None else share.own_rows
             placement = run_collective(workers, partial(_place, plan, spec, table, len(own_rows)))
             binned = _encoded(batches, spec, table, placement, cache, own_rows)
             batches.clear()
@@ -403,7 +403,7 @@ class SourceTable(Table):
     rows : RowColumns
         Target and weights.
     y : array of shape (n_rows,), or None
-    own : range
+    own_rows : range
         Positions of the rows of the source among all rows, where workers have a source each.
     workers : Workers or None
         None: the source has all rows.
@@ -412,7 +412,7 @@ class SourceTable(Table):
     source: Source = field(kw_only=True)
     rows: RowColumns = field(kw_only=True)
     y: NDArray[Any] | None = field(kw_only=True)
-    own: range = field(kw_only=True)
+    own_rows: range = field(kw_only=True)
     workers: Workers | None = field(kw_only=True, default=None)
 
     def encode(self, binned: Binned, n_threads: int) -> AnyCodes:
@@ -422,16 +422,16 @@ class SourceTable(Table):
         return codes if self.workers is None else shared_codes(codes, self.workers)
 
     def _encode_own(self, binned: Binned, n_threads: int) -> core.Codes:
-        plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own.start
-        sink = sink_like(binned.own_codes, len(self.own), n_threads)
+        plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own_rows.start
+        sink = sink_like(binned.own_codes, len(self.own_rows), n_threads)
         for batch in self.source.batches(plan.batch_rows):
             with batch_rows.batch_errors(batch):
                 rows = self.rows.rows(batch)
-                rows.check_same(self.y, first, self.own)
+                rows.check_same(self.y, first, self.own_rows)
                 codes = binned.encode(ingest(rows.X, self.schema), n_threads, rows.kept)
             sink.append(codes)
             first += rows.n_rows
-        if first == self.own.start and self.workers is not None:  # a worker without rows
+        if first == self.own_rows.start and self.workers is not None:  # a worker without rows
             sink.append(
                 binned.encode(
                     Table(missing_columns(0, self.schema.n_features), self.schema), n_threads
@@ -466,7 +466,7 @@ def read_evaluation(
         source=source,
         rows=rows,
         y=values.y,
-        own=range(first, first + n_own),
+        own_rows=range(first, first + n_own),
         workers=workers,
     )
     return table, values

@@ -48,7 +48,7 @@ class ShareRows:
     ----------
     values : RowValues
         Of all rows.
-    own : range
+    own_rows : range
         Positions of the rows of this worker among all.
     n_rows : int
         Number of all rows.
@@ -57,7 +57,7 @@ class ShareRows:
     """
 
     values: RowValues
-    own: range
+    own_rows: range
     n_rows: int
     header: ColumnHeader
 
@@ -205,7 +205,7 @@ def _first_pass(
     gathered, last = batch_rows.GatheredRows(n_rows), 0
     merge, sketch = None, None
     if share is not None:  # the sketch knows the positions of the rows of this worker
-        merge, last = ColumnMerge(spec.options, share.header, is_part=True), share.own.start
+        merge, last = ColumnMerge(spec.options, share.header, is_part=True), share.own_rows.start
         position = last, share.n_rows
         if training is not None:
             position = int(training[:last].sum()), int(training.sum())
@@ -231,7 +231,7 @@ def _first_pass(
     if share is None:
         spec.columns.check_lengths(gathered.n_read)
         return _FirstPass(merge, gathered.values, sketch, last)
-    _check_n_rows(last, share.own)
+    _check_n_rows(last, share.own_rows)
     return _FirstPass(merge, share.values, sketch, share.n_rows)
 
 
@@ -365,7 +365,7 @@ class _Sketch:
     ) -> list[Floats]:
         """Edges of the columns of numbers, none for those of levels; each worker has some."""
         spec = self.spec
-        numbers = [column for column, is_one in enumerate(is_level) if not is_one]
+        numbers = [column for column in range(len(is_level)) if not is_level[column]]
         columns = [[numbers[k] for k in part] for part in even_ranges(len(numbers), workers.size)]
         parts = workers.exchange([_SampledColumns.of(self.sketch, part) for part in columns])
         places = np.concatenate([part.places for part in parts])
