@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from arboost.data import source as read_ahead_module
 from arboost.data import source as source_module
 from arboost.data.source import is_source, open_source, read_ahead, row_count
 from arboost.errors import SchemaError
@@ -269,7 +269,7 @@ def test_nothing_to_read():
 
 
 @pytest.mark.parametrize(
-    ("of", "name"), [(threading.Thread, "start"), (read_ahead_module._Slot, "stop")]
+    ("of", "name"), [(threading.Thread, "start"), (ThreadPoolExecutor, "shutdown")]
 )
 def test_an_interrupt_leaves_no_thread(of, name, monkeypatch):
     """Ctrl-C while the thread starts, or while it is told to end."""

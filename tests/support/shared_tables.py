@@ -50,7 +50,7 @@ def assert_same(found, expected):
         assert own.n_rows == table.n_rows == shared.codes.n_rows
         assert own.level_classes == table.level_classes
         for name in ("y", "weight", "groups"):
-            one, other = getattr(own, name), getattr(table, name)
+            one, other = getattr(own.rows, name), getattr(table.rows, name)
             assert (one is None) == (other is None)
             if one is not None:
                 assert one.dtype == other.dtype

@@ -9,17 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.level_columns import (
-    ColumnNotes,
-    level_column,
-    number_levels,
-    ordered_levels,
-    read_dates,
-)
+from arboost.data import level_columns
+from arboost.data.level_columns import ColumnNotes, DateColumn
 from arboost.data.levels import MAX_SET_LEVELS, Floats, Levels, Order
-from arboost.data.raw_table import RawTable, missing_column
-from arboost.data.schema import UNITS, CalendarStats, Schema, by_feature, select_calendar_parts
-from arboost.data.table import ColumnOptions, read_columns
+from arboost.data.raw_table import RawTable, missing_columns
+from arboost.data.schema import UNITS, CalendarStats, Schema
+from arboost.data.table import ColumnOptions
 from arboost.errors import InputTypeError, SchemaError, error_prefix, listing
 
 _WORDS = {"number": "numbers", "string": "strings", "datetime": "dates", "duration": "durations"}
@@ -47,13 +42,13 @@ class BatchKinds(NamedTuple):
         Name of the batch.
     categories : frozenset of int
         Columns of a categorical type.
-    given : dict of int to tuple
-        For columns whose kind was not known to be so: the kind, and whether there is a value.
+    new_kinds : dict of int to tuple
+        For columns whose kind differs from the known one: the kind, and whether there is a value.
     """
 
     where: str
     categories: frozenset[int]
-    given: dict[int, tuple[str, bool]]
+    new_kinds: dict[int, tuple[str, bool]]
 
 
 class ColumnKinds:
@@ -115,7 +110,7 @@ class ColumnKinds:
         A column without values takes the kind of the other batches.
         """
         self._check_categories(batch.categories)
-        for i, (kind, has_values) in sorted(batch.given.items()):
+        for i, (kind, has_values) in sorted(batch.new_kinds.items()):
             known = self._kinds.get(i)
             if not has_values:
                 self._empty_kinds.setdefault(i, kind)
@@ -215,25 +210,25 @@ class ColumnMerge:
     Parameters
     ----------
     options : ColumnOptions
-    header : ColumnHeader, optional
-        Columns of the first batch of all, where other workers may have it.
+    header : ColumnHeader
+        Columns of the first batch of all.
+    is_part : bool
+        Whether other workers have batches before these.
     """
 
-    def __init__(self, options: ColumnOptions, header: ColumnHeader | None = None) -> None:
+    def __init__(
+        self, options: ColumnOptions, header: ColumnHeader, *, is_part: bool = False
+    ) -> None:
         self._options = options
-        self._kinds = None if header is None else ColumnKinds(header, options, is_part=True)
-        self._seen: list[BatchKinds] = []
+        self._kinds = ColumnKinds(header, options, is_part=is_part)
         self._levels: dict[int, core.LevelSet] = {}  # by category; numbers as their bytes
-        self._n_present: dict[int, int] = {}
-        self._inexact: set[int] = set()
-        self._orders: dict[int, list[Order]] = {}
-        self._dates: dict[int, CalendarStats] = {}
+        self._part = ColumnPart([], {}, {}, set(), {}, {})  # without levels
 
-    def add(self, X: object, where: str = "") -> core.Columns:
-        """Columns of the next batch, categories as provisional level codes."""
-        raw = read_columns(X)
-        if self._kinds is None:
-            self._kinds = ColumnKinds(ColumnHeader.of(raw), self._options)
+    def add(self, raw: RawTable, where: str) -> core.Columns:
+        """Columns of the next batch, categories as provisional level codes.
+
+        `where` is the name of the batch in messages.
+        """
         kinds = self._kinds
         order = kinds.order_of(raw)
         categories = frozenset(i if order is None else order.index(i) for i in raw.categories)
@@ -246,17 +241,22 @@ class ColumnMerge:
             )
         for i in kinds.date_formats.keys() & raw.texts.keys():
             if not raw.is_all_missing(i):
-                read_dates(raw, i, kinds.date_formats[i])
+                level_columns.read_dates(raw, i, kinds.date_formats[i])
         raw.set_missing(self._options.missing)
-        self._inexact.update(raw.columns.inexact_columns(), raw.inexact)
+        self._part.inexact.update(raw.columns.inexact_columns(), raw.inexact)
         self._add_orders(raw.orders)
-        self._see(kinds, raw, BatchKinds(where, categories, _new_kinds(raw, kinds)))
+        new_kinds = {}
+        for i in range(raw.columns.n_columns):
+            kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
+            if kinds.with_values(i) != kind:
+                new_kinds[i] = kind, not raw.is_all_missing(i)
+        self._see(raw, BatchKinds(where, categories, new_kinds))
         if self._options.calendar_parts == "auto":
             dates = [i for i, unit in raw.units.items() if unit == "datetime"]
             self._add_dates({i: CalendarStats.of(raw.columns.read(i)) for i in dates})
         for i in range(raw.columns.n_columns):
             if kinds.is_category(i):
-                raw.columns.put(i, self._level_codes(kinds, raw, i))
+                raw.columns.put(i, self._level_codes(raw, i))
         return raw.columns
 
     @property
@@ -271,21 +271,16 @@ class ColumnMerge:
 
     def part(self) -> ColumnPart:
         """Columns of all batches so far, for other workers."""
-        levels = {i: known.strings() for i, known in self._levels.items()}
-        return ColumnPart(
-            self._seen, levels, self._n_present, self._inexact, self._orders, self._dates
-        )
+        return self._part._replace(levels={i: known.strings() for i, known in self._levels.items()})
 
     def joined(self, parts: Sequence[ColumnPart]) -> MergedColumns:
         """Schema of the batches of all workers, of which this one is one.
 
         `codes` are of the provisional codes of this worker.
         """
-        assert self._kinds is not None
-        whole = ColumnMerge(self._options)
-        whole._kinds = ColumnKinds(self._kinds.header, self._options)
+        whole = ColumnMerge(self._options, self._kinds.header)
         for part in parts:
-            whole._join(whole._kinds, part)
+            whole._join(part)
         merged = whole.finish()
         codes = {
             i: merged.codes[i][whole._levels[i].add(*levels.strings())]
@@ -297,10 +292,9 @@ class ColumnMerge:
     def finish(self) -> MergedColumns:
         """Schema of all batches."""
         kinds = self._kinds
-        assert kinds is not None
         names, n_columns, _ = kinds.header
         notes = ColumnNotes(names, kinds.named)
-        notes.inexact.extend(sorted(self._inexact))
+        notes.inexact.extend(sorted(self._part.inexact))
         formats = kinds.date_formats.copy()
         units = {i: kinds[i] for i in range(n_columns) if kinds[i] in UNITS}
         levels: dict[int, Levels] = {}
@@ -308,121 +302,100 @@ class ColumnMerge:
         for i in sorted(self._levels):
             if not kinds.is_category(i):  # it had no values until numbers came
                 continue
-            learned, codes[i] = self._final_levels(kinds, i, notes)
+            learned, codes[i] = self._final_levels(i, notes)
             if isinstance(learned, Levels):
                 levels[i] = learned
             else:
                 formats[i], units[i] = learned, "datetime"
-                self._dates[i] = CalendarStats.of(codes[i])
+                self._part.dates[i] = CalendarStats.of(codes[i])
         notes.check_date_format(self._options.any_date_format, formats)
-        schema = Schema(
-            names=names,
-            n_features=n_columns,
-            levels=by_feature(levels, n_columns, None),
-            missing=self._options.missing,
-            units=by_feature(units, n_columns, ""),
-            formats=by_feature(
-                {i: date_format for i, date_format in formats.items() if i in units}, n_columns, ""
-            ),
-        )
-        dates = {i for i, unit in units.items() if unit == "datetime" and i not in levels}
-        stats = {i: self._dates.get(i) for i in dates}
-        schema = schema.with_parts(
-            select_calendar_parts(stats, self._options.calendar_parts, names)
+        schema = self._options.schema(
+            names, levels, units, formats, n_columns, self._part.dates.get
         )
         return MergedColumns(schema, notes, codes)
 
-    def _see(self, kinds: ColumnKinds, raw: RawTable, batch: BatchKinds) -> None:
+    def _see(self, raw: RawTable, batch: BatchKinds) -> None:
         """Add the kinds of a batch; a column without values takes the kind of the others."""
-        is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.given.items())
+        kinds = self._kinds
+        is_new = any(has_values or not kinds[i] for i, (_, has_values) in batch.new_kinds.items())
         if is_new or batch.categories != kinds.categories:
-            self._seen.append(batch)
+            self._part.kinds.append(batch)
         kinds.see(batch)
-        for i, (_, has_values) in batch.given.items():
+        for i, (_, has_values) in batch.new_kinds.items():
             if not has_values and kinds.with_values(i) is not None:
-                raw.columns.put(i, missing_column(int(raw.columns.n_rows)))
+                raw.columns.put(i, missing_columns(int(raw.columns.n_rows)))
                 raw.texts.pop(i, None)
 
-    def _join(self, kinds: ColumnKinds, part: ColumnPart) -> None:
+    def _join(self, part: ColumnPart) -> None:
         """Add the columns of the next worker."""
         for batch in part.kinds:
             with error_prefix(batch.where):
-                kinds.see(batch)
+                self._kinds.see(batch)
         for i, strings in part.levels.items():
             known = self._levels.setdefault(i, core.LevelSet())
             known.add(*strings)
-            _check_level_count(len(known), kinds.label(i))
+            _check_level_count(len(known), self._kinds.label(i))
         for i, n_present in part.n_present.items():
-            self._n_present[i] = self._n_present.get(i, 0) + n_present
-        self._inexact |= part.inexact
+            self._part.n_present[i] = self._part.n_present.get(i, 0) + n_present
+        self._part.inexact.update(part.inexact)
         self._add_orders(part.orders)
         self._add_dates(part.dates)
 
     def _add_dates(self, dates: dict[int, CalendarStats]) -> None:
         for i, stats in dates.items():
-            if i in self._dates:
-                self._dates[i].add(stats)
+            if i in self._part.dates:
+                self._part.dates[i].add(stats)
             else:
-                self._dates[i] = stats
+                self._part.dates[i] = stats
 
     def _add_orders(self, orders: dict[int, list[Order]]) -> None:
         for i, more in orders.items():
-            known = self._orders.setdefault(i, [])
+            known = self._part.orders.setdefault(i, [])
             known += [order for order in more if order not in known]
 
-    def _level_codes(self, kinds: ColumnKinds, raw: RawTable, i: int) -> core.Columns:
+    def _level_codes(self, raw: RawTable, i: int) -> core.Columns:
         """A category as provisional level codes, -1 for missing."""
         known = self._levels.setdefault(i, core.LevelSet())
         if i in raw.texts:
             codes: NDArray[Any] = known.add_text(raw.texts[i])
-            self._n_present[i] = self._n_present.get(i, 0) + int(raw.texts[i].n_present)
+            self._part.n_present[i] = self._part.n_present.get(i, 0) + int(raw.texts[i].n_present)
         else:
-            levels, codes = number_levels(raw, i, raw.columns.read(i))
+            levels, codes = level_columns.number_levels(raw, i, raw.columns.read(i))
             offsets = levels.values.itemsize * np.arange(len(levels) + 1)
             codes = np.append(known.add(levels.values.view(np.uint8), offsets), -1)[codes]
-        _check_level_count(len(known), kinds.label(i))
-        return level_column(codes)
+        _check_level_count(len(known), self._kinds.label(i))
+        return level_columns.level_column(codes)
 
-    def _final_levels(
-        self, kinds: ColumnKinds, i: int, notes: ColumnNotes
-    ) -> tuple[Levels | str, Floats]:
+    def _final_levels(self, i: int, notes: ColumnNotes) -> tuple[Levels | str, Floats]:
         """Levels of a category in order, and the final codes of provisional ones.
 
         Of dates in strings they are the format, and seconds.
         """
-        known = self._levels[i]
+        kinds, known = self._kinds, self._levels[i]
         is_text = kinds[i] == "string"
         if is_text:
             values, offsets, places = known.levels()
             levels = Levels("string", values, offsets)
         else:
             levels, places = Levels.of_numbers(known.strings()[0].view(np.float64))
-        if i in self._orders and i not in kinds.named:
+        if i in self._part.orders and i not in kinds.named:
             known_values = levels.texts() if is_text else levels.values.tolist()
-            ordered = ordered_levels(self._orders[i], kinds.label(i), known_values)
+            ordered = level_columns.ordered_levels(
+                self._part.orders[i], kinds.label(i), known_values
+            )
             assert ordered.ranks is not None
             all_values = ordered.texts() if is_text else ordered.values.tolist()
             rank_of = dict(zip(all_values, ordered.ranks.tolist(), strict=True))
             ranks = [rank_of[value] for value in known_values]
             return ordered, np.array(ranks, np.float64)[places]
-        is_noted = is_text and not kinds.is_named(i)
-        dates = notes.dates(i, levels, self._options.any_date_format) if is_noted else None
-        if dates is not None:
-            return dates.format, dates.seconds[places]
-        n_present = self._n_present.get(i, 0)
-        if is_noted and notes.add(i, levels, n_present) == "unique":
-            return Levels.none(), np.full(len(known), np.nan)
-        return levels, places.astype(np.float64)
-
-
-def _new_kinds(raw: RawTable, kinds: ColumnKinds) -> dict[int, tuple[str, bool]]:
-    """Kinds of columns that are not known to have them, and whether there is a value."""
-    kinds_of_batch = {}
-    for i in range(raw.columns.n_columns):
-        kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
-        if kinds.with_values(i) != kind:
-            kinds_of_batch[i] = kind, not raw.is_all_missing(i)
-    return kinds_of_batch
+        if not is_text or kinds.is_named(i):
+            return levels, places.astype(np.float64)
+        n_present, date_format = self._part.n_present.get(i, 0), self._options.any_date_format
+        learned = notes.learn(i, levels, n_present, date_format)
+        if isinstance(learned, DateColumn):
+            return learned.format, learned.seconds[places]
+        is_ignored = learned is not levels
+        return learned, np.full(len(known), np.nan) if is_ignored else places.astype(np.float64)
 
 
 def _check_level_count(n_levels: int, label: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, cast
@@ -11,17 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.feature_names import (
-    offset_names,
-    offset_values,
-    split_offset,
-    split_target,
-)
+from arboost.data import feature_names
 from arboost.data.levels import Floats, Index
 from arboost.data.memory import BOOSTING_STATE, RowState
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions
-from arboost.data.target import batch_weights, check_any_weight, target, weights
+from arboost.data.target import batch_weights, target, weights
 from arboost.data.target_encoding import TargetEncodedTable
 from arboost.errors import error_prefix
 from arboost.params.records import USUAL_BINS
@@ -31,31 +26,70 @@ if TYPE_CHECKING:
     from arboost.data.source import Batch
 
 
+class RowValues(NamedTuple):
+    """Target, weights, groups and offset of rows of nonzero weight.
+
+    Attributes
+    ----------
+    y : array of shape (n_rows,), or None
+    weight : float64 array of shape (n_rows,), or None
+    groups : array of shape (n_rows,), or None
+    offset : float64 array of shape (n_rows, n_columns), or None
+    """
+
+    y: NDArray[Any] | None = None
+    weight: Floats | None = None
+    groups: NDArray[Any] | None = None
+    offset: Floats | None = None
+
+
 class BatchRows(NamedTuple):
     """Rows of one batch.
 
     Attributes
     ----------
     X : table
-        Features.
-    y : array of shape (n_kept,), or None
-    weight : float64 array of shape (n_kept,), or None
+        Features of all rows.
+    values : RowValues
+        Of the rows of nonzero weight.
     kept : uint32 array, or None for all
         Rows of nonzero weight.
-    group : array of shape (n_kept,), or None
-    offset : float64 array of shape (n_kept, n_columns), or None
+    n_rows : int
+        Number of rows of nonzero weight.
     """
 
     X: object
-    y: NDArray[Any] | None
-    weight: Floats | None
+    values: RowValues
     kept: Index | None
-    group: NDArray[Any] | None = None
-    offset: Floats | None = None
+    n_rows: int
 
-    def n_rows(self, batch: Batch) -> int:
-        """Number of rows of nonzero weight of their batch."""
-        return batch.n_rows if self.kept is None else len(self.kept)
+    def check_same(self, y: NDArray[Any] | None, first: int, own_rows: range) -> None:
+        """Raise ValueError where another pass has found other rows.
+
+        Parameters
+        ----------
+        y : array, or None
+            Target of all rows, where it is known.
+        first : int
+            Position of the first row of the batch.
+        own_rows : range
+            Positions of the rows of this process.
+        """
+        last = first + self.n_rows
+        if last > own_rows.stop:
+            raise changed_error("more rows")
+        if y is None or self.values.y is None:
+            return
+        if not np.array_equal(self.values.y, y[first:last]):
+            raise changed_error("other values of y")
+
+
+def changed_error(change: str) -> ValueError:
+    """Error of a source that another pass finds other rows in."""
+    return ValueError(
+        f"X has changed between two passes over it: {change}. Leave the source unchanged until fit "
+        "has read it; an iterable must give the same rows in the same order each time."
+    )
 
 
 def batch_name(batch: Batch) -> str:
@@ -75,20 +109,20 @@ class RowColumns:
 
     target: object = None
     weight: object = None
-    group: object = None
+    groups: object = None
     offset: object = None
 
     @property
     def names(self) -> list[str]:
         """Names of the columns of the source that are not features."""
-        columns = self.target, self.weight, self.group
+        columns = self.target, self.weight, self.groups
         names = [name for name in columns if isinstance(name, str)]
-        return [*names, *(offset_names(self.offset) or ())]
+        return [*names, *(feature_names.offset_names(self.offset) or ())]
 
     @property
     def is_empty(self) -> bool:
         """Whether none of them is given; tuples of a source may have them even so."""
-        columns = self.target, self.weight, self.group, self.offset
+        columns = self.target, self.weight, self.groups, self.offset
         return all(column is None for column in columns)
 
     def rows(self, batch: Batch) -> BatchRows:
@@ -98,19 +132,19 @@ class RowColumns:
             X, y, weight = (*batch.table, None, None)[:3]
         X, y = self._part(X, y, self.target, batch)
         X, weight = self._part(X, weight, self.weight, batch)
-        X, group = self._part(X, None, self.group, batch)
+        X, groups = self._part(X, None, self.groups, batch)
         X, offset = self._offset(X, batch)
-        labels = None if y is None else target(y, batch.n_rows)
-        groups = None if group is None else np.asarray(group)
-        if weight is None:
-            return BatchRows(X, labels, None, None, groups, offset)
-        of_rows = batch_weights(weight, batch.n_rows)
-        if of_rows.all():
-            return BatchRows(X, labels, of_rows, None, groups, offset)
-        kept_rows = np.flatnonzero(of_rows).astype(np.uint32)
-        parts = (labels, groups, offset)
-        labels, groups, offset = (None if part is None else part[kept_rows] for part in parts)
-        return BatchRows(X, labels, of_rows[kept_rows], kept_rows, groups, offset)
+        values = RowValues(
+            None if y is None else target(y, batch.n_rows),
+            None if weight is None else batch_weights(weight, batch.n_rows),
+            None if groups is None else np.asarray(groups),
+            offset,
+        )
+        if values.weight is None or values.weight.all():
+            return BatchRows(X, values, None, batch.n_rows)
+        kept_rows = np.flatnonzero(values.weight).astype(np.uint32)
+        kept_values = (None if array is None else array[kept_rows] for array in values)
+        return BatchRows(X, RowValues(*kept_values), kept_rows, len(kept_rows))
 
     def _part(
         self, X: object, values_of_batch: object, column: object, batch: Batch
@@ -119,20 +153,20 @@ class RowColumns:
         if column is None:
             return X, values_of_batch
         if isinstance(column, str):
-            X, values, _ = split_target(X, column)
+            X, values, _ = feature_names.split_target(X, column)
             return X, values
         values = np.asarray(column)
         return X, values[batch.first_row : batch.first_row + batch.n_rows]
 
     def _offset(self, X: object, batch: Batch) -> tuple[object, Floats | None]:
         """X without the columns of the offset, and the offset."""
-        names = offset_names(self.offset)
+        names = feature_names.offset_names(self.offset)
         if names is None:
             return X, None
-        X, values = split_offset(X, self.offset)
+        X, values = feature_names.split_offset(X, self.offset)
         if not names and np.ndim(cast(Any, values)):
             values = np.asarray(values)[batch.first_row : batch.first_row + batch.n_rows]
-        return X, offset_values(values, batch.n_rows, names)
+        return X, feature_names.offset_values(values, batch.n_rows, names)
 
     def check_lengths(self, n_rows: int) -> None:
         """Raise ValueError for arrays that do not have a value for each row of the source."""
@@ -140,8 +174,8 @@ class RowColumns:
             target(self.target, n_rows)
         if self.weight is not None and not isinstance(self.weight, str):
             weights(self.weight, n_rows)
-        if offset_names(self.offset) == ():
-            offset_values(self.offset, n_rows)
+        if feature_names.offset_names(self.offset) == ():
+            feature_names.offset_values(self.offset, n_rows)
 
 
 @dataclass(frozen=True)
@@ -204,59 +238,58 @@ class GrowingArray:
 
 
 class GatheredRows:
-    """Target, weights, groups and offset of the rows of nonzero weight."""
+    """Values of the rows of nonzero weight, batch after batch.
 
-    def __init__(self, n_rows: int | None) -> None:
-        self._n_rows = n_rows
+    Parameters
+    ----------
+    n_expected : int or None
+        Largest number of rows, where it is known.
+
+    Attributes
+    ----------
+    n_rows, n_read : int
+        Number of rows of nonzero weight, and of all rows.
+    """
+
+    def __init__(self, n_expected: int | None = None) -> None:
+        self._n_expected = n_expected
         self._columns: dict[str, GrowingArray] = {}
-
-    def add(self, rows: BatchRows) -> None:
-        """Add the rows of the next batch."""
-        for name in ("y", "weight", "group", "offset"):
-            values = getattr(rows, name)
-            if values is not None:
-                self._columns.setdefault(name, GrowingArray(self._n_rows)).add(values)
+        self.n_rows = self.n_read = 0
 
     @classmethod
-    def joined(cls, parts: Sequence[Mapping[str, NDArray[Any]]], n_rows: int) -> Self:
-        """Rows of several workers as one, from the `arrays` of each."""
-        rows = cls(n_rows)
-        for part in parts:
-            for name, values in part.items():
-                rows._columns.setdefault(name, GrowingArray(n_rows)).add(values)
-        return rows
+    def of(cls, batches: Iterable[Batch], columns: RowColumns) -> Self:
+        """Rows of all batches."""
+        gathered = cls()
+        for batch in batches:
+            with batch_errors(batch):
+                rows = columns.rows(batch)
+            gathered.add(rows, batch)
+        return gathered
+
+    def add(self, rows: BatchRows, batch: Batch) -> None:
+        """Add the rows of the next batch."""
+        self.add_values(rows.values)
+        self.n_rows += rows.n_rows
+        self.n_read += batch.n_rows
+
+    def add_values(self, values: RowValues) -> None:
+        """Add the values of the next rows."""
+        for name, array in values._asdict().items():
+            if array is not None:
+                self._columns.setdefault(name, GrowingArray(self._n_expected)).add(array)
 
     @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays of the columns that there are."""
-        return {name: column.values for name, column in self._columns.items()}
+    def values(self) -> RowValues:
+        """Values of all rows so far."""
+        return RowValues(**{name: column.values for name, column in self._columns.items()})
 
-    @property
-    def y(self) -> NDArray[Any] | None:
-        """Target, None where there is none."""
-        return self._values("y")
 
-    @property
-    def weight(self) -> Floats | None:
-        """Weights above 0, None where there are none."""
-        weight = self._values("weight")
-        if weight is not None:
-            check_any_weight(weight)
-        return weight
-
-    @property
-    def groups(self) -> NDArray[Any] | None:
-        """Groups, None where there are none."""
-        return self._values("group")
-
-    @property
-    def offset(self) -> Floats | None:
-        """Offset, None where there is none."""
-        return self._values("offset")
-
-    def _values(self, name: str) -> NDArray[Any] | None:
-        column = self._columns.get(name)
-        return None if column is None else column.values
+def joined_values(parts: Iterable[RowValues], n_rows: int) -> RowValues:
+    """Values of the rows of several workers as one."""
+    gathered = GatheredRows(n_rows)
+    for values in parts:
+        gathered.add_values(values)
+    return gathered.values
 
 
 # ---- records of the passes ----
@@ -331,28 +364,23 @@ class SketchedTable:
     edges : tuple of float64 arrays
     plan : core.StoragePlan or None
         None for a table from a cache, whose codes are there.
-    y : array of shape (n_rows,), or None
-    weight : float64 array of shape (n_rows,), or None
+    rows : RowValues
+        Target, weights, groups and offset.
     n_rows : int
         Number of rows of nonzero weight.
     encoded_table : TargetEncodedTable or None
         Target-encoded categories in memory; its other columns have no values.
     level_classes : int or None
         Number of classes that the target encoding was made for.
-    groups : array of shape (n_rows,), or None
-    offset : float64 array of shape (n_rows, n_columns), or None
     """
 
     schema: Schema
     edges: tuple[Floats, ...]
     plan: core.StoragePlan | None
-    y: NDArray[Any] | None
-    weight: Floats | None
+    rows: RowValues
     n_rows: int
     encoded_table: TargetEncodedTable | None = None
     level_classes: int | None = None
-    groups: NDArray[Any] | None = None
-    offset: Floats | None = None
 
 
 class CodesSink(Protocol):
@@ -373,11 +401,3 @@ class CodesSink(Protocol):
     def finish(self) -> core.Codes:
         """Codes of all rows."""
         ...
-
-
-def changed_message(change: str) -> str:
-    """Message on a source that another pass finds other rows in."""
-    return (
-        f"X has changed between two passes over it: {change}. Leave the source unchanged until fit "
-        "has read it; an iterable must give the same rows in the same order each time."
-    )

@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.batch_rows import (
-    BinningSpec,
-    CodesSink,
-    GatheredRows,
-    RowColumns,
-    SketchedTable,
-    batch_errors,
-    changed_message,
-)
+from arboost.data import batch_rows
+from arboost.data.batch_rows import BinningSpec, CodesSink, RowColumns, RowValues, SketchedTable
 from arboost.data.bins import MOST_BINS, AnyCodes, Binned, GrowMemory, bin_for_purity
 from arboost.data.cache import SourceCache
 from arboost.data.feature_names import no_column_error, offset_names
@@ -37,12 +30,12 @@ from arboost.data.memory import (
     scratch_folder,
     sink_like,
 )
-from arboost.data.passes import encode_batches, sketch_batches
+from arboost.data.passes import encode_batches, gather_rows, shared_codes, sketch_batches
+from arboost.data.raw_table import missing_columns
 from arboost.data.schema import Schema
-from arboost.data.shares import empty_columns, gather_rows, shared_codes
-from arboost.data.source import FileSource, open_source
+from arboost.data.source import FileSource, is_iterable, open_source
 from arboost.data.table import Table, ingest
-from arboost.data.target import encode_labels
+from arboost.data.target import check_any_weight, encode_labels
 from arboost.errors import ParameterError
 from arboost.progress import Bar
 from arboost.workers import Share, Workers, run_collective, warn_on_first_worker
@@ -87,19 +80,22 @@ def bin_source(
     source, targets = run_collective(workers, open_sources)
     if spec.tree_method == "approx":
         max_bins = MOST_BINS
-    bars = _Bars(source, visible=verbose > 0 and (workers is None or workers.rank == 0))
+    visible = verbose > 0 and (workers is None or workers.rank == 0)
+    progress = partial(_progress_bar, source, visible=visible)
     tables: list[SketchedTable] = []
 
     def binned(most: int) -> Binned:
-        of_bins = replace(spec, max_bins=most, workers=workers)
-        entry = None if cache is None else SourceCache.of(cache, source, of_bins)
-        table, bins = bin_batches(source, of_bins, limit, bars, entry, targets)
+        bin_spec = replace(spec, max_bins=most, workers=workers)
+        entry = None if cache is None else SourceCache.of(cache, source, bin_spec)
+        table, bins = bin_batches(source, bin_spec, limit, progress, entry, targets)
         tables.append(table)
         return replace(bins, max_bins=most)
 
     def truth() -> tuple[NDArray[Any] | None, Index | None]:
-        y, choice = tables[0].y, None if spec.edge_rows is None else spec.edge_rows.training
-        return y, None if y is None or choice is None else choice(y, tables[0].groups)
+        values, choice = tables[0].rows, None if spec.edge_rows is None else spec.edge_rows.training
+        if values.y is None or choice is None:
+            return values.y, None
+        return values.y, choice(values.y, values.groups)
 
     with warn_on_first_worker(workers):
         bins = bin_for_purity(binned, truth) if isinstance(max_bins, str) else binned(max_bins)
@@ -125,40 +121,32 @@ def open_rows(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Sou
     if columns is not None:
         columns = [*(name for name in columns if name not in rows.names), *rows.names]
     source = open_source(X, columns, scratch=scratch_folder())
-    arguments: list[tuple[str, object]]
-    arguments = [("y", rows.target), ("weight", rows.weight), ("groups", rows.group)]
-    for argument, name in (
-        *arguments,
-        *(("offset", name) for name in offset_names(rows.offset) or ()),
-    ):
+    arguments = [("y", rows.target), ("weight", rows.weight), ("groups", rows.groups)]
+    arguments += [("offset", name) for name in offset_names(rows.offset) or ()]
+    for argument, name in arguments:
         if isinstance(name, str) and source.names is not None and name not in source.names:
             raise no_column_error(name, source.names, argument)
     return source
 
 
-class _Bars:
-    """Progress bars of the passes over a source: rows, or bytes, with those of a second."""
+@contextmanager
+def _progress_bar(
+    source: Source, label: str, *, visible: bool
+) -> Iterator[Callable[[Batch], None]]:
+    """Give the function that shows a batch of a pass as done: rows, or bytes, and the speed."""
+    started, total, by_bytes = monotonic(), source.n_rows or 0, False
+    if source.n_rows is None and source.n_bytes:
+        total, label, by_bytes = source.n_bytes // _MEGA, f"{label} MB", True
+    with Bar(total, label, visible=visible and total > 0) as bar:
 
-    def __init__(self, source: Source, *, visible: bool) -> None:
-        self._source, self._visible = source, visible
+        def show(batch: Batch) -> None:
+            done, seconds = batch.first_row + batch.n_rows, max(monotonic() - started, 1e-9)
+            speed = {"M rows/s": round(done / _MEGA / seconds, 2)}
+            if batch.bytes_read:
+                speed["MB/s"] = float(round(batch.bytes_read / _MEGA / seconds))
+            bar.show(batch.bytes_read // _MEGA if by_bytes else done, {"speed": speed})
 
-    @contextmanager
-    def __call__(self, label: str) -> Iterator[Callable[[Batch], None]]:
-        """Give the function that shows a batch as done."""
-        n_rows, n_bytes, started = self._source.n_rows, self._source.n_bytes, monotonic()
-        total, by_bytes = n_rows or 0, n_rows is None and bool(n_bytes)
-        if by_bytes and n_bytes is not None:
-            total, label = n_bytes // _MEGA, f"{label} MB"
-        with Bar(total, label, visible=self._visible and total > 0) as bar:
-
-            def show(batch: Batch) -> None:
-                done, seconds = batch.first_row + batch.n_rows, max(monotonic() - started, 1e-9)
-                speed = {"M rows/s": round(done / _MEGA / seconds, 2)}
-                if batch.bytes_read:
-                    speed["MB/s"] = float(round(batch.bytes_read / _MEGA / seconds))
-                bar.show(batch.bytes_read // _MEGA if by_bytes else done, {"speed": speed})
-
-            yield show
+        yield show
 
 
 # Called with the label of a pass, it gives a function that takes each batch when it is done.
@@ -200,13 +188,13 @@ def bin_batches(
         entry = None if cache is None else cache.read(spec.n_threads)
         if entry is None:
             batches = _CachedBatches(source, plan, progress)
-            of_y = None if targets is None else _CachedBatches(targets, plan, progress)
-            share = None if workers is None else gather_rows(source, batches, spec, of_y)
+            target_batches = None if targets is None else _CachedBatches(targets, plan, progress)
+            share = None if workers is None else gather_rows(source, batches, spec, target_batches)
             if share is not None:
-                plan = batches.plan = replace(plan, other_rows=share.n_rows - share.n_own)
-            table = sketch_batches(batches, spec, source.n_rows, of_y, share)
+                batches.plan = replace(plan, other_rows=share.n_rows - len(share.own_rows))
+            table = sketch_batches(batches, spec, source.n_rows, target_batches, share)
             plan = batches.plan
-            own_rows = range(table.n_rows) if share is None else share.own
+            own_rows = range(table.n_rows) if share is None else share.own_rows
             placement = run_collective(workers, partial(_place, plan, spec, table, len(own_rows)))
             binned = _encoded(batches, spec, table, placement, cache, own_rows)
             batches.clear()
@@ -232,8 +220,7 @@ def _memory_plan(source: Source, spec: BinningSpec, limit: int) -> MemoryPlan:
         n_features,
         width,
         source.row_bytes,
-        cell_bytes=spec.tree_bytes[0],
-        column_bytes=spec.tree_bytes[1],
+        tree_bytes=spec.tree_bytes,
         row_state=spec.row_state,
         reader=source.reader_bytes,
     )
@@ -257,8 +244,11 @@ def _place(plan: MemoryPlan, spec: BinningSpec, table: SketchedTable, n_own: int
     Target, weights and scores are those of all rows.
     """
     plan = replace(plan, n_features=table.schema.n_features)
-    row_bytes = _row_bytes(table)
-    state = plan.state(n_own, n_outputs=_n_outputs(table, spec.kind), row_bytes=row_bytes)
+    row_bytes, n_outputs = _row_bytes(table), 1
+    if table.rows.y is not None and spec.kind == "classifier":
+        n_classes = len(encode_labels(table.rows.y)[0])
+        n_outputs = 1 if n_classes <= _TWO_CLASSES else n_classes
+    state = plan.state(n_own, n_outputs=n_outputs, row_bytes=row_bytes)
     stored = _stores(plan, spec, state, n_own, row_bytes) and n_own > 0
     memory = GrowMemory(
         plan.histograms(state, n_own, stored=stored),
@@ -311,23 +301,17 @@ def _stores(
 
 def _row_bytes(table: SketchedTable) -> int:
     """Bytes of a row's target and weight; labels become float64 in the fit."""
-    total = 0 if table.weight is None else 8
-    if table.y is not None:
-        total += 8 if table.y.dtype == np.float64 else 8 + table.y.dtype.itemsize
-    if table.groups is not None:
-        total += table.groups.dtype.itemsize
-    if table.offset is not None:
-        total += 8 * table.offset.shape[1]
+    y, weight, groups, offset = table.rows
+    total = 0 if weight is None else 8
+    if y is not None:
+        total += 8 if y.dtype == np.float64 else 8 + y.dtype.itemsize
+    if groups is not None:
+        total += groups.dtype.itemsize
+    if offset is not None:
+        total += 8 * offset.shape[1]
     if table.encoded_table is not None:  # level codes, target, encoding
         total += 20 * len(table.encoded_table.sources)
     return total
-
-
-def _n_outputs(table: SketchedTable, kind: str | None) -> int:
-    if table.y is None or kind != "classifier":
-        return 1
-    n_classes = len(encode_labels(table.y)[0])
-    return 1 if n_classes <= _TWO_CLASSES else n_classes
 
 
 def _release_memory() -> None:
@@ -419,7 +403,7 @@ class SourceTable(Table):
     rows : RowColumns
         Target and weights.
     y : array of shape (n_rows,), or None
-    own : range
+    own_rows : range
         Positions of the rows of the source among all rows, where workers have a source each.
     workers : Workers or None
         None: the source has all rows.
@@ -428,7 +412,7 @@ class SourceTable(Table):
     source: Source = field(kw_only=True)
     rows: RowColumns = field(kw_only=True)
     y: NDArray[Any] | None = field(kw_only=True)
-    own: range = field(kw_only=True)
+    own_rows: range = field(kw_only=True)
     workers: Workers | None = field(kw_only=True, default=None)
 
     def encode(self, binned: Binned, n_threads: int) -> AnyCodes:
@@ -438,28 +422,27 @@ class SourceTable(Table):
         return codes if self.workers is None else shared_codes(codes, self.workers)
 
     def _encode_own(self, binned: Binned, n_threads: int) -> core.Codes:
-        plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own.start
-        sink = sink_like(binned.own_codes, len(self.own), n_threads)
+        plan, first = MemoryPlan(1 << 30, self.schema.n_features), self.own_rows.start
+        sink = sink_like(binned.own_codes, len(self.own_rows), n_threads)
         for batch in self.source.batches(plan.batch_rows):
-            with batch_errors(batch):
-                part = self.rows.rows(batch)
-                codes = binned.encode(ingest(part.X, self.schema), n_threads, part.kept)
-                last = first + int(codes.n_rows)
-                known = None if self.y is None else self.y[first:last]
-                if last > self.own.stop or not (
-                    known is None or part.y is None or np.array_equal(part.y, known)
-                ):
-                    raise ValueError(changed_message("other rows"))
+            with batch_rows.batch_errors(batch):
+                rows = self.rows.rows(batch)
+                rows.check_same(self.y, first, self.own_rows)
+                codes = binned.encode(ingest(rows.X, self.schema), n_threads, rows.kept)
             sink.append(codes)
-            first = last
-        if first == self.own.start and self.workers is not None:  # a worker without rows
-            sink.append(binned.encode(Table(empty_columns(self.schema), self.schema), n_threads))
+            first += rows.n_rows
+        if first == self.own_rows.start and self.workers is not None:  # a worker without rows
+            sink.append(
+                binned.encode(
+                    Table(missing_columns(0, self.schema.n_features), self.schema), n_threads
+                )
+            )
         return sink.finish()
 
 
 def read_evaluation(
     X: object, y: object, weight: object, schema: Schema, offset: object = None
-) -> tuple[SourceTable, GatheredRows]:
+) -> tuple[SourceTable, RowValues]:
     """An evaluation set as a table of a schema, and its target, weights and offset.
 
     `y`, `weight` and `offset` are as `Dataset.from_files` takes them. X may be a `Share`.
@@ -467,41 +450,37 @@ def read_evaluation(
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
     rows = RowColumns(y, weight, None, offset)
     with warn_on_first_worker(workers):
-        gathered, n_own, source = run_collective(workers, partial(_own_rows, X, rows, schema))
+        values, n_own, source = run_collective(workers, partial(_own_rows, X, rows, schema))
     first, n_rows = 0, n_own
     if workers is not None:
-        parts = workers.gather((gathered.arrays, n_own))
+        parts = workers.gather((values, n_own))
         sizes = [size for _, size in parts]
         first, n_rows = sum(sizes[: workers.rank]), sum(sizes)
-        gathered = GatheredRows.joined([arrays for arrays, _ in parts], n_rows)
-    own_rows = range(first, first + n_own)
+        values = batch_rows.joined_values(
+            (values_of_worker for values_of_worker, _ in parts), n_rows
+        )
+    check_any_weight(values.weight)
     table = SourceTable(
         core.Columns(n_rows),
         schema,
         source=source,
         rows=rows,
-        y=gathered.y,
-        own=own_rows,
+        y=values.y,
+        own_rows=range(first, first + n_own),
         workers=workers,
     )
-    return table, gathered
+    return table, values
 
 
-def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[GatheredRows, int, Source]:
-    """Return target and weights of a source, the number of its rows, and the source."""
-    gathered, n_rows, n_read = GatheredRows(None), 0, 0
-    for batch in _opened(X, rows, rows.names or None).batches(1 << 18):
-        with batch_errors(batch):
-            part = rows.rows(batch)
-        gathered.add(part)
-        n_rows += part.n_rows(batch)
-        n_read += batch.n_rows
-    rows.check_lengths(n_read)
-    return gathered, n_rows, _opened(X, rows, schema.columns)
+def _own_rows(X: object, rows: RowColumns, schema: Schema) -> tuple[RowValues, int, Source]:
+    """Target and weights of a source, the number of its rows, and the source."""
+    gathered = batch_rows.GatheredRows.of(
+        _opened(X, rows, rows.names or None).batches(1 << 18), rows
+    )
+    rows.check_lengths(gathered.n_read)
+    return gathered.values, gathered.n_rows, _opened(X, rows, schema.columns)
 
 
 def _opened(X: object, rows: RowColumns, columns: Sequence[str] | None) -> Source:
     """Source with some columns; an iterable selects its own."""
-    from arboost.data.source import is_iterable
-
     return open_rows(X, rows, None if is_iterable(X) else columns)

@@ -20,7 +20,7 @@ from arboost.data.cuda import device_number
 from arboost.data.levels import Floats, Index
 from arboost.data.schema import Schema, part_edges
 from arboost.data.table import Table
-from arboost.data.target import encode_labels
+from arboost.data.target import encode_labels, varying_weights
 from arboost.errors import warn_caller
 from arboost.params.records import USUAL_BINS
 
@@ -84,11 +84,6 @@ class Binned:
                 order = self.group_order.get(feature, np.arange(levels.n_set_codes))
                 groups[feature] = order.tolist(), levels.shared_groups.tolist()
         return groups
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether codes are ranks, for the tree method "exact"."""
-        return self.tree_method == "exact"
 
     @property
     def is_shared(self) -> bool:
@@ -158,8 +153,7 @@ def bin_table(
         return Binned(ranks, tuple(ranks.edges), table.schema, tree_method=tree_method)
     if tree_method == "approx":
         max_bins = MOST_BINS
-    if weights is not None and (weights == weights[0]).all():
-        weights = None  # so that edges do not depend on the rounding of sums of equal weights
+    weights = varying_weights(weights)
     fixed = fixed_edges(table.schema, max_bins)
     if fixed:
         numeric = [feature for feature in range(table.schema.n_features) if feature not in fixed]
@@ -186,7 +180,8 @@ def bin_table(
             n_threads=n_threads,
         )
     number, n_rows = device_number(device), table.n_rows if rows is None else len(rows)
-    if number >= 0 and n_rows * len(edges) >= _DEVICE_CELLS and _is_dense(table.values):
+    on_host = isinstance(table.values, core.Columns) and not table.values.has_sparse
+    if number >= 0 and n_rows * len(edges) >= _DEVICE_CELLS and on_host:
         codes = core.encode_on(number, table.columns, rows, edges, n_threads, categorical, plan)
     else:
         codes = core.encode(table.values, rows, edges, n_threads, categorical, plan)
@@ -269,11 +264,6 @@ def fixed_edges(schema: Schema, max_bins: int) -> dict[int, Floats]:
     edges = {i: np.arange(0.5, n - 1) for i, n in enumerate(schema.n_levels) if n > 0}
     parts = enumerate(schema.parts, schema.n_columns)
     return edges | {i: part_edges(part, max_bins) for i, (_, part) in parts}
-
-
-def _is_dense(columns: core.Columns | core.DeviceColumns) -> bool:
-    """Whether these are columns of the host, none of them sparse."""
-    return isinstance(columns, core.Columns) and not columns.has_sparse
 
 
 def storage_plan(

@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
-from arboost.data.batch_rows import BinningSpec, SketchedTable
+from arboost.data.batch_rows import BinningSpec, RowValues, SketchedTable
 from arboost.data.bins import Binned
 from arboost.data.feature_names import offset_names
 from arboost.data.levels import Levels
 from arboost.data.memory import OTHER_CACHE, FileSink, folder_errors
+from arboost.data.passes import SourceLevels
+from arboost.data.raw_table import missing_columns
 from arboost.data.schema import Schema
-from arboost.data.shares import SourceLevels
+from arboost.data.target import varying_weights
 from arboost.data.target_encoding import EncodedFeature
 from arboost.errors import InputTypeError, warn_caller
 from arboost.write import file_lock
@@ -71,7 +73,7 @@ class SourceCache:
     def of(cls, folder: str | os.PathLike[str], source: Source, spec: BinningSpec) -> SourceCache:
         """Entry of a source; raise ValueError for one without files."""
         files = getattr(source, "files", None)
-        columns = spec.columns.target, spec.columns.weight, spec.columns.group
+        columns = spec.columns.target, spec.columns.weight, spec.columns.groups
         offset = offset_names(spec.columns.offset)
         are_names = all(column is None or isinstance(column, str) for column in columns)
         if not files or not are_names or offset == ():
@@ -100,11 +102,9 @@ class SourceCache:
             stamps.append([os.path.realpath(file.path), *file.stamp, *inode])
         return cls(path, key, stamps, spec.tree_method)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the lock of the entry; another process waits until it is read or written."""
-        with file_lock(str(self._path("lock"))):
-            yield
+        return file_lock(str(self._path("lock")))
 
     def read(self, n_threads: int) -> tuple[SketchedTable, Binned] | None:
         """Entry; None where there is none, or files have changed.
@@ -184,12 +184,11 @@ def _describe_table(table: SketchedTable) -> tuple[dict[str, Any], dict[str, NDA
         ],
         "encoded": [],
     }
-    for name in ("weight", "offset"):
-        if getattr(table, name) is not None:
-            arrays[name] = getattr(table, name)
-    for name, values in (("y", table.y), ("groups", table.groups)):
-        if values is not None:
+    for name, values in table.rows._asdict().items():
+        if values is not None and name in ("y", "groups"):
             arrays[name], described[f"{name} labels"] = _coded(values)
+        elif values is not None:
+            arrays[name] = values
     for source in () if table.encoded_table is None else table.encoded_table.sources:
         described["encoded"].append(source.feature)
         arrays[f"codes {source.feature}"] = source.codes
@@ -233,25 +232,20 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
     for name in ("y", "groups"):
         if described.get(f"{name} labels") is not None:
             arrays[name] = np.array(described[f"{name} labels"], dtype=object)[arrays[name]]
-    weight, encoded = arrays.get("weight"), None
+    rows = RowValues(**{name: arrays.get(name) for name in RowValues._fields})
+    encoded = None
     if described["encoded"]:
-        columns = core.Columns(described["n_rows"])
-        for _ in range(n_features):
-            columns.add_missing()
+        columns = missing_columns(described["n_rows"], n_features)
         sources = [
             EncodedFeature(feature, arrays[f"codes {feature}"], arrays[f"target {feature}"])
             for feature in described["encoded"]
         ]
-        is_equal = weight is None or (weight == weight[0]).all()  # as target encodings keep them
-        encoded = SourceLevels(columns, schema, tuple(sources), None if is_equal else weight)
+        encoded = SourceLevels(columns, schema, tuple(sources), varying_weights(rows.weight))
     return SketchedTable(
         schema=schema,
         edges=tuple(arrays[f"edges {i}"] for i in range(n_features)),
         plan=None,
-        y=arrays.get("y"),
-        groups=arrays.get("groups"),
-        weight=weight,
-        offset=arrays.get("offset"),
+        rows=rows,
         n_rows=described["n_rows"],
         encoded_table=encoded,
         level_classes=described["level_classes"],
@@ -261,7 +255,7 @@ def _read_table(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> S
 def _check_sizes(table: SketchedTable, codes: core.Codes) -> None:
     """Raise ValueError unless a table and codes are of the same rows, bins and levels."""
     encoded = () if table.encoded_table is None else table.encoded_table.sources
-    rows = [table.y, table.weight, table.groups, *(feature.codes for feature in encoded)]
+    rows = [*table.rows[:3], *(feature.codes for feature in encoded)]
     levels = table.schema.levels
     if (
         table.n_rows != int(codes.n_rows)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from arboost.data.files import check_encoding
+from arboost.data.files import check_encoding, first_line, open_bytes
 from arboost.data.text_files import CsvDialect, delimiter_text
 from arboost.errors import InputError
 
@@ -47,14 +47,12 @@ def check_text(file: Any, path: str) -> None:
 
 
 def csv_fault(
-    again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
+    path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
 ) -> InputError | None:
     """Error for a file that PyArrow refused; None where every line has its fields.
 
     Parameters
     ----------
-    again : callable
-        Opens the file.
     path : str
     dialect : CsvDialect
     cause : str
@@ -63,9 +61,9 @@ def csv_fault(
         Types that columns were read with.
     """
     if "invalid UTF8" in cause:
-        return not_utf8(again, path, dialect)
+        return not_utf8(path, dialect)
     try:
-        fault = _locate(again, path, dialect, cause, types)
+        fault = _locate(path, dialect, cause, types)
     except csv.Error as error:
         if "field limit" in str(error):  # PyArrow refuses lines longer than a block
             return InputError(
@@ -74,21 +72,19 @@ def csv_fault(
             )
         return InputError(f"The file {path!r} is malformed: {error}.", "Write it again.")
     except (OSError, EOFError, ValueError) as error:
-        problem = f"The file {path!r} cannot be read: {_first(str(error))}."
+        problem = f"The file {path!r} cannot be read: {first_line(error)}."
         return InputError(problem, "It may be incomplete.")
     if fault is None and not any(word in cause for word in ("columns", "newline", "straddling")):
-        return InputError(f"The file {path!r} cannot be read: {_first(cause)}.")
+        return InputError(f"The file {path!r} cannot be read: {first_line(cause)}.")
     return fault
 
 
-def _locate(
-    again: Callable[[], Any], path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]
-) -> InputError | None:
+def _locate(path: str, dialect: CsvDialect, cause: str, types: dict[str, Any]) -> InputError | None:
     """Error for a value of another type, or a row of too few or too many values."""
     value = re.search(
         r"CSV conversion error to (\w+): invalid value '(.*?)('|\. Types of|$)", cause
     )
-    rows = _rows(again, dialect.delimiter)
+    rows = _rows(path, dialect.delimiter)
     _, header = next(rows, (1, []))
     if value is not None:
         return _conversion_fault(rows, header, path, value, types, dialect)
@@ -98,9 +94,9 @@ def _locate(
     return None
 
 
-def not_utf8(again: Callable[[], Any], path: str, dialect: CsvDialect) -> InputError:
+def not_utf8(path: str, dialect: CsvDialect) -> InputError:
     """Error for a file that is not UTF-8."""
-    rows = _rows(again, dialect.delimiter)
+    rows = _rows(path, dialect.delimiter)
     _, header = next(rows, (1, []))
     for line, row in chain([(1, header)], rows):
         for column, text in enumerate(row):
@@ -135,20 +131,21 @@ def _conversion_fault(
     if re.fullmatch(rf"[+-]?\d+[{other_mark}]\d+", value) is not None:
         parameter = "decimal" if dialect.decimal is None else None
         advice = f"With decimal={other_mark!r} it is a number."
-    for line, row in rows:
-        for column, text in enumerate(row[: len(header)]):
-            name = _decoded(header[column])
-            is_it = text.startswith(sought) if is_cut else text == sought
-            if is_it and (name in types or not types):
-                position = f"in line {line}, column {column + 1} ({name!r})"
-                return InputError(
-                    f"The file {path!r} has the value {_short(_decoded(text))} {position}, which "
-                    f"is not a {kind}.",
-                    advice,
-                    parameter=parameter,
-                )
+    names = [_decoded(name) for name in header]
+    cells = (
+        (line, column, text)
+        for line, row in rows
+        for column, (name, text) in enumerate(zip(names, row, strict=False), 1)
+        if not types or name in types
+    )
+    position = ""
+    for line, column, text in cells:
+        if text.startswith(sought) if is_cut else text == sought:
+            value = _decoded(text)
+            position = f" in line {line}, column {column} ({names[column - 1]!r})"
+            break
     return InputError(
-        f"The file {path!r} has the value {_short(value)}, which is not a {kind}.",
+        f"The file {path!r} has the value {_short(value)}{position}, which is not a {kind}.",
         advice,
         parameter=parameter,
     )
@@ -164,16 +161,14 @@ def _ragged(
     else:
         problem = f"column {column} has no name ({_short(_decoded(row[column - 1]))})"
     parameter, advice = None, "Add or remove a delimiter, or quote the value that contains one."
-    if n_columns == 1:
-        parameter, advice = (
-            "delimiter",
-            (
-                "The first line must hold the names of all columns, here with "
-                f"{delimiter_text(dialect.delimiter)} between them: pass delimiter for another one."
-            ),
-        )
     if header[0].lower() == "sep=":
-        parameter, advice = None, "Delete its first line, which is for spreadsheets only."
+        advice = "Delete its first line, which is for spreadsheets only."
+    elif n_columns == 1:
+        parameter = "delimiter"
+        advice = (
+            "The first line must hold the names of all columns, here with "
+            f"{delimiter_text(dialect.delimiter)} between them: pass delimiter for another one."
+        )
     return InputError(
         f"The file {path!r} is malformed in line {line}: it has {n_fields} "
         f"{'value' if n_fields == 1 else 'values'}, but the header has {n_columns} "
@@ -183,30 +178,15 @@ def _ragged(
     )
 
 
-def _rows(again: Callable[[], Any], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of each row; bytes are read as characters 0 to 255."""
-    with again() as file:
-        text = io.TextIOWrapper(io.BufferedReader(_Raw(file)), encoding="latin-1", newline="")
+    with open_bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding="latin-1", newline="")
         reader = csv.reader(text, delimiter=delimiter)
         before = 0
         for row in reader:
             yield before + 1, row
             before = reader.line_num
-
-
-class _Raw(io.RawIOBase):
-    """A stream of PyArrow as a raw file of Python."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _decoded(text: str) -> str:
@@ -216,7 +196,3 @@ def _decoded(text: str) -> str:
 
 def _short(value: str) -> str:
     return repr(value if len(value) <= _LONGEST else value[:_LONGEST] + "...")
-
-
-def _first(text: str) -> str:
-    return text.partition("\n")[0].rstrip(".")

@@ -290,23 +290,19 @@ def refuse_device_array(X: object, name: str, advice: str) -> None:
     `advice` says what to do, apart from a copy.
     """
     if is_device_array(X):
+        ways = {"torch": ".cpu().numpy()", "cupy": ".get()", "cudf": ".to_pandas()"}
+        ways |= {"numba": ".copy_to_host()", "arboost": ".to_numpy()"}
+        way = ways.get(_package(X))
+        copy = f"numpy.asarray({name})" if way is None else name + way
         raise InputTypeError(
             f"{name} is a {type(X).__module__}.{type(X).__name__} in the memory of a CUDA device, "
-            f"but the CPU needs it in its own. {advice}, or pass a copy: {_copy_of(X, name)}."
+            f"but the CPU needs it in its own. {advice}, or pass a copy: {copy}."
         )
 
 
 def refuse_logarithms(X: object) -> None:
     """Raise DeviceError where X, whose log probabilities are asked for, is in device memory."""
     refuse_device_array(X, "X", "Take the logarithm of predict_proba, which runs there")
-
-
-def _copy_of(X: object, name: str) -> str:
-    """Expression of a NumPy copy of X."""
-    ways = {"torch": ".cpu().numpy()", "cupy": ".get()", "cudf": ".to_pandas()"}
-    ways |= {"numba": ".copy_to_host()", "arboost": ".to_numpy()"}
-    way = ways.get(_package(X))
-    return f"numpy.asarray({name})" if way is None else name + way
 
 
 def _package(X: object) -> str:
@@ -417,7 +413,7 @@ def table_array(X: Any, device: str | None) -> CudaArray:
     Raises
     ------
     TypeError
-        The processor cannot read it.
+        X is on a device, but the CPU reads it.
     DeviceError
         X is on another device.
     """

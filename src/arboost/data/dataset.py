@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import threads
+from arboost.data import feature_names, target_encoding
 from arboost.data.bins import (
     APPROX_BYTES,
     BATCH_METHODS,
@@ -20,25 +21,12 @@ from arboost.data.bins import (
     bin_for_purity,
     bin_table,
 )
-from arboost.data.feature_names import (
-    offset_names,
-    offset_values,
-    split_offset,
-    split_row_columns,
-    split_target,
-)
 from arboost.data.levels import Floats
 from arboost.data.schema import Schema
 from arboost.data.table import ColumnOptions, ingest
 from arboost.data.target import check_pairing, target
 from arboost.data.target import weights as checked_weights
-from arboost.data.target_encoding import (
-    ENCODINGS,
-    TargetEncodedTable,
-    features_to_encode,
-    label_target,
-    target_encode,
-)
+from arboost.data.target_encoding import TargetEncodedTable
 from arboost.errors import ParameterError
 from arboost.params.boosting import PARAMS
 from arboost.params.forest import AUTO_BINS
@@ -50,9 +38,10 @@ if TYPE_CHECKING:
 
 def _column_options(**values: Any) -> ColumnOptions:
     encoding = values.pop("category_encoding")
-    if encoding not in ENCODINGS:
+    allowed = target_encoding.ENCODINGS
+    if encoding not in allowed:
         raise ParameterError(
-            f"category_encoding is {encoding!r}, but it must be one of {', '.join(ENCODINGS)}.",
+            f"category_encoding is {encoding!r}, but it must be one of {', '.join(allowed)}.",
             parameter="category_encoding",
         )
     checked = {name: PARAMS[name].check(value) for name, value in values.items()}
@@ -181,14 +170,18 @@ class Dataset:
             calendar_parts=calendar_parts,
         )
         check_pairing(X, y, sample_weight=sample_weight, offset=offset)
-        X, y, name = split_target(X, y)
-        X, offset_given = split_offset(X, offset)
-        X, sample_weight, row_columns = split_row_columns(X, sample_weight)
+        X, y, name = feature_names.split_target(X, y)
+        X, offset_given = feature_names.split_offset(X, offset)
+        X, sample_weight, row_columns = feature_names.split_row_columns(X, sample_weight)
         table = ingest(X, options=self.column_options, device=None)
-        names = offset_names(offset)
+        names = feature_names.offset_names(offset)
         schema = replace(table.schema, target=name, offset=names, row_columns=row_columns)
         table = replace(table, schema=schema)
-        start = None if names is None else offset_values(offset_given, table.n_rows, names)
+        start = (
+            None
+            if names is None
+            else feature_names.offset_values(offset_given, table.n_rows, names)
+        )
         labels = None if y is None else target(y, table.n_rows)
         weight = checked_weights(sample_weight, table.n_rows)
         rows = None
@@ -198,9 +191,9 @@ class Dataset:
             labels = None if labels is None else labels[rows]
             start = None if start is None else start[rows]
         self.level_classes: int | None = None
-        if features_to_encode(table.schema):
-            numbers, self.level_classes = label_target(labels, table.schema)
-            table = target_encode(
+        if target_encoding.features_to_encode(table.schema):
+            numbers, self.level_classes = target_encoding.label_target(labels, table.schema)
+            table = target_encoding.target_encode(
                 table,
                 [(numbers, self.level_classes)],
                 encoding=category_encoding,
@@ -333,15 +326,14 @@ calendar_parts, n_jobs
         data.column_options = options
         data.level_classes, data.encoded_table = table.level_classes, table.encoded_table
         data.binned = binned
-        data.y, data.sample_weight, data.groups = table.y, table.weight, table.groups
-        data.offset = table.offset
+        data.y, data.sample_weight, data.groups, data.offset = table.rows
         data.max_bins, data.max_conflict_rate = binned.max_bins, 0.0
         data.tree_method = binned.tree_method
         return data
 
     def _offset_of(self, offset: object) -> Floats | None:
         """Offset of all rows: that of the Dataset, or the array given to ``fit``."""
-        names = offset_names(offset)
+        names = feature_names.offset_names(offset)
         if names is None:
             return self.offset
         if names:
@@ -352,7 +344,7 @@ calendar_parts, n_jobs
             )
         if self.offset is not None:
             raise ValueError("offset was passed, but the Dataset has an offset. Leave it out.")
-        return offset_values(offset, self.n_rows)
+        return feature_names.offset_values(offset, self.n_rows)
 
     @property
     def schema(self) -> Schema:

@@ -189,8 +189,13 @@ def _describe_by_column(X: Any, options: ColumnOptions) -> TableDescription | No
     """
     names = names_of(X)
     parts = _single_columns(X, names)
-    named = options.categories(_strings(names), len(parts)) if parts else set()
-    formats = options.date_formats(_strings(names), len(parts)) if parts else {}
+    if not parts:
+        return None
+    texts = None
+    if names is not None and all(isinstance(name, str) for name in names):
+        texts = tuple(names)
+    named = options.categories(texts, len(parts))
+    formats = options.date_formats(texts, len(parts))
     columns, notes, is_refused = [], [], False
     for i, (part, values) in enumerate(parts):
         name = f"x{i}" if names is None else str(names[i])
@@ -237,11 +242,6 @@ def _single_columns(X: Any, names: list[Any] | None) -> list[tuple[Any, list[Any
         (part, values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
         for part, values in parts
     ]
-
-
-def _strings(names: list[Any] | None) -> tuple[str, ...] | None:
-    has_names = names is not None and all(isinstance(name, str) for name in names)
-    return tuple(names or ()) if has_names else None
 
 
 _FORMATS = {"iso": "year first", "dayfirst": "day first", "monthfirst": "month first"}

@@ -86,16 +86,16 @@ def _feature_index(feature: object, by_name: Mapping[str, int], n_features: int)
 def monotone_directions(
     constraints: list[Any] | None, schema: Schema, parameter: str = "monotone_constraints"
 ) -> list[int]:
-    """Return -1, 0 or 1 for each feature; an empty list without constraints.
+    """Directions of the features, -1, 0 or 1; an empty list without constraints.
 
     Parameters
     ----------
-    given : list of directions, list of [feature, direction], or None
+    constraints : list of directions, list of [feature, direction], or None
         Value that the parameter's ``check`` returned.
     schema : Schema
         Features of the table.
     parameter : str
-        Name of the constraints in messages, where `given` has none.
+        Name of the constraints in messages, where `constraints` have none.
 
     Examples
     --------
@@ -178,7 +178,10 @@ def interaction_groups(constraints: str | list[Any] | None, schema: Schema) -> l
         for group in indices
     ]
     grouped = {feature for group in groups for feature in group}
-    rest = ([index for index in of_column if index not in grouped] for of_column in parts.values())
+    rest = (
+        [feature for feature in features_of_column if feature not in grouped]
+        for features_of_column in parts.values()
+    )
     return groups + [group for group in rest if group]
 
 
@@ -191,7 +194,7 @@ def feature_label(feature: int, schema: Schema) -> str | int:
 
 
 def split_target(X: Any, y: object, argument: str = "y") -> tuple[Any, object, str | None]:
-    """Return X, y and None; where y names a column of X: the rest of X, the column and its name.
+    """X, y and None; where y names a column of X: the rest of X, the column and its name.
 
     Tables without names are left to `arboost.data.target`, which says what y must be. `argument`
     is the name of y in messages.

@@ -7,10 +7,11 @@ import glob
 import os
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from arboost.errors import InputError, SchemaError, listing, needs_packages
 from arboost.params.suggestions import did_you_mean
@@ -81,17 +82,18 @@ def find_files(X: Any, kind: str | None = None) -> list[DataPath]:
     if len(paths) > 1:
         base = os.path.commonpath([os.path.dirname(os.path.abspath(file.path)) for file in files])
         files = [DataPath(file.path, base) for file in files]
-    _refuse_twice(files)
+    counts = Counter(os.path.realpath(file.path) for file in files)
+    for path, count in counts.items():
+        if count > 1:
+            raise ValueError(
+                f"The file {path!r} is there twice, so its rows would be, too. Pass each file once."
+            )
     return files
 
 
 def file_kind(path: str) -> tuple[str, str | None]:
     """Kind of a file, and its compression or None; raise ValueError if unknown."""
-    stem, suffix = os.path.splitext(path.lower())
-    compression = COMPRESSED.get(suffix)
-    if compression is not None:
-        suffix = os.path.splitext(stem)[1]
-    kind = FORMATS.get(suffix)
+    kind, compression = FORMATS.get(_suffix(path)), compression_of(path)
     if kind is None or (compression is not None and kind not in TEXT_KINDS):
         raise InputError(
             f"The file {path!r} is of an unknown kind: its name must end in one of "
@@ -100,6 +102,12 @@ def file_kind(path: str) -> tuple[str, str | None]:
             parameter="format",
         )
     return kind, compression
+
+
+def _suffix(path: str) -> str:
+    """Suffix of a name that tells the kind of the file, before that of a compression."""
+    stem, suffix = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if suffix in COMPRESSED else suffix
 
 
 def compression_of(path: str) -> str | None:
@@ -118,7 +126,7 @@ def partition_keys(files: Sequence[DataPath]) -> list[dict[str, Any]]:
         [folder.partition("=")[0] for folder in folders.split(os.sep) if "=" in folder]
         for folders in below
     ]
-    known = dict.fromkeys(name for of_file in names for name in of_file)
+    known = dict.fromkeys(name for file_keys in names for name in file_keys)
     if not known:
         return [{} for _ in files]
     import pyarrow
@@ -129,8 +137,8 @@ def partition_keys(files: Sequence[DataPath]) -> list[dict[str, Any]]:
         dataset.get_partition_keys(reader.parse(folders.replace(os.sep, "/") + "/"))
         for folders in below
     ]
-    typed = {name: _key_column([of_file.get(name) for of_file in keys]) for name in known}
-    return [{name: typed[name][i] for name in of_file} for i, of_file in enumerate(names)]
+    typed = {name: _key_column([file_keys.get(name) for file_keys in keys]) for name in known}
+    return [{name: typed[name][i] for name in file_keys} for i, file_keys in enumerate(names)]
 
 
 def _key_column(keys: Sequence[str | None]) -> Any:
@@ -161,7 +169,9 @@ def _expand(path: str, kind: str | None) -> list[DataPath]:
     if not glob.has_magic(path):
         raise FileNotFoundError(f"There is no file or folder {path!r}. Check the path.")
     matches = sorted(glob.glob(path, recursive=True), key=_natural)
-    base = _fixed_folder(path)
+    base = os.path.dirname(path)
+    while glob.has_magic(base):  # the folder before the first wildcard
+        base = os.path.dirname(base)
     files: list[DataPath] = []
     for match in matches:
         if os.path.isdir(match):
@@ -181,7 +191,11 @@ def _in_folder(folder: str, base: str) -> list[DataPath]:
     paths = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        paths += [os.path.join(parent, name) for name in names if _is_data(name)]
+        paths += [
+            os.path.join(parent, name)
+            for name in names
+            if _suffix(name) in FORMATS and not name.startswith((".", "_"))
+        ]
     if not paths:
         raise FileNotFoundError(
             f"The folder {folder!r} has no file whose name ends in one of {', '.join(FORMATS)}. "
@@ -190,38 +204,12 @@ def _in_folder(folder: str, base: str) -> list[DataPath]:
     return [DataPath(path, base) for path in sorted(paths, key=_natural)]
 
 
-def _is_data(name: str) -> bool:
-    stem, suffix = os.path.splitext(name.lower())
-    if suffix in COMPRESSED:
-        suffix = os.path.splitext(stem)[1]
-    return suffix in FORMATS and not name.startswith((".", "_"))
-
-
-def _fixed_folder(pattern: str) -> str:
-    """Folder of a pattern before its first wildcard."""
-    folder = os.path.dirname(pattern)
-    while glob.has_magic(folder):
-        folder = os.path.dirname(folder)
-    return folder
-
-
 def _natural(path: str) -> list[tuple[Any, ...]]:
     """A sort key by which part2 comes before part10, folder by folder."""
     return [
         tuple((1, int(piece), piece) if piece.isdecimal() else (0, 0, piece) for piece in pieces)
         for pieces in (re.split(r"(\d+)", name) for name in path.split(os.sep))
     ]
-
-
-def _refuse_twice(files: Sequence[DataPath]) -> None:
-    paths: Iterable[str] = (os.path.realpath(file.path) for file in files)
-    seen: set[str] = set()
-    for path in paths:
-        if path in seen:
-            raise ValueError(
-                f"The file {path!r} is there twice, so its rows would be, too. Pass each file once."
-            )
-        seen.add(path)
 
 
 # ---- errors and encodings ----
@@ -247,6 +235,13 @@ class UnreadableFileError(InputError):
 
     path = cause = ""
 
+    @classmethod
+    def of(cls, path: str, cause: str, advice: str, parameter: str | None = None) -> Self:
+        """Error of a file."""
+        error = cls(f"The file {path!r} cannot be read: {cause}.", advice, parameter=parameter)
+        error.path, error.cause = path, cause
+        return error
+
 
 @contextmanager
 def file_errors(path: str, advice: str, *, parameter: str | None = None) -> Iterator[None]:
@@ -261,22 +256,19 @@ def file_errors(path: str, advice: str, *, parameter: str | None = None) -> Iter
     except MemoryError:
         raise
     except UnicodeDecodeError as error:
-        cause, advice = "invalid UTF8 data", "Save it as UTF-8."
-        raise _unreadable(path, cause, advice, None) from error
+        raise UnreadableFileError.of(path, "invalid UTF8 data", "Save it as UTF-8.") from error
     except (pyarrow.ArrowException, OSError, EOFError) as error:
-        cause = str(error).partition("\n")[0].rstrip(".")
+        cause = first_line(error)
         if isinstance(error, OSError) and error.errno is not None:
             raised = type(error)(f"The file {path!r} cannot be read: {cause}.")
             vars(raised)["category"] = "data"
             raise raised from error
-        raise _unreadable(path, cause, advice, parameter) from error
+        raise UnreadableFileError.of(path, cause, advice, parameter) from error
 
 
-def _unreadable(path: str, cause: str, advice: str, parameter: str | None) -> UnreadableFileError:
-    problem = f"The file {path!r} cannot be read: {cause}."
-    error = UnreadableFileError(problem, advice, parameter=parameter)
-    error.path, error.cause = path, cause
-    return error
+def first_line(error: object) -> str:
+    """First line of a message of PyArrow, without its full stop."""
+    return str(error).partition("\n")[0].rstrip(".")
 
 
 def open_bytes(path: str) -> Any:
@@ -284,6 +276,14 @@ def open_bytes(path: str) -> Any:
     import pyarrow
 
     return pyarrow.input_stream(path, compression=compression_of(path))
+
+
+def decompressed(raw: Any, path: str) -> Any:
+    """A file object of PyArrow, decompressed by the name of the file."""
+    import pyarrow
+
+    compression = compression_of(path)
+    return raw if compression is None else pyarrow.CompressedInputStream(raw, compression)
 
 
 def check_encoding(head: bytes, path: str) -> None:
@@ -512,7 +512,7 @@ class DataFile(ABC):
 
 
 def file_stamp(path: str) -> tuple[int, int]:
-    """Return size and time of the last change of a file; raise ValueError for an empty file."""
+    """Size and time of the last change of a file; raise ValueError for an empty file."""
     status = os.stat(path)
     if status.st_size == 0:
         raise ValueError(

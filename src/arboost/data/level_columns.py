@@ -6,12 +6,13 @@ import datetime
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data import raw_table
 from arboost.data.levels import (
     MAX_SET_LEVELS,
     Codes,
@@ -22,12 +23,9 @@ from arboost.data.levels import (
     encoded_values,
     merged_order,
 )
-from arboost.data.raw_table import RawTable, missing_column, number_column
+from arboost.data.raw_table import RawTable
 from arboost.data.schema import Schema
 from arboost.errors import SchemaError, listing, warn_once
-
-if TYPE_CHECKING:
-    pass
 
 # ---- dates in strings ----
 
@@ -103,7 +101,7 @@ def read_dates(raw: RawTable, i: int, date_format: str) -> None:
             f"not a date of the format {date_format!r}. Correct it, or pass another date_format to "
             "fit; missing values are None or empty."
         )
-    raw.columns.put(i, number_column(encoded_values(seconds, codes)))
+    raw.columns.put(i, raw_table.number_column(encoded_values(seconds, codes)))
     raw.units[i] = "datetime"
 
 
@@ -146,11 +144,11 @@ def _parts(text: bytes, pattern: re.Pattern[str]) -> tuple[str | None, ...] | No
 def _ticks_of_parts(parts: tuple[str | None, ...], date_format: str) -> int:
     """Microseconds of a date in one of `FAMILIES`; ValueError for impossible ones."""
     first, _, second, third, *time = parts
-    year, month, day = first, second, third
-    if date_format != "iso":
-        year, day, month = third, first, second
-        if date_format == "monthfirst":
-            day, month = month, day
+    year, month, day = {
+        "iso": (first, second, third),
+        "dayfirst": (third, second, first),
+        "monthfirst": (third, first, second),
+    }[date_format]
     hours, minutes, seconds, fraction, half, zone = time
     hour = int(hours or 0)
     if half is not None:
@@ -234,35 +232,37 @@ class ColumnNotes:
     ambiguous_dates: dict[int, str] = field(default_factory=dict)
     unused_format: list[str] = field(default_factory=list)
 
-    def dates(self, column: int, levels: Levels, date_format: str | None) -> DateColumn | None:
-        """Dates of a column of strings, None for others; note those in doubt."""
+    def learn(
+        self, column: int, levels: Levels, n_present: int, date_format: str | None
+    ) -> DateColumn | Levels:
+        """Dates or levels of strings that `categorical_features` does not name; note surprises.
+
+        Strings that never occur twice have no levels.
+        """
         dates = recognise_dates(levels, date_format)
+        if isinstance(dates, DateColumn):
+            return dates
         if dates == AMBIGUOUS:
             self.ambiguous_dates[column] = next(
                 label for code in range(len(levels)) if (label := str(levels.label(code))).strip()
             )
-        return dates if isinstance(dates, DateColumn) else None
+        kind = text_kind(levels, n_present)
+        if kind:
+            shown = f"{n_present:,} strings, {len(levels):,} distinct"
+            if kind == "numbers":
+                shown = f"such as {str(levels.label(0))!r}"
+            self.texts.setdefault(kind, {})[column] = shown
+            self.n_present[column] = n_present
+        return Levels.none() if kind == "unique" else levels
 
     def check_date_format(self, date_format: str | None, formats: Mapping[int, str]) -> None:
         """Note a format that no column has."""
         if date_format not in (None, "auto", *formats.values()):
             self.unused_format.append(str(date_format))
 
-    def add(self, column: int, levels: Levels, n_present: int) -> str:
-        """Note a column of strings that `categorical_features` does not name; return its kind."""
-        kind = text_kind(levels, n_present)
-        shown = f"{n_present:,} strings, {len(levels):,} distinct"
-        if kind == "numbers":
-            shown = f"such as {str(levels.label(0))!r}"
-        if kind:
-            self.texts.setdefault(kind, {})[column] = shown
-            self.n_present[column] = n_present
-        return kind
-
     def warn(self) -> None:
         """Warn once of all noted columns."""
-        lines = self.lines()
-        if lines:
+        if lines := self.lines():
             warn_once("\n".join(lines))
 
     def lines(self) -> list[str]:
@@ -277,7 +277,8 @@ class ColumnNotes:
             lines.append(self._advice())
         if self.ambiguous_dates:
             shown = (
-                f"{self._label(i)!r} (such as {one!r})" for i, one in self.ambiguous_dates.items()
+                f"{self._label(i)!r} (such as {example!r})"
+                for i, example in self.ambiguous_dates.items()
             )
             lines.append(_AMBIGUOUS_DATES.format(listing(shown)))
         if self.unused_format:
@@ -335,7 +336,9 @@ _FIRST_INEXACT = 2.0**53  # from here on float64 lacks integers
 
 def level_column(codes: NDArray[Any]) -> core.Columns:
     """Level codes, -1 for missing, as one column of the core."""
-    column = number_column(codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1)))
+    column = raw_table.number_column(
+        codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
+    )
     column.set_missing(-1.0)
     return column
 
@@ -356,7 +359,17 @@ def learn_levels(
         levels = ordered_levels(raw.orders[i], raw.label(i))
         return LearnedColumn(levels, _code_column(levels, _codes(raw, i, levels)))
     if i in raw.texts:
-        return _learn_text(raw, i, notes, date_format)
+        levels, codes = Levels.of_text(raw.texts[i])
+        learned: DateColumn | Levels = levels
+        if i not in raw.categories and i not in notes.categories:
+            learned = notes.learn(i, levels, int(raw.texts[i].n_present), date_format)
+        if isinstance(learned, DateColumn):
+            dates = raw_table.number_column(encoded_values(learned.seconds, codes))
+            return LearnedColumn(learned.format, dates)
+        is_ignored = learned is not levels
+        return LearnedColumn(
+            learned, raw_table.missing_columns(n_rows) if is_ignored else level_column(codes)
+        )
     stored = raw.columns.stored(i)
     if stored is None:
         levels, codes = number_levels(raw, i, raw.columns.read(i))
@@ -384,20 +397,6 @@ def number_levels(raw: RawTable, i: int, values: Floats) -> tuple[Levels, Codes]
             "strings."
         )
     return levels, codes
-
-
-def _learn_text(
-    raw: RawTable, i: int, notes: ColumnNotes, date_format: str | None
-) -> LearnedColumn:
-    n_rows = int(raw.columns.n_rows)
-    levels, codes = Levels.of_text(raw.texts[i])
-    if not (i in raw.categories or i in notes.categories):
-        dates = notes.dates(i, levels, date_format)
-        if dates is not None:
-            return LearnedColumn(dates.format, number_column(encoded_values(dates.seconds, codes)))
-        if notes.add(i, levels, int(raw.texts[i].n_present)) == "unique":
-            return LearnedColumn(Levels.none(), missing_column(n_rows))
-    return LearnedColumn(levels, level_column(codes))
 
 
 def _sparse_levels(
@@ -446,7 +445,7 @@ def _code_column(levels: Levels, codes: Codes) -> core.Columns:
     """A category as one column of the core: its level codes, or the numbers of these."""
     if levels.numbers is None:
         return level_column(codes)
-    return number_column(encoded_values(levels.numbers, codes))
+    return raw_table.number_column(encoded_values(levels.numbers, codes))
 
 
 def _shown_level(level: Any) -> str:

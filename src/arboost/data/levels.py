@@ -9,8 +9,8 @@ Ordered levels have ranks, by which trees split them like numbers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -31,7 +31,6 @@ MAX_SET_LEVELS = 100
 KINDS = ("string", "number")
 _CACHED = ("_index", "by_rank", "numbers")
 NO_GROUP = 255  # of a level without training rows
-_PARTS = ("values", "offsets", "statistic", "groups", "group_means", "shared_groups", "ranks")
 _DTYPES: dict[str, Any] = {
     "offsets": np.int64,
     "statistic": np.float64,
@@ -40,6 +39,7 @@ _DTYPES: dict[str, Any] = {
     "shared_groups": np.uint8,
     "ranks": np.int32,
 }
+_PARTS = ("values", *_DTYPES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +102,10 @@ class Levels:
         values = [order[rank] for rank in by_value]
         ranks = np.array(by_value, np.int32)
         if values and isinstance(values[0], bytes):
-            return replace(cls.of_bytes(values), ranks=ranks)
+            offsets = np.zeros(len(values) + 1, np.int64)
+            np.cumsum([len(value) for value in values], out=offsets[1:])
+            return cls("string", np.frombuffer(b"".join(values), np.uint8), offsets, ranks=ranks)
         return cls("number", np.array(values, np.float64), ranks=ranks)
-
-    @classmethod
-    def of_bytes(cls, texts: Sequence[bytes]) -> Levels:
-        """Levels of strings in UTF-8 that are sorted."""
-        offsets = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum([len(text) for text in texts], out=offsets[1:])
-        return cls("string", np.frombuffer(b"".join(texts), np.uint8), offsets)
 
     @classmethod
     def none(cls) -> Levels:
@@ -135,9 +130,13 @@ class Levels:
             return NotImplemented
         pairs = zip(self._parts(), other._parts(), strict=True)
         return self.kind == other.kind and all(
-            (one is None) == (two is None)
-            and (one is None or two is None or np.array_equal(one, two, equal_nan=True))
-            for one, two in pairs
+            (array is None) == (other_array is None)
+            and (
+                array is None
+                or other_array is None
+                or np.array_equal(array, other_array, equal_nan=True)
+            )
+            for array, other_array in pairs
         )
 
     def __hash__(self) -> int:
@@ -227,10 +226,6 @@ class Levels:
         groups[rare] = self.nearest_shared(means[rare])
         groups[:-1][np.isnan(means)] = NO_GROUP
         return groups
-
-    def without_encoding(self) -> Levels:
-        """Levels alone."""
-        return Levels(self.kind, self.values, self.offsets, ranks=self.ranks)
 
     @property
     def in_training(self) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
@@ -21,8 +20,7 @@ from arboost.errors import ParameterError
 
 AUTO = "auto"
 _SHARE = 0.7  # of the memory that the process may use
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = r"(?i)\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(?:([KMGT])(i?))?B?\s*"
 _LEAST_HISTOGRAMS = 16 << 20
 _MOST_HISTOGRAMS = 512 << 20  # the default of the core
 _SAMPLED_ROWS = 200_000
@@ -49,17 +47,15 @@ def limit_bytes(memory_limit: object) -> int:
     """
     if memory_limit == AUTO:
         return int(_SHARE * available_bytes())
-    match = None
-    if isinstance(memory_limit, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
-    elif isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
+    if isinstance(memory_limit, int) and not isinstance(memory_limit, bool) and memory_limit > 0:
         return memory_limit
-    with contextlib.suppress(ValueError, KeyError):
-        if match is not None:
-            number, unit, is_binary = match.groups()
-            factor = (_BINARY if is_binary else _UNITS)[unit.upper()]
-            if float(number) * factor >= 1:
-                return int(float(number) * factor)
+    match = re.fullmatch(_SIZE, memory_limit) if isinstance(memory_limit, str) else None
+    if match is not None:
+        number, prefix, is_binary = match.groups()
+        power = 0 if prefix is None else "KMGT".index(prefix.upper()) + 1
+        n_bytes = float(number) * (1024 if is_binary else 1000) ** power
+        if n_bytes >= 1:
+            return int(n_bytes)
     raise ParameterError(
         f"memory_limit={memory_limit!r} is not allowed: it must be a size such as "
         '"2GB" or "500MB", a number of bytes, or "auto".',
@@ -88,11 +84,11 @@ def available_bytes() -> int:
 
 
 def _free_memory() -> int | None:
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     return None
 
@@ -104,7 +100,7 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
         (root / "memory.max", root / "memory.current"),
         (root / "memory" / "memory.limit_in_bytes", root / "memory" / "memory.usage_in_bytes"),
     ]
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
             controllers, path = line.split(":", 2)[1:]
             group = root / path.lstrip("/")
@@ -117,14 +113,14 @@ def _cgroup_rest(root: Path = Path("/sys/fs/cgroup")) -> list[int]:
                 group = root / "memory" / path.lstrip("/")
                 pairs.append((group / "memory.limit_in_bytes", group / "memory.usage_in_bytes"))
     for limit, usage in pairs:
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             # "max" means no limit. The page cache counts as used, but can be reclaimed.
             rest.append(int(limit.read_text()) - int(usage.read_text()) + _page_cache(usage.parent))
     return rest
 
 
 def _page_cache(cgroup: Path) -> int:
-    with contextlib.suppress(OSError, ValueError, StopIteration):
+    with suppress(OSError, ValueError, StopIteration):
         lines = (cgroup / "memory.stat").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
     return 0
@@ -139,7 +135,7 @@ def _address_space_rest() -> list[int]:
     if soft == resource.RLIM_INFINITY:
         return []
     used = 0
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         used = int(pages) * os.sysconf("SC_PAGE_SIZE")
     return [soft - used]
@@ -175,10 +171,8 @@ class MemoryPlan:
         Bytes of a row of the source; None: 8 a cell.
     other_rows : int
         Rows of other workers, whose target, weights and scores are here, too.
-    cell_bytes : int
-        Bytes of a cell that trees need next to codes in memory.
-    column_bytes : int
-        Bytes of a column that trees need in any case.
+    tree_bytes : tuple of int
+        Bytes of a cell that trees need next to codes in memory, and of a column in any case.
     row_state : RowState
     reader : int
         Bytes of the reader of the source, apart from batches.
@@ -195,8 +189,7 @@ class MemoryPlan:
     width: int = 1
     source_row: int | None = None
     other_rows: int = 0
-    cell_bytes: int = 0
-    column_bytes: int = 0
+    tree_bytes: tuple[int, int] = (0, 0)
     row_state: RowState = BOOSTING_STATE
     reader: int = 0
     largest_batch: int = 0
@@ -207,7 +200,7 @@ class MemoryPlan:
         """Bytes of all rows next to codes in a file; `row_bytes`: target and weights."""
         outputs = self.row_state.other + self.row_state.output * n_outputs
         rows = (n_rows + self.other_rows) * (row_bytes + _TREE_BYTES + outputs)
-        return rows + self.n_features * self.column_bytes + self.levels
+        return rows + self.n_features * self.tree_bytes[1] + self.levels
 
     def codes(self, n_rows: int) -> int:
         """Bytes of codes in memory."""
@@ -222,8 +215,8 @@ class MemoryPlan:
 
     def encoding(self, n_rows: int, row_bytes: int = 8, codes: int = 0) -> int:
         """Bytes of the second pass: target, encodings, batches, levels and codes."""
-        of_row = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
-        rows = (n_rows + self.other_rows) * row_bytes + n_rows * of_row
+        encoding = max(8 * self.n_encoded, _ENCODING_BYTES) if self.n_encoded else 0
+        rows = (n_rows + self.other_rows) * row_bytes + n_rows * encoding
         return rows + self._batches + 2 * self.levels + codes
 
     @property
@@ -240,8 +233,12 @@ class MemoryPlan:
     @property
     def block_rows(self) -> int:
         """Rows per block, a multiple of 64."""
-        stride = (self.n_features * self.width + 7) // 8 * 8
-        return max(64, self.block // stride // 64 * 64)
+        return max(64, self.block // self._stride // 64 * 64)
+
+    @property
+    def _stride(self) -> int:
+        """Bytes of a row in a file of codes, a multiple of 8."""
+        return (self.n_features * self.width + 7) // 8 * 8
 
     @property
     def batch(self) -> int:
@@ -263,12 +260,12 @@ class MemoryPlan:
 
     def file(self, n_rows: int) -> int:
         """Bytes of a file of codes, an upper bound."""
-        return n_rows * ((self.n_features * self.width + 7) // 8 * 8) + (1 << 20)
+        return n_rows * self._stride + (1 << 20)
 
     def in_memory(self, state: int, n_rows: int) -> int:
         """Bytes of a fit with its codes in memory."""
-        of_row = _MEMORY_TREE_BYTES + self.n_features * self.cell_bytes
-        return state + self.codes(n_rows) + n_rows * of_row + _LEAST_HISTOGRAMS
+        tree_bytes = _MEMORY_TREE_BYTES + self.n_features * self.tree_bytes[0]
+        return state + self.codes(n_rows) + n_rows * tree_bytes + _LEAST_HISTOGRAMS
 
     def stores(self, state: int, n_rows: int, row_bytes: int = 8) -> bool:
         """Whether codes have to be in a file; raise ValueError where even so the limit is low."""
@@ -347,7 +344,7 @@ class MemoryPlan:
 
 OTHER_SCRATCH = "choose another folder by the environment variable TMPDIR, or raise memory_limit"
 OTHER_CACHE = "choose another folder for cache, or leave out cache"
-_WINDOW = 8 << 20  # bytes of the rows that are in memory at once
+_SINK_LIMIT = 256 << 20  # memory limit, by which blocks have 8 MiB
 
 
 class MemorySink:
@@ -414,8 +411,8 @@ def sink_like(codes: core.Codes, n_rows: int, n_threads: int) -> MemorySink | Fi
     """A sink of the same kind as other codes, for `n_rows` rows of their features."""
     if not codes.is_stored or n_rows == 0:
         return MemorySink(n_rows, n_threads)
-    stride = (int(codes.n_features) * int(codes.width) + 7) // 8 * 8
-    return FileSink(n_rows, max(64, _WINDOW // stride // 64 * 64), n_rows * stride + (1 << 20))
+    plan = MemoryPlan(_SINK_LIMIT, int(codes.n_features), int(codes.width))
+    return FileSink(n_rows, plan.block_rows, plan.file(n_rows))
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from numbers import Number
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -251,12 +250,9 @@ def from_dicts(X: Mapping[Any, Any] | Sequence[Mapping[Any, Any]]) -> RawTable:
 
     Keys that a row lacks are missing values.
     """
-    if not isinstance(X, Mapping):
-        rows = X
-    elif not X or not all(map(is_column, X.values())):
-        rows = [X]
-    else:
+    if isinstance(X, Mapping) and X and all(map(is_column, X.values())):
         return _from_columns(X)
+    rows = [X] if isinstance(X, Mapping) else X
     labels = list(dict.fromkeys(label for row in rows for label in row))
     raw = RawTable(core.Columns(len(rows)), unique_names(labels))
     for name in labels:
@@ -312,11 +308,12 @@ def _from_objects(X: Any) -> RawTable:
     return raw
 
 
-def missing_column(n_rows: int) -> core.Columns:
-    """One column without values."""
-    column = core.Columns(n_rows)
-    column.add_missing()
-    return column
+def missing_columns(n_rows: int, n_columns: int = 1) -> core.Columns:
+    """Columns without values."""
+    columns = core.Columns(n_rows)
+    for _ in range(n_columns):
+        columns.add_missing()
+    return columns
 
 
 def number_column(values: NDArray[Any]) -> core.Columns:
@@ -346,13 +343,13 @@ def is_missing(value: object) -> bool:
 
 
 def _numbers_of(values: list[Any], label: object) -> Floats:
-    """Return numbers, decimals and fractions as float64."""
+    """Numbers, decimals and fractions as float64."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = [np.nan if is_missing(value) else value for value in values]
     try:
         return objects.astype(np.float64)
     except (TypeError, ValueError) as error:
-        first = next((number for number in objects if not isinstance(number, Number)), None)
+        first = next((number for number in objects if not isinstance(number, numbers.Number)), None)
         raise _object_error(label, first, error) from error
 
 
@@ -366,7 +363,7 @@ def _unit_of(value: object) -> str:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Return nanoseconds: since 1970 in UTC, of a duration, or since midnight."""
+    """Nanoseconds: since 1970 in UTC, of a duration, or since midnight."""
     if isinstance(value, datetime.time):
         value = datetime.datetime.combine(_EPOCH, value.replace(tzinfo=None))
     elif isinstance(value, datetime.datetime):
@@ -430,9 +427,11 @@ def frame_like(X: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
         return type(frame)(dict(columns)).cast(types)
     import pyarrow
 
-    made = pyarrow.table(dict(columns))
+    table = pyarrow.table(dict(columns))
     known = dict(zip(frame.schema.names, frame.schema.types, strict=True))
-    return made.cast(pyarrow.schema([(f.name, known.get(f.name, f.type)) for f in made.schema]))
+    return table.cast(
+        pyarrow.schema([(field.name, known.get(field.name, field.type)) for field in table.schema])
+    )
 
 
 def append_columns(frame: Any, X: Any) -> Any:
@@ -540,7 +539,9 @@ def _as_strings(categories: list[Any], label: object) -> list[Any]:
     ]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        alike = [one for one, text in zip(categories, texts, strict=True) if text == twice]
+        alike = [
+            category for category, text in zip(categories, texts, strict=True) if text == twice
+        ]
         raise mixed_error(label, alike[0], alike[1])
     return texts
 
@@ -747,8 +748,8 @@ def _fresh(X: Any, kind: str, values: NDArray[Any], places: Sequence[Any]) -> An
     from scipy import sparse
 
     values = values.astype(np.float32) if values.dtype == np.float16 else native(values)
-    made = "matrix" if isinstance(X, sparse.spmatrix) else "array"
-    return getattr(sparse, f"{kind}_{made}")((values, *places), shape=X.shape)
+    container = "matrix" if isinstance(X, sparse.spmatrix) else "array"
+    return getattr(sparse, f"{kind}_{container}")((values, *places), shape=X.shape)
 
 
 def _from_triplets(X: Any, rows: Any, columns: Any, values: Any) -> Any:

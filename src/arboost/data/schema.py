@@ -374,7 +374,7 @@ def _part_of(part: str, seconds: Any) -> Any:
 
 
 def part_edges(part: str, max_bins: int) -> Floats:
-    """Return bin edges between the values of a part, evenly spaced where they are too many."""
+    """Bin edges between the values of a part, evenly spaced where they are too many."""
     low, high, _ = PARTS[part]
     step = -(-(high - low + 1) // max_bins)
     return np.arange(low + step - 0.5, high, step)
@@ -435,7 +435,7 @@ def select_calendar_parts(
     ----------
     dates : mapping of int to CalendarStats
         Columns of dates.
-    wanted : "auto", list of parts, or None
+    requested : "auto", list of parts, or None
         "auto": the parts that repeat.
     names : iterable of str, or None
         Names of the columns. A part whose name a column has already is not derived.

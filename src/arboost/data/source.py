@@ -17,33 +17,14 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from typing import IO, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import IO, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from arboost.backend import lazy_property
-from arboost.data.files import (
-    BUFFER_BYTES,
-    DAMAGED,
-    TEXT_KINDS,
-    ArrowFile,
-    DataFile,
-    DataPath,
-    ParquetFile,
-    as_schema,
-    common_schema,
-    file_errors,
-    file_kind,
-    find_files,
-    has_fixed_size,
-    is_paths,
-    partition_keys,
-    paths_label,
-    require_pyarrow,
-    selected,
-    type_bytes,
-)
-from arboost.data.text_files import DELIMITERS, CsvFile, JsonLinesFile
+from arboost.data import files, text_files
+from arboost.data.files import DataFile
 from arboost.errors import InputTypeError, SchemaError
 from arboost.params.suggestions import did_you_mean
 from arboost.workers import Share
@@ -62,13 +43,12 @@ def is_source(X: object) -> bool:
 
 def has_columns(X: object) -> bool:
     """Whether X is a source with named columns, of which `open_source` reads a selection."""
-    return is_paths(X) or is_table_files(X) or is_dataset(X) or is_stream(X)
+    return files.is_paths(X) or is_table_files(X) or is_dataset(X) or is_stream(X)
 
 
 def is_table_files(X: object) -> bool:
     """Whether X is an `arboost.TableFiles`."""
-    module = sys.modules.get("arboost.data.table_files")
-    return module is not None and isinstance(X, module.TableFiles)
+    return _is_of(X, "arboost.data.table_files", "TableFiles")
 
 
 def open_source(
@@ -109,11 +89,10 @@ def open_source(
     TypeError
         X is not a source.
     """
-    if is_paths(X):
+    if files.is_paths(X):
         return open_files(X, columns)
     if is_table_files(X):
-        files = X if columns is None else X.select(columns)
-        source: Source = files.source
+        source: Source = (X if columns is None else X.select(columns)).source
         return source
     if is_dataset(X):
         return DatasetSource(X, columns)
@@ -174,9 +153,15 @@ class Source(ABC):
     n_rows, n_bytes : int or None
         Number of rows, and of bytes on disk, where they are known before the first pass. After a
         whole pass, the number of rows is known.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        Paths of the files, in the order of their rows; empty where there are none.
     """
 
     _READS_AHEAD: ClassVar[bool] = True
+    paths: tuple[str, ...] = ()
 
     def __init__(
         self, label: str, arrow_schema: Any, n_rows: int | None = None, n_bytes: int | None = None
@@ -185,11 +170,6 @@ class Source(ABC):
         self.arrow_schema = arrow_schema
         self.n_rows = n_rows
         self.n_bytes = n_bytes
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths of the files; empty where there are none."""
-        return ()
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -203,7 +183,8 @@ class Source(ABC):
             return None
         measured = self._text_bytes
         return sum(
-            max(type_bytes(field.type), measured.get(field.name, 0)) for field in self.arrow_schema
+            max(files.type_bytes(field.type), measured.get(field.name, 0))
+            for field in self.arrow_schema
         )
 
     @property
@@ -269,9 +250,9 @@ def row_count(table: Any) -> int:
 
 
 _READERS: dict[str, type[DataFile]] = {
-    "parquet": ParquetFile,
-    "arrow": ArrowFile,
-    "jsonl": JsonLinesFile,
+    "parquet": files.ParquetFile,
+    "arrow": files.ArrowFile,
+    "jsonl": text_files.JsonLinesFile,
 }
 
 
@@ -293,12 +274,12 @@ class FileFormat:
 
     def kind_of(self, path: str) -> str:
         """Kind of a file."""
-        return file_kind(path)[0] if self.kind is None else self.kind
+        return files.file_kind(path)[0] if self.kind is None else self.kind
 
     def open(self, path: str, kind: str) -> DataFile:
         """A file of a kind."""
-        if kind in DELIMITERS:
-            return CsvFile.open(path, kind, self.delimiter, self.decimal)
+        if kind in text_files.DELIMITERS:
+            return text_files.CsvFile.open(path, kind, self.delimiter, self.decimal)
         return _READERS[kind].open(path)
 
 
@@ -307,36 +288,34 @@ BY_NAME = FileFormat()
 
 def open_files(X: Any, columns: Sequence[str] | None, form: FileFormat = BY_NAME) -> FileSource:
     """Source of a path, a pattern, a folder or a list of them; see `find_files`."""
-    require_pyarrow("Reading files")
-    paths = find_files(X, form.kind)
-    kind = _one_kind(paths) if form.kind is None else form.kind
-    files = [form.open(file.path, kind) for file in paths]
-    keys = [
-        {name: key for name, key in of_file.items() if name not in file.schema.names}
-        for file, of_file in zip(files, partition_keys(paths), strict=True)
-    ]
+    files.require_pyarrow("Reading files")
     import pyarrow
 
-    schemas = [
-        pyarrow.schema([*file.schema, *((name, key.type) for name, key in of_file.items())])
-        for file, of_file in zip(files, keys, strict=True)
-    ]
-    named = [(file.path, schema) for file, schema in zip(files, schemas, strict=True)]
-    schema = common_schema(named, columns, promotes=kind in TEXT_KINDS)
-    return FileSource(paths_label(X), files, schema, keys)
+    paths = files.find_files(X, form.kind)
+    kind = _one_kind(paths) if form.kind is None else form.kind
+    opened = [form.open(file.path, kind) for file in paths]
+    keys, schemas = [], []
+    for file, keys_of_file in zip(opened, files.partition_keys(paths), strict=True):
+        new_keys = {
+            name: key for name, key in keys_of_file.items() if name not in file.schema.names
+        }
+        fields = [(name, key.type) for name, key in new_keys.items()]
+        keys.append(new_keys)
+        schemas.append((file.path, pyarrow.schema([*file.schema, *fields])))
+    schema = files.common_schema(schemas, columns, promotes=kind in files.TEXT_KINDS)
+    return FileSource(files.paths_label(X), opened, schema, keys)
 
 
-def _one_kind(paths: Sequence[DataPath]) -> str:
+def _one_kind(paths: Sequence[files.DataPath]) -> str:
     """Kind of all files; raise ValueError where there are several."""
-    first, _ = file_kind(paths[0].path)
-    for file in paths:
-        kind, _ = file_kind(file.path)
-        if kind != first:
+    kinds = [files.file_kind(file.path)[0] for file in paths]
+    for file, kind in zip(paths, kinds, strict=True):
+        if kind != kinds[0]:
             raise ValueError(
-                f"The files {paths[0].path!r} ({first}) and {file.path!r} ({kind}) are of two "
+                f"The files {paths[0].path!r} ({kinds[0]}) and {file.path!r} ({kind}) are of two "
                 "kinds. Pass files of one kind."
             )
-    return first
+    return kinds[0]
 
 
 def _add_keys(batch: Any, keys: dict[str, Any]) -> Any:
@@ -364,18 +343,18 @@ class FileSource(Source):
     """
 
     def __init__(
-        self, label: str, files: Sequence[DataFile], schema: Any, keys: Sequence[dict[str, Any]]
+        self,
+        label: str,
+        files: Sequence[files.DataFile],
+        schema: Any,
+        keys: Sequence[dict[str, Any]],
     ) -> None:
         counts = [file.n_rows for file in files]
         n_rows = None if None in counts else sum(count for count in counts if count is not None)
         super().__init__(label, schema, n_rows, sum(file.n_bytes for file in files))
         self.files = tuple(files)
         self.keys = tuple(keys)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths of the files, in the order of their rows."""
-        return tuple(file.path for file in self.files)
+        self.paths = tuple(file.path for file in files)
 
     @property
     def reader_bytes(self) -> int:
@@ -389,7 +368,7 @@ class FileSource(Source):
         import pyarrow
 
         sizes: dict[str, int] = {}
-        if all(has_fixed_size(kind) for kind in self.arrow_schema.types):
+        if all(files.has_fixed_size(kind) for kind in self.arrow_schema.types):
             return sizes
         for number in {0, len(self.files) // 2, len(self.files) - 1}:
             file, keys = self.files[number], self.keys[number]
@@ -404,7 +383,7 @@ class FileSource(Source):
             file.check_unchanged()
             columns = [name for name in self.arrow_schema.names if name not in keys]
             for batch, n_bytes in file.read(columns, self.arrow_schema, batch_rows):
-                table = as_schema(_add_keys(batch, keys), self.arrow_schema)
+                table = files.as_schema(_add_keys(batch, keys), self.arrow_schema)
                 yield Part(table, file.path, before + n_bytes)
             before += file.n_bytes
 
@@ -414,8 +393,7 @@ class FileSource(Source):
 
 def is_dataset(X: object) -> bool:
     """Whether X is a dataset of PyArrow."""
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(X, module.Dataset)
+    return _is_of(X, "pyarrow.dataset", "Dataset")
 
 
 class DatasetSource(Source):
@@ -433,7 +411,7 @@ class DatasetSource(Source):
         import pyarrow
 
         label = f"the {type(dataset).__name__}"
-        names = selected(columns, dataset.schema.names, label)
+        names = files.selected(columns, dataset.schema.names, label)
         sizes: dict[str, int] = {}
         for part in _with_files(dataset):
             _check_columns(part, names)
@@ -443,11 +421,7 @@ class DatasetSource(Source):
         super().__init__(label, schema, None, sum(sizes.values()) if sizes else None)
         self._dataset = dataset
         self._sizes = sizes
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths of the files, in their own file system."""
-        return tuple(self._sizes)
+        self.paths = tuple(sizes)
 
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         scanner = self._dataset.scanner(
@@ -458,7 +432,7 @@ class DatasetSource(Source):
             fragment_scan_options=_scan_options(self._dataset),
         )
         done: set[str] = set()  # files that have been begun
-        with file_errors(self.label, "Check its files."):
+        with files.file_errors(self.label, "Check its files."):
             for tagged in scanner.scan_batches():
                 file = getattr(tagged.fragment, "path", self.label)
                 done.add(file)
@@ -478,7 +452,7 @@ def _check_columns(dataset: Any, names: Sequence[str]) -> None:
     partitioning = getattr(dataset, "partitioning", None)
     keys = [] if partitioning is None else partitioning.schema.names
     for path in dataset.files:
-        with file_errors(path, DAMAGED):
+        with files.file_errors(path, files.DAMAGED):
             fragment = dataset.format.make_fragment(path, dataset.filesystem)
             file_names = fragment.physical_schema.names
         for name in names:
@@ -502,7 +476,7 @@ def _scan_options(dataset: Any) -> Any:
     if not is_parquet or not isinstance(dataset.filesystem, fs.LocalFileSystem):
         return None
     return arrow_dataset.ParquetFragmentScanOptions(
-        use_buffered_stream=True, buffer_size=BUFFER_BYTES, pre_buffer=False
+        use_buffered_stream=True, buffer_size=files.BUFFER_BYTES, pre_buffer=False
     )
 
 
@@ -521,8 +495,17 @@ def open_stream(
     X: Any, columns: Sequence[str] | None, scratch: str | None, *, once: bool = False
 ) -> Source:
     """Source of a stream or query; for one pass only (`once`) nothing is stored."""
-    require_pyarrow("Reading a query" if _is_query(X) else "Reading a stream")
-    label, schema, batches = _batches(X, columns)
+    files.require_pyarrow("Reading a query" if _is_query(X) else "Reading a stream")
+    if _is_of(X, "polars", "LazyFrame"):
+        label, schema, batches = _of_lazy_frame(X, columns)
+    elif _is_of(X, "duckdb", "DuckDBPyRelation"):
+        label, schema, batches = _of_relation(X, columns)
+    else:
+        import pyarrow
+
+        label, batches = "the RecordBatchReader", X
+        names = files.selected(columns, X.schema.names, label)
+        schema = pyarrow.schema([X.schema.field(name) for name in names])
     schema = schema.remove_metadata()
     if once:
         return OnceSource(label, schema, batches)
@@ -546,7 +529,7 @@ class OnceSource(Source):
 
     def _parts(self, batch_rows: int) -> Iterator[Part]:
         for batch in self._batches:
-            yield Part(as_schema(batch, self.arrow_schema), self.label, 0)
+            yield Part(files.as_schema(batch, self.arrow_schema), self.label, 0)
 
 
 class StreamSource(Source):
@@ -600,7 +583,7 @@ def _store(batches: Iterable[Any], schema: Any, file: IO[bytes]) -> tuple[int, i
     with pyarrow.ipc.new_stream(pyarrow.PythonFile(file, "w"), schema) as writer:
         for batch in batches:
             n_rows += batch.num_rows
-            rows = as_schema(batch, schema)
+            rows = files.as_schema(batch, schema)
             for start in range(0, rows.num_rows, _STORED_ROWS):
                 writer.write_batch(rows.slice(start, _STORED_ROWS))
         n_bytes = file.tell()  # without the end of the stream, which no pass reads
@@ -631,19 +614,6 @@ class _FileView(io.RawIOBase):
         return self._position
 
 
-def _batches(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
-    """Label, columns and record batches of a stream or query."""
-    if _is_of(X, "polars", "LazyFrame"):
-        return _of_lazy_frame(X, columns)
-    if _is_of(X, "duckdb", "DuckDBPyRelation"):
-        return _of_relation(X, columns)
-    import pyarrow
-
-    label = "the RecordBatchReader"
-    names = selected(columns, X.schema.names, label)
-    return label, pyarrow.schema([X.schema.field(name) for name in names]), X
-
-
 def _of_lazy_frame(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
     if not hasattr(X, "collect_batches"):
         raise ImportError(
@@ -651,7 +621,7 @@ def _of_lazy_frame(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Ite
             "installed. Install a newer one, or write the query to a file: X.sink_parquet(path)."
         )
     label = "the LazyFrame"
-    names = selected(columns, X.collect_schema().names(), label)
+    names = files.selected(columns, X.collect_schema().names(), label)
     X = X.select(names)
     frames = X.collect_batches(chunk_size=_STORED_ROWS, maintain_order=True, engine="streaming")
     batches = (batch for frame in frames for batch in frame.to_arrow().to_batches())
@@ -660,7 +630,7 @@ def _of_lazy_frame(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Ite
 
 def _of_relation(X: Any, columns: Sequence[str] | None) -> tuple[str, Any, Iterable[Any]]:
     label = "the DuckDB relation"
-    names = selected(columns, X.columns, label)
+    names = files.selected(columns, X.columns, label)
     if columns is not None:
         quoted = ('"' + name.replace('"', '""') + '"' for name in names)
         X = X.project(", ".join(quoted))
@@ -739,7 +709,6 @@ class IterableSource(Source):
 
 
 T = TypeVar("T")
-_LOST_SECONDS = 1.0  # after which a thread notices a reader that an interrupt ended
 
 
 def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
@@ -747,78 +716,16 @@ def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
 
     One item at most waits for the caller, and the thread begins with the next one only when that
     is taken. Closing the generator, or an error of the caller, ends the thread before it returns;
-    errors of `items` are raised in the caller. Ctrl-C may come between any two steps, even while
-    the thread starts or is told to end: the thread ends with the generator.
+    errors of `items` are raised in the caller. Ctrl-C may come between any two steps: the thread
+    ends with the generator.
     """
-    consumer = _Consumer()
-    slot = _Slot[T](weakref.ref(consumer))
-    thread = threading.Thread(target=slot.fill, args=(items,), name="arboost-reader", daemon=True)
+    reader, end = ThreadPoolExecutor(1, "arboost-reader"), cast(Any, object())
     try:
-        thread.start()
-        while True:
-            taken = slot.take()
-            if not taken:
-                return
-            yield taken.pop()
+        waiting = reader.submit(next, items, end)
+        while (taken := [waiting.result()])[0] is not end:
+            waiting = reader.submit(next, items, end)
+            yield taken.pop()  # the caller has the only reference
     finally:
-        del consumer
-        slot.stop()
-        with suppress(RuntimeError):  # of a thread whose start was interrupted
-            thread.join()
-
-
-class _Consumer:
-    """Object that lives as long as the generator of `read_ahead`."""
-
-
-class _Slot(Generic[T]):
-    """Room for one item between a thread that reads and one that works."""
-
-    def __init__(self, consumer: Callable[[], _Consumer | None]) -> None:
-        self._consumer = consumer
-        self._changed = threading.Condition()
-        self._items: list[T] = []
-        self._is_done = False
-        self._error: BaseException | None = None
-
-    def fill(self, items: Iterator[T]) -> None:
-        """Put one item after the other into the slot, until the end or `stop`."""
-        try:
-            for item in items:
-                if not self._put(item):
-                    break
-                del item  # the slot, and then the caller, has the only reference
-        except BaseException as error:  # raised again by `take`
-            self._error = error
-        finally:
-            if hasattr(items, "close"):  # a generator, closed in the thread that ran it
-                items.close()
-            self.stop()
-
-    def take(self) -> list[T]:
-        """Next item, in a list; an empty list after the last one."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._items or self._is_done)
-            if self._items:
-                taken, self._items = self._items, []
-                self._changed.notify_all()
-                return taken
-        if self._error is not None:
-            raise self._error
-        return []
-
-    def stop(self) -> None:
-        """Let the thread end after the item it works on."""
-        with self._changed:
-            self._is_done = True
-            self._changed.notify_all()
-
-    def _put(self, item: T) -> bool:
-        """Put an item and wait until it is taken; return False after `stop`."""
-        with self._changed:
-            self._items = [item]
-            del item
-            self._changed.notify_all()
-            while self._items and not self._is_done and self._consumer() is not None:
-                self._changed.wait(_LOST_SECONDS)
-            return not self._is_done and self._consumer() is not None
+        if hasattr(items, "close"):  # a generator, closed in the thread that ran it
+            reader.submit(items.close)
+        reader.shutdown()

@@ -1,15 +1,11 @@
 """Any table -> `Table`: columns of the core, and their `Schema`.
 
-    NumPy array, lists, dicts -------> `raw_columns`
-    CuPy, PyTorch, cuDF on a device -> `raw_columns`
-    Polars, PyArrow, Arrow stream ---> `raw_columns`     } RawTable -> numbers and level codes
-    pandas --------------------------> `pandas_frames`
-    scipy.sparse --------------------> `scipy_sparse`
+    any table --raw_table--> RawTable --level_columns--> numbers and level codes
 
 Numbers are not copied. Columns of strings, and those in ``categorical_features``, are categories:
 columns of level codes, whose levels the schema keeps. NaN, None, NA, masked values and the number
-`missing` are missing. None of these modules imports a dataframe library: a user who passes a
-dataframe has imported it already.
+`missing` are missing. No dataframe library is imported: a user who passes a dataframe has imported
+it already.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeGuard
 
@@ -25,23 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, lazy_property
+from arboost.data import raw_table
 from arboost.data.cuda import host_columns, is_device_array
 from arboost.data.feature_names import feature_indices
 from arboost.data.level_columns import ColumnNotes, apply_levels, learn_levels, read_dates
 from arboost.data.levels import Levels
-from arboost.data.raw_table import (
-    RawTable,
-    check_row_count,
-    from_arrow,
-    from_device,
-    from_dicts,
-    from_numpy,
-    from_pandas,
-    from_scipy,
-    is_sparse,
-    missing_column,
-    series_error,
-)
+from arboost.data.raw_table import RawTable
 from arboost.data.schema import (
     CalendarStats,
     Schema,
@@ -116,6 +101,31 @@ class ColumnOptions:
         return {
             i: date_format for i, (_, date_format) in zip(indices, self.date_format, strict=True)
         }
+
+    def schema(
+        self,
+        names: tuple[str, ...] | None,
+        levels: Mapping[int, Levels],
+        units: Mapping[int, str],
+        formats: Mapping[int, str],
+        n_columns: int,
+        stats_of: Callable[[int], CalendarStats | None],
+    ) -> Schema:
+        """Schema of columns, with the calendar parts of their dates.
+
+        `stats_of` gives the dates of a column, which calendar_parts="auto" chooses parts by.
+        """
+        schema = Schema(
+            names=names,
+            n_features=n_columns,
+            levels=by_feature(levels, n_columns, None),
+            missing=self.missing,
+            units=by_feature(units, n_columns, ""),
+            formats=by_feature({i: formats[i] for i in formats if i in units}, n_columns, ""),
+        )
+        dates = [i for i, unit in units.items() if unit == "datetime" and i not in levels]
+        stats = {i: stats_of(i) if self.calendar_parts == "auto" else None for i in dates}
+        return schema.with_parts(select_calendar_parts(stats, self.calendar_parts, names))
 
     def check_follows(self, known: ColumnOptions, source: str) -> None:
         """Raise ValueError for an option that differs from that of a source.
@@ -201,14 +211,38 @@ def learn_table(
 ) -> tuple[Table, ColumnNotes]:
     """Table of X with a new schema, and the notes that `ingest` warns of."""
     raw = read_columns(X, None, device)
-    n_rows, n_columns = raw.columns.n_rows, raw.columns.n_columns
+    n_rows, n_columns = int(raw.columns.n_rows), int(raw.columns.n_columns)
     if n_rows == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             "required."
         )
-    check_row_count(n_rows)
-    schema, notes = _learn(raw, options)
+    raw_table.check_row_count(n_rows)
+    named = options.categories(raw.names, n_columns)
+    raw.set_missing(options.missing)
+    notes = ColumnNotes(raw.names, named)
+    notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
+    formats = options.date_formats(raw.names, n_columns)
+    for i in formats.keys() & raw.texts.keys():
+        read_dates(raw, i, formats[i])
+    levels: dict[int, Levels] = {}
+    for i in sorted({*raw.texts, *raw.categories, *named}):
+        learned = learn_levels(raw, i, notes, options.any_date_format)
+        raw.columns.put(i, learned.column)
+        if isinstance(learned.levels, Levels):
+            levels[i] = learned.levels
+        else:
+            formats[i], raw.units[i] = learned.levels, "datetime"
+    notes.check_date_format(options.any_date_format, formats)
+    schema = options.schema(
+        raw.names,
+        levels,
+        raw.units,
+        formats,
+        n_columns,
+        lambda i: CalendarStats.of(raw.columns.read(i)),
+    )
+    add_parts(raw, schema)
     return Table(raw.columns, schema), notes
 
 
@@ -219,14 +253,9 @@ def read_raw(X: object, schema: Schema, caller: str = "Model") -> RawTable:
     return raw
 
 
-def apply_raw(raw: RawTable, schema: Schema) -> Table:
-    """Table of columns that are in the order of a schema; they are encoded in place."""
-    return Table(_apply(raw, schema), schema)
-
-
 def read_columns(X: object, schema: Schema | None = None, device: str | None = "cpu") -> RawTable:
     """Columns of any table, at least one."""
-    raw = from_device(X, device) if is_device_array(X) else _read(X, schema)
+    raw = raw_table.from_device(X, device) if is_device_array(X) else _read(X, schema)
     if raw.columns.n_columns == 0:
         raise ValueError(
             f"Found array with 0 feature(s) (shape=({raw.columns.n_rows}, 0)) while a minimum of 1 "
@@ -239,21 +268,21 @@ def _read(X: object, schema: Schema | None) -> RawTable:
     """Columns of any table; a series with the names of a schema is one row."""
     X = with_columns(X, schema)
     if isinstance(X, np.ndarray):
-        return from_numpy(X)
-    if is_sparse(X):
-        return from_scipy(X)
+        return raw_table.from_numpy(X)
+    if raw_table.is_sparse(X):
+        return raw_table.from_scipy(X)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
-        return from_pandas(X, pandas)
+        return raw_table.from_pandas(X, pandas)
     if pandas is not None and isinstance(X, pandas.Series):
         X = row_of_series(X, schema)
     if isinstance(X, Mapping) or is_records(X):
         if schema is not None and not isinstance(X, Mapping):
             _check_keys(X, schema)
-        return from_dicts(X)
+        return raw_table.from_dicts(X)
     if hasattr(X, "__arrow_c_stream__"):
-        return from_arrow(X)
-    return from_numpy(as_array(X))
+        return raw_table.from_arrow(X)
+    return raw_table.from_numpy(as_array(X))
 
 
 def with_columns(X: Any, schema: Schema | None) -> Any:
@@ -289,7 +318,7 @@ def row_of_series(series: Any, schema: Schema | None) -> dict[str, Any]:
     names = None if schema is None else schema.columns
     row = dict(zip(unique_names(list(row)) or (), row.values(), strict=False))
     if schema is None or names is None or row.keys() - schema.other_columns != set(names):
-        raise series_error(series)
+        raise raw_table.series_error(series)
     return row
 
 
@@ -320,44 +349,6 @@ def as_array(X: Any) -> NDArray[Any]:
         ) from error
 
 
-def _learn(raw: RawTable, options: ColumnOptions) -> tuple[Schema, ColumnNotes]:
-    """Schema and notes of a table to fit on; its categories become columns of codes."""
-    n_columns = int(raw.columns.n_columns)
-    named = options.categories(raw.names, n_columns)
-    raw.set_missing(options.missing)
-    notes = ColumnNotes(raw.names, named)
-    notes.inexact.extend(sorted({*raw.columns.inexact_columns(), *raw.inexact}))
-    formats = options.date_formats(raw.names, n_columns)
-    for i in formats.keys() & raw.texts.keys():
-        read_dates(raw, i, formats[i])
-    levels: dict[int, Levels] = {}
-    for i in sorted({*raw.texts, *raw.categories, *named}):
-        learned = learn_levels(raw, i, notes, options.any_date_format)
-        raw.columns.put(i, learned.column)
-        if isinstance(learned.levels, Levels):
-            levels[i] = learned.levels
-        else:
-            formats[i], raw.units[i] = learned.levels, "datetime"
-    notes.check_date_format(options.any_date_format, formats)
-    schema = Schema(
-        names=raw.names,
-        n_features=n_columns,
-        levels=by_feature(levels, n_columns, None),
-        missing=options.missing,
-        units=by_feature(raw.units, n_columns, ""),
-        formats=by_feature(formats, n_columns, ""),
-    )
-    dates: dict[int, CalendarStats | None] = {
-        i: None for i, unit in raw.units.items() if unit == "datetime" and i not in levels
-    }
-    if dates and options.calendar_parts is not None:
-        if options.calendar_parts == "auto":
-            dates = {i: CalendarStats.of(raw.columns.read(i)) for i in dates}
-        schema = schema.with_parts(select_calendar_parts(dates, options.calendar_parts, raw.names))
-        add_parts(raw, schema)
-    return schema, notes
-
-
 def _match(raw: RawTable, schema: Schema, caller: str) -> RawTable:
     """Columns in the order of the schema."""
     places = column_positions(raw.names, raw.columns.n_columns, schema, caller)
@@ -382,14 +373,17 @@ def add_parts(raw: RawTable, schema: Schema) -> None:
             raw.columns.add_missing()
 
 
-def _apply(raw: RawTable, schema: Schema) -> core.Columns:
-    """Columns in the encoding of the fit: level codes by value, times in seconds."""
+def apply_raw(raw: RawTable, schema: Schema) -> Table:
+    """Table of columns that are in the order of a schema; they are encoded in place.
+
+    Level codes are matched by value, times become seconds.
+    """
     _complete(raw, schema)
     raw.set_missing(schema.missing, range(schema.n_columns, schema.n_features))
     for i in sorted({*schema.special, *raw.texts, *raw.units}):
         levels = schema.levels_of(i)
         if levels is not None and len(levels) == 0:  # ignored, or without a value in fit
-            raw.columns.put(i, missing_column(raw.columns.n_rows))
+            raw.columns.put(i, raw_table.missing_columns(raw.columns.n_rows))
             continue
         fitted = schema.unit_of(i) or ("number" if levels is None else levels.kind)
         kind = raw.units.get(i) or ("string" if i in raw.texts else "number")
@@ -400,7 +394,7 @@ def _apply(raw: RawTable, schema: Schema) -> core.Columns:
                     f"{_KIND_WORDS[fitted]} in fit.",
                     f"Convert it to {_KIND_WORDS[fitted]}, as in fit.",
                 )
-            raw.columns.put(i, missing_column(raw.columns.n_rows))
+            raw.columns.put(i, raw_table.missing_columns(raw.columns.n_rows))
         elif levels is not None:
             raw.columns.put(i, apply_levels(raw, i, levels, schema))
-    return raw.columns
+    return Table(raw.columns, schema)

@@ -11,38 +11,12 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from arboost.data import files, text_files
 from arboost.data.csv_faults import check_text, csv_fault, not_utf8
-from arboost.data.files import (
-    DAMAGED,
-    TEXT_KINDS,
-    ArrowFile,
-    ParquetFile,
-    UnreadableFileError,
-    as_schema,
-    common_schema,
-    compression_of,
-    file_errors,
-    file_kind,
-    file_stamp,
-    find_files,
-    open_bytes,
-    require_pyarrow,
-    selected,
-)
 from arboost.data.source import FileFormat, FileSource, Part, open_files
-from arboost.data.text_files import (
-    DELIMITERS,
-    CsvFile,
-    JsonLinesFile,
-    check_decimals,
-    conversion,
-    delimiter_text,
-    find_dialect,
-    json_table,
-)
+from arboost.data.text_files import DELIMITERS, CsvFile, JsonLinesFile
 from arboost.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -107,13 +81,16 @@ class TableFiles:
         like: Any = None,
         types: Mapping[str, str] | None = None,
     ) -> None:
-        require_pyarrow("TableFiles")
+        files.require_pyarrow("TableFiles")
         self._form = FileFormat(format, delimiter, decimal)
         self._is_typed = False
-        for file in find_files(paths, format):
+        for file in files.find_files(paths, format):
             _check_dialect(self._form, file.path)
-            if self._form.kind_of(file.path) in TEXT_KINDS:
-                _check_text_file(file.path)
+            if self._form.kind_of(file.path) in files.TEXT_KINDS:
+                with files.file_errors(file.path, files.DAMAGED):
+                    files.file_stamp(file.path)
+                    with files.open_bytes(file.path) as text:
+                        check_text(text, file.path)
         with _located_faults(self._form):
             source = open_files(paths, columns, self._form)
         self.source = _LocatedSource(source, source.arrow_schema, self._form)
@@ -122,7 +99,7 @@ class TableFiles:
     @staticmethod
     def format_of(path: str | os.PathLike[str]) -> str:
         """Format of a file by its name; raise ValueError if the name does not show it."""
-        return file_kind(os.fsdecode(path))[0]
+        return files.file_kind(os.fsdecode(path))[0]
 
     @property
     def names(self) -> list[str]:
@@ -149,7 +126,7 @@ class TableFiles:
         """Size of the table in memory, an estimate."""
         if self.source.n_rows is not None:
             return float(self.source.n_rows * (self.source.row_bytes or 0))
-        is_compressed = compression_of(self.paths[0]) is not None
+        is_compressed = files.compression_of(self.paths[0]) is not None
         return self.n_bytes * _TEXT_FACTOR * (_RATIO if is_compressed else 1.0)
 
     @property
@@ -161,7 +138,7 @@ class TableFiles:
         if self._form.delimiter is not None:
             return {}
         return {
-            file.path: delimiter_text(file.dialect.delimiter)
+            file.path: text_files.delimiter_text(file.dialect.delimiter)
             for file in self.source.files
             if isinstance(file, CsvFile)
             and file.dialect.delimiter != DELIMITERS[self._form.kind_of(file.path)]
@@ -178,7 +155,7 @@ class TableFiles:
         import pyarrow
 
         source, chosen = self.source, copy.copy(self)
-        names = selected(columns, self.names, source.label)
+        names = files.selected(columns, self.names, source.label)
         schema = pyarrow.schema([self.schema.field(name) for name in names])
         chosen.source = _LocatedSource(source, schema, self._form)
         chosen._set_types(like, types)
@@ -196,8 +173,8 @@ class TableFiles:
         """
         import pyarrow
 
-        progress = _no_progress if progress is None else progress
-        if self._form.kind_of(self.paths[0]) in TEXT_KINDS:
+        progress = progress or (lambda n_read, n_bytes: None)
+        if self._form.kind_of(self.paths[0]) in files.TEXT_KINDS:
             return self._read_text(progress)
         batches = []
         for batch in self.source.batches(self._batch_rows):
@@ -228,7 +205,7 @@ class TableFiles:
         kinds = {} if like is None else _column_kinds(like)
         kinds |= types or {}
         first = self.source.files[0]
-        if not kinds or isinstance(first, ParquetFile | ArrowFile):
+        if not kinds or isinstance(first, files.ParquetFile | files.ArrowFile):
             return
         if isinstance(first, JsonLinesFile):  # it tells strings from numbers itself
             texts = [field.name for field in self.schema if field.type == "string"]
@@ -237,7 +214,9 @@ class TableFiles:
             }
         import pyarrow
 
-        fields = [(one.name, _typed(one.type, kinds.get(one.name, ""))) for one in self.schema]
+        fields = [
+            (field.name, _typed(field.type, kinds.get(field.name, ""))) for field in self.schema
+        ]
         self.source = _LocatedSource(self.source, pyarrow.schema(fields), self._form)
         self._is_typed = True
 
@@ -247,22 +226,31 @@ class TableFiles:
 
         source, tables, n_before = self.source, [], 0
         columns = [name for name in self.names if name not in source.keys[0]]
-        types = {one.name: one.type for one in self.schema} if self._is_typed else {}
+        types = {field.name: field.type for field in self.schema} if self._is_typed else {}
         for file, keys in zip(source.files, source.keys, strict=True):
             if isinstance(file, CsvFile):
                 with _CountedFile(file.path, n_before, self.n_bytes, progress) as counted:
                     table = _read_csv(counted, file, columns, types)
             else:
-                table = _read_json(file.path, columns)
+                with (
+                    files.file_errors(file.path, files.DAMAGED),
+                    files.open_bytes(file.path) as opened,
+                ):
+                    table = text_files.json_table(opened.read(), None, file.path)
+                table = table.select([name for name in columns if name in table.column_names])
             for name, key in keys.items():
                 table = table.append_column(name, pyarrow.repeat(key, table.num_rows))
             tables.append(table)
             n_before += file.n_bytes
         if len(tables) == 1:
             return tables[0]
-        schemas = [(file.path, one.schema) for file, one in zip(source.files, tables, strict=True)]
-        schema = common_schema(schemas, self.names, promotes=True)
-        batches = [as_schema(batch, schema) for table in tables for batch in table.to_batches()]
+        schemas = [
+            (file.path, table.schema) for file, table in zip(source.files, tables, strict=True)
+        ]
+        schema = files.common_schema(schemas, self.names, promotes=True)
+        batches = [
+            files.as_schema(batch, schema) for table in tables for batch in table.to_batches()
+        ]
         return pyarrow.Table.from_batches(batches, schema)
 
 
@@ -283,19 +271,15 @@ def _located_faults(form: FileFormat) -> Iterator[None]:
     """Find line and column of the fault of a CSV file that PyArrow refuses."""
     try:
         yield
-    except UnreadableFileError as error:
+    except files.UnreadableFileError as error:
         path = error.path
         kind = form.kind_of(path)
         if kind in DELIMITERS:
-            dialect = find_dialect(path, kind, form.delimiter, form.decimal)
-            fault = csv_fault(partial(open_bytes, path), path, dialect, error.cause, {})
+            dialect = text_files.find_dialect(path, kind, form.delimiter, form.decimal)
+            fault = csv_fault(path, dialect, error.cause, {})
             if fault is not None:
                 raise fault from error
         raise
-
-
-def _no_progress(_done: int, _total: int) -> None:
-    pass
 
 
 def _check_dialect(form: FileFormat, path: str) -> None:
@@ -308,14 +292,6 @@ def _check_dialect(form: FileFormat, path: str) -> None:
                 "Leave it out.",
                 parameter=name,
             )
-
-
-def _check_text_file(path: str) -> None:
-    """Raise ValueError for a file that is not text."""
-    with file_errors(path, DAMAGED):
-        file_stamp(path)
-        with open_bytes(path) as text:
-            check_text(text, path)
 
 
 def _column_kinds(model: Any) -> dict[str, str]:
@@ -353,43 +329,35 @@ def _typed(kind: Any, wanted_kind: str) -> Any:
     return pyarrow.string() if wanted_kind == "string" else kind
 
 
-def _read_json(path: str, columns: list[str]) -> Any:
-    with file_errors(path, DAMAGED), open_bytes(path) as file:
-        data = file.read()
-    table = json_table(data, None, path)
-    return table.select([name for name in columns if name in table.column_names])
-
-
 def _read_csv(stream: Any, file: CsvFile, columns: Sequence[str], types: dict[str, Any]) -> Any:
     """Table of an open CSV or TSV file, which is read again after an error."""
     import pyarrow
     from pyarrow import csv
 
-    path, dialect, again = file.path, file.dialect, partial(open_bytes, file.path)
-    raw = pyarrow.PythonFile(stream, "r")
-    if compression_of(path) is not None:
-        raw = pyarrow.CompressedInputStream(raw, compression_of(path))
+    path, dialect = file.path, file.dialect
 
     def read(source: Any, *, newlines: bool) -> Any:
         return csv.read_csv(
             source,
             csv.ReadOptions(block_size=_BLOCK_BYTES),
             csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=newlines),
-            conversion(dialect, types, columns),
+            text_files.conversion(dialect, types, columns),
         )
 
     try:
-        table = read(raw, newlines=False)
+        table = read(files.decompressed(pyarrow.PythonFile(stream, "r"), path), newlines=False)
     except (pyarrow.ArrowException, OSError, EOFError, ValueError) as error:
-        fault = csv_fault(again, path, dialect, str(error), types)
+        fault = csv_fault(path, dialect, str(error), types)
         if fault is not None:
             raise fault from error
-        with again() as source:  # quoted values with line breaks, which are rare and slower
+        with files.open_bytes(
+            path
+        ) as source:  # quoted values with line breaks, which are rare and slower
             table = read(source, newlines=True)
     for column in table.columns:
         if pyarrow.types.is_binary(column.type) or pyarrow.types.is_large_binary(column.type):
-            raise not_utf8(again, path, dialect)
-    check_decimals(table, dialect, path)
+            raise not_utf8(path, dialect)
+    text_files.check_decimals(table, dialect, path)
     return table
 
 

@@ -21,12 +21,13 @@ from arboost.errors import InputTypeError, ParameterError, listing, warn_caller
 # Labels in a range of up to this width are counted instead of sorted.
 _COUNTED_LABELS = 1 << 16
 
+_FLOAT32 = np.finfo(np.float32)
 _MOST_WEIGHT = float(np.finfo(np.float64).max) / core.most_rows
 _TWO_CLASSES = 2
 
 
 def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
-    """Return y as a 1-D array of n_rows values, none of them missing or infinite.
+    """Target as a 1-D array of n_rows values, none of them missing or infinite.
 
     Labels keep their type. If ``several`` targets are allowed, y may be 2-D, with a column for
     each, and stays 2-D.
@@ -62,7 +63,7 @@ def target(y: object, n_rows: int, *, several: bool = False) -> NDArray[Any]:
 
 
 def weights(sample_weight: object, n_rows: int) -> Floats | None:
-    """Return n_rows finite weights of at least 0, not all of them 0; None stays None."""
+    """Finite weights of n_rows rows, at least 0 and not all 0; None stays None."""
     if sample_weight is None:
         return None
     array = batch_weights(sample_weight, n_rows)
@@ -71,7 +72,7 @@ def weights(sample_weight: object, n_rows: int) -> Floats | None:
 
 
 def batch_weights(sample_weight: object, n_rows: int) -> Floats:
-    """Return n_rows finite weights of at least 0, all of which may be 0."""
+    """Finite weights of n_rows rows, at least 0."""
     try:
         array = np.asarray(as_vector(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -104,13 +105,18 @@ def batch_weights(sample_weight: object, n_rows: int) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def check_any_weight(weight: Floats) -> None:
+def check_any_weight(weight: Floats | None) -> None:
     """Raise ValueError where all weights are 0."""
-    if not weight.any():
+    if weight is not None and not weight.any():
         raise ValueError(
             "All values of sample_weight are zero, so there is nothing to learn from. At least one "
             "weight must be above 0."
         )
+
+
+def varying_weights(weight: Floats | None) -> Floats | None:
+    """Weights, None where all are equal: no result then depends on the rounding of their sums."""
+    return None if weight is None or (weight == weight[0]).all() else weight
 
 
 def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
@@ -139,7 +145,13 @@ def numeric_target(y: NDArray[Any], name: str = "y") -> Floats:
             f"{name} goes from {low} to {high}, and the difference does not fit float64. Bring "
             f"{name} to a smaller scale."
         )
-    warn_target_scale(name, max(abs(low), abs(high)))
+    largest = max(abs(low), abs(high))
+    if largest > float(_FLOAT32.max):
+        warn_caller(
+            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
+            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
+            f"{name} to a smaller scale."
+        )
     return values
 
 
@@ -236,7 +248,7 @@ def class_factors(
 
 
 def as_vector(values: Any) -> NDArray[Any]:
-    """Return y or weights of any container as an array of the host."""
+    """Values of y or weights of any container as an array of the host."""
     if is_device_array(values):
         values = cast(CudaArray, device_array(values, "y or sample_weight")).to_numpy()
     dtype = getattr(getattr(values, "dtype", None), "numpy_dtype", None)
@@ -368,7 +380,7 @@ class Task:
         return cls(kind, codes, classes)
 
     def encode(self, y: NDArray[Any], name: str) -> Floats:
-        """Return another target in the codes of this one; errors call it by the name."""
+        """Another target in the codes of this one; errors call it by the name."""
         if self.classes is None:
             return numeric_target(y, name)
         return encode_known_labels(y, self.classes, name, "y")
@@ -394,9 +406,6 @@ class Task:
         return self.classes is not None and len(self.classes) == 1
 
 
-_FLOAT32 = np.finfo(np.float32)
-
-
 # ---- checks and warnings ----
 
 
@@ -420,8 +429,8 @@ def check_pairing(X: Any, y: Any, **values: Any) -> None:
                 "X and y have the same index in different orders, but rows are matched by "
                 "position. Pass y.loc[X.index], or arrays where the order is right."
             )
-    for name, of_rows in values.items():
-        if hasattr(of_rows, "iloc") and _is_other_order(X, of_rows):
+    for name, row_values in values.items():
+        if hasattr(row_values, "iloc") and _is_other_order(X, row_values):
             raise ValueError(
                 f"X and {name} have the same index in different orders, but rows are matched by "
                 f"position. Pass {name}.loc[X.index], or {name}.to_numpy() where the order is "
@@ -435,16 +444,6 @@ def _is_other_order(X: Any, values: Any) -> bool:
     if len(index) != len(rows) or index.equals(rows):
         return False
     return bool(rows.is_unique and index.is_unique and index.isin(rows).all())
-
-
-def warn_target_scale(name: str, largest: float) -> None:
-    """Warn where a target leaves the range of float32."""
-    if largest > float(_FLOAT32.max):
-        warn_caller(
-            f"{name} reaches {largest:g} in size, beyond the range of float32: squared errors may "
-            "overflow, and predictions are infinite where they become float32, as in ONNX. Bring "
-            f"{name} to a smaller scale."
-        )
 
 
 def warn_weight_scale(weight: Floats | None, min_child_weight: float, *, grew: bool) -> None:

@@ -8,8 +8,8 @@ is encoded by its targets, in one of two ways:
 - "mean": one number per level, the mean target.
 
 In training, the group or number of a row of a rare level comes from the mean target of the level's
-rows that precede it in a random order, without its own; all rows of a frequent level have the
-level's. The model keeps one group or number per level for prediction; unknown levels are missing.
+rows that precede it in a random order; all rows of a frequent level have the level's. The model
+keeps one group or number per level for prediction; unknown levels are missing.
 
 Held-out rows, in early stopping or cross-validation, get the encoding of new rows: level means of
 the training rows alone. Their own targets are part of the encoding of the training rows. This does
@@ -40,7 +40,7 @@ from arboost.data.levels import (
 from arboost.data.raw_table import number_column
 from arboost.data.schema import Schema
 from arboost.data.table import Table
-from arboost.data.target import encode_labels, numeric_target
+from arboost.data.target import encode_labels, numeric_target, varying_weights
 
 Targets = Sequence[tuple[Floats, int | None]]
 
@@ -108,17 +108,17 @@ class TargetEncodedTable(Table):
     def group_order(self, trained: Index) -> dict[int, NDArray[np.uint8]]:
         """Groups of each grouped category by their means over the given training rows.
 
-        Held-out targets are part of the own order of the groups. ``trained`` are indices among all
-        training rows.
+        Held-out targets are part of the order of the groups in the table. ``trained`` are indices
+        among all training rows.
         """
         orders = {}
         for source, levels, training in self._trained(trained):
             if levels.groups is None or levels.group_means is None:
                 continue
-            _, of_levels = core.ordered_means(*training, _SMOOTHING)
+            _, level_means = core.ordered_means(*training, _SMOOTHING)
             is_alone = levels.in_training & ~levels.is_shared(levels.groups)
             means = levels.group_means.copy()
-            means[levels.groups[is_alone]] = of_levels[is_alone]
+            means[levels.groups[is_alone]] = level_means[is_alone]
             orders[source.feature] = np.argsort(means, kind="stable").astype(np.uint8)
         return orders
 
@@ -160,7 +160,12 @@ def without_target_encoding(schema: Schema) -> Schema:
     """Schema without target encoding: `ingest` then returns level codes."""
     if not encoded_features(schema):
         return schema
-    plain = [None if level is None else level.without_encoding() for level in schema.levels]
+    plain = (
+        None
+        if levels is None
+        else Levels(levels.kind, levels.values, levels.offsets, ranks=levels.ranks)
+        for levels in schema.levels
+    )
     return replace(schema, levels=tuple(plain))
 
 
@@ -194,25 +199,25 @@ def target_encode(
     features = features_to_encode(table.schema)
     if not features:
         return table
-    if weight is not None and (weight == weight[0]).all():
-        weight = None  # so that equal weights and no weights give the same bits
+    weight = varying_weights(weight)
     columns = table.values.select(list(range(table.schema.n_features)))
     levels = list(table.schema.levels)
+    training = slice(None) if rows is None else rows
     sources = []
     for feature in features:
-        own = levels[feature]
-        assert own is not None
-        old = None if known is None else known.levels_of(feature)
-        if old is not None and old.is_encoded:
-            own = old
+        feature_levels = levels[feature]
+        known_levels = None if known is None else known.levels_of(feature)
+        if known_levels is not None and known_levels.is_encoded:
+            feature_levels = known_levels
+        assert feature_levels is not None
         codes = np.nan_to_num(table.values.read(feature), nan=-1.0).astype(np.int32)
-        training = codes if rows is None else codes[rows]
-        target = _joint_target(training, own, targets, weight)
-        uses_groups = own.groups is not None or (encoding == "groups" and own.statistic is None)
+        target = _joint_target(codes[training], feature_levels, targets, weight)
+        uses_groups = feature_levels.groups is not None or (
+            encoding == "groups" and feature_levels.statistic is None
+        )
         encode = _encode_groups if uses_groups else _encode_means
-        column, own = encode(own, codes, rows, target, weight)
+        column, levels[feature] = encode(feature_levels, codes, training, target, weight)
         columns.put(feature, column)
-        levels[feature] = own
         sources.append(EncodedFeature(feature, codes, target))
     schema = replace(table.schema, levels=tuple(levels))
     return TargetEncodedTable(columns, schema, tuple(sources), weight, rows)
@@ -240,45 +245,42 @@ def label_target(y: NDArray[Any] | None, schema: Schema) -> tuple[Floats, int | 
 def _encode_means(
     levels: Levels,
     codes: Codes,
-    rows: Index | None,
+    training: Index | slice,
     target: Floats,
     weight: Floats | None,
 ) -> tuple[core.Columns, Levels]:
     """Column of target means, and the levels with theirs, if they had none."""
-    training = codes if rows is None else codes[rows]
-    encoded, statistic = core.level_statistics(training, len(levels), target, weight)
+    row_means, statistic = core.level_statistics(codes[training], len(levels), target, weight)
     if levels.statistic is not None:
         statistic = levels.statistic
-    if rows is not None:
-        all_rows = encoded_values(statistic, codes)
-        all_rows[rows] = encoded
-        encoded = all_rows
-    return number_column(encoded), replace(levels, statistic=statistic)
+    means = encoded_values(statistic, codes)
+    means[training] = row_means
+    return number_column(means), replace(levels, statistic=statistic)
 
 
 def _encode_groups(
     levels: Levels,
     codes: Codes,
-    rows: Index | None,
+    training: Index | slice,
     target: Floats,
     weight: Floats | None,
 ) -> tuple[core.Columns, Levels]:
     """Column of groups, and the levels with theirs, if they had none."""
-    training = codes if rows is None else codes[rows]
-    of_rows, of_levels = core.ordered_means(training, len(levels), target, weight, _SMOOTHING)
+    row_means, level_means = core.ordered_means(
+        codes[training], len(levels), target, weight, _SMOOTHING
+    )
     if levels.groups is None:
-        levels = _grouped(levels, training, of_rows, of_levels, weight)
-    groups = levels.groups_by(of_levels)[codes]
-    training_groups = groups if rows is None else groups[rows]
+        levels = _grouped(levels, codes[training], row_means, level_means, weight)
+    groups = levels.groups_by(level_means)[codes]
+    training_groups = groups[training]
     is_shared = levels.is_shared(training_groups)
-    training_groups[is_shared] = levels.nearest_shared(of_rows[is_shared])
-    if rows is not None:
-        groups[rows] = training_groups
+    training_groups[is_shared] = levels.nearest_shared(row_means[is_shared])
+    groups[training] = training_groups
     return _group_column(groups), levels
 
 
 def _grouped(
-    levels: Levels, codes: Codes, of_rows: Floats, of_levels: Floats, weight: Floats | None
+    levels: Levels, codes: Codes, row_means: Floats, level_means: Floats, weight: Floats | None
 ) -> Levels:
     """Levels with their groups, by the training rows and means of `ordered_means`."""
     present = codes >= 0
@@ -288,8 +290,8 @@ def _grouped(
     alone = largest[size[largest] >= _LEAST_ALONE]
     is_rare = size > 0
     is_rare[alone] = False
-    steps = _quantiles(of_rows[present][is_rare[codes[present]]])
-    means = np.concatenate([of_levels[alone], steps])
+    steps = _quantiles(row_means[present][is_rare[codes[present]]])
+    means = np.concatenate([level_means[alone], steps])
     order = np.argsort(means, kind="stable")
     place = np.empty(len(means), np.uint8)
     place[order] = np.arange(len(means))
@@ -302,7 +304,7 @@ def _grouped(
         shared_groups=place[len(alone) :],
     )
     groups = groups.copy()
-    groups[is_rare] = grouped.nearest_shared(of_levels[is_rare])
+    groups[is_rare] = grouped.nearest_shared(level_means[is_rare])
     return replace(grouped, groups=groups)
 
 
@@ -360,7 +362,7 @@ def _continued_scores(
     weight: Floats | None,
     n_classes: int,
 ) -> Floats:
-    """Return class scores that agree with the level means of a model to continue from.
+    """Class scores that agree with the level means of a model to continue from.
 
     One step of reciprocal averaging: the score of a class is the mean of its rows' level means,
     scaled to mean 0 and variance 1 like the scores of the model's own training.

@@ -6,17 +6,9 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
-from arboost.data.files import (
-    DAMAGED,
-    DataFile,
-    check_encoding,
-    compression_of,
-    file_errors,
-    file_stamp,
-    open_bytes,
-)
+from arboost.data import files
 from arboost.errors import InputError, warn_caller
 
 # ---- dialects of CSV files ----
@@ -61,17 +53,14 @@ def find_dialect(
     ValueError
         The file is in UTF-16 or UTF-32.
     """
-    with open_bytes(path) as file:
+    with files.open_bytes(path) as file:
         head: bytes = file.read(_HEAD_BYTES)
-    check_encoding(head, path)
-    return CsvDialect(delimiter or _delimiter(head, DELIMITERS[kind]), decimal)
-
-
-def _delimiter(head: bytes, expected: str) -> str:
+    files.check_encoding(head, path)
     # Line breaks and delimiters inside quotes belong to names.
     line = _LINE_BREAKS.split(_QUOTED.sub(b'"', head).lstrip(b"\r\n"), maxsplit=1)[0]
-    there = [delimiter for delimiter in _USUAL if delimiter.encode() in line]
-    return there[0] if len(there) == 1 else expected
+    present = [usual for usual in _USUAL if usual.encode() in line]
+    expected = present[0] if len(present) == 1 else DELIMITERS[kind]
+    return CsvDialect(delimiter or expected, decimal)
 
 
 def delimiter_text(delimiter: str) -> str:
@@ -96,9 +85,14 @@ def check_decimals(table: Any, dialect: CsvDialect, path: str) -> None:
     if dialect.decimal == "." or dialect.delimiter == ",":
         return
     for name, column in zip(table.schema.names, table.columns, strict=True):
-        if column.type != "string" or not _are_numbers(column):
+        if column.type != "string":
+            continue
+        is_number = pc.match_substring_regex(column, _WITH_COMMA)
+        if not pc.all(is_number, min_count=1).as_py():
             continue
         values = column.filter(pc.match_substring_regex(column, "[.,]"))
+        if not len(values):
+            continue
         grouped = values.filter(pc.match_substring(values, "."))
         if len(grouped):
             text = (
@@ -116,16 +110,6 @@ def check_decimals(table: Any, dialect: CsvDialect, path: str) -> None:
             'Write decimal points, or pass arboost.TableFiles(path, decimal=",").',
             parameter="decimal",
         )
-
-
-def _are_numbers(column: Any) -> bool:
-    """Whether all strings are numbers in the notation of decimal commas, and some have a comma."""
-    import pyarrow.compute as pc
-
-    is_number = pc.match_substring_regex(column, _WITH_COMMA)
-    if not pc.all(is_number, min_count=1).as_py():
-        return False
-    return bool(pc.any(pc.match_substring_regex(column, "[.,]")).as_py())
 
 
 # ---- CSV and TSV files ----
@@ -149,7 +133,7 @@ _MISSING = ["", "#N/A N/A", *_NAMES.split(), *_ERRORS.split()]
 def conversion(
     dialect: CsvDialect, types: Mapping[str, Any] | None = None, columns: Sequence[str] = ()
 ) -> Any:
-    """Return PyArrow's options for the values of CSV files: types by name, and columns to read."""
+    """PyArrow's options for the values of CSV files: types by name, and columns to read."""
     from pyarrow import csv
 
     return csv.ConvertOptions(
@@ -162,7 +146,7 @@ def conversion(
 
 
 @dataclass(frozen=True)
-class CsvFile(DataFile):
+class CsvFile(files.DataFile):
     """A CSV or TSV file; the types of its columns are those of its first block.
 
     Attributes
@@ -179,8 +163,8 @@ class CsvFile(DataFile):
         """File, whose first block is read; `find_dialect` has the arguments."""
         import pyarrow
 
-        stamp = file_stamp(path)
-        with file_errors(path, DAMAGED), pyarrow.OSFile(path) as raw:
+        stamp = files.file_stamp(path)
+        with files.file_errors(path, files.DAMAGED), pyarrow.OSFile(path) as raw:
             dialect = find_dialect(path, kind, delimiter, decimal)
             with _stream(raw, path, dialect) as reader:
                 reader.schema.names  # noqa: B018  # raises where names are not UTF-8
@@ -196,10 +180,10 @@ class CsvFile(DataFile):
     def read(self, columns: list[str], schema: Any, batch_rows: int) -> Iterator[tuple[Any, int]]:
         """Yield record batches of about `batch_rows` rows, with the types of the schema."""
         types = {name: schema.field(name).type for name in columns}
-        is_plain = compression_of(self.path) is None
+        is_plain = files.compression_of(self.path) is None
         blocks: list[Any] = []
         n_rows = 0
-        with file_errors(self.path, _CSV_TYPE_ADVICE, parameter="types"):
+        with files.file_errors(self.path, _CSV_TYPE_ADVICE, parameter="types"):
             # A block has few rows; consumers work better on larger batches.
             for block, n_bytes in self._scan(types) if is_plain else self._decompress(types):
                 blocks.append(block)
@@ -246,13 +230,11 @@ class CsvFile(DataFile):
 
 
 def _stream(raw: Any, path: str, dialect: CsvDialect, types: dict[str, Any] | None = None) -> Any:
-    """Return PyArrow's reader of blocks of a file that is open."""
-    import pyarrow
+    """PyArrow's reader of blocks of a file that is open."""
     from pyarrow import csv
 
-    compression = compression_of(path)
     return csv.open_csv(
-        raw if compression is None else pyarrow.CompressedInputStream(raw, compression),
+        files.decompressed(raw, path),
         csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
         csv.ParseOptions(delimiter=dialect.delimiter),
         conversion(dialect, types, list(types or ())),
@@ -277,14 +259,14 @@ _JSON_TYPE_ADVICE = (
 )
 
 
-class JsonLinesFile(DataFile):
+class JsonLinesFile(files.DataFile):
     """A file with a JSON object in each line."""
 
     @classmethod
     def open(cls, path: str) -> JsonLinesFile:
         """File, whose first block is read."""
-        stamp = file_stamp(path)
-        with file_errors(path, DAMAGED), _Opened(path) as stream:
+        stamp = files.file_stamp(path)
+        with files.file_errors(path, files.DAMAGED), files.open_bytes(path) as stream:
             first = next(json_blocks(stream, None, path), None)
         if first is None:
             raise ValueError(f"The file {path!r} holds no JSON object. Write it again.")
@@ -299,39 +281,13 @@ class JsonLinesFile(DataFile):
         import pyarrow
 
         types = pyarrow.schema([schema.field(name) for name in columns])
-        with file_errors(self.path, _JSON_TYPE_ADVICE), _Opened(self.path) as stream:
-            for table in json_blocks(stream, types, self.path):
+        with files.file_errors(self.path, _JSON_TYPE_ADVICE), pyarrow.OSFile(self.path) as raw:
+            for table in json_blocks(files.decompressed(raw, self.path), types, self.path):
                 for batch in table.combine_chunks().to_batches():
-                    yield batch, min(stream.read_bytes, self.n_bytes)
+                    yield batch, min(raw.tell(), self.n_bytes)
 
 
-class _Opened:
-    """A binary stream of a file, decompressed, that counts the bytes of the file."""
-
-    def __init__(self, path: str) -> None:
-        import pyarrow
-
-        self._raw = pyarrow.OSFile(path)
-        compression = compression_of(path)
-        self._stream: Any = self._raw
-        if compression is not None:
-            self._stream = pyarrow.CompressedInputStream(self._raw, compression)
-        self.read_bytes = 0
-
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def read(self, n_bytes: int) -> bytes:
-        """Next bytes; none at the end."""
-        data: bytes = self._stream.read(n_bytes)
-        self.read_bytes = self._raw.tell()
-        return data
-
-
-def json_blocks(stream: IO[bytes] | _Opened, schema: Any, name: str) -> Iterator[Any]:
+def json_blocks(stream: Any, schema: Any, name: str) -> Iterator[Any]:
     """Yield tables of the JSON objects of a stream, one for each block of lines.
 
     Parameters
@@ -347,7 +303,7 @@ def json_blocks(stream: IO[bytes] | _Opened, schema: Any, name: str) -> Iterator
     while True:
         data = stream.read(_JSON_BLOCK_BYTES)
         if not pieces:  # the first block
-            check_encoding(data, name)
+            files.check_encoding(data, name)
         end = data.rfind(b"\n") + 1
         if data and not end:
             pieces.append(data)
@@ -429,8 +385,7 @@ def _json_message(data: bytes, name: str, first_line: int, error: Exception) -> 
     mixed = _mixed_types(data, first_line)
     if mixed:
         return f"The file {name!r} has {mixed}. Write the values of a key with one type."
-    cause = str(error).partition("\n")[0].rstrip(".")
-    return f"The file {name!r} cannot be read: {cause}. {_JSON_TYPE_ADVICE}"
+    return f"The file {name!r} cannot be read: {files.first_line(error)}. {_JSON_TYPE_ADVICE}"
 
 
 _KINDS = {bool: "a truth value", int: "a number", float: "a number", str: "a string"}

@@ -16,7 +16,7 @@ from arboost.data import feature_names
 from arboost.data.binned_source import SourceTable
 from arboost.data.bins import AnyCodes, Binned, bin_for_purity, bin_table
 from arboost.data.dataset import Dataset
-from arboost.data.shares import SourceLevels
+from arboost.data.passes import SourceLevels
 from arboost.data.source import is_source
 from arboost.data.table import Table
 from arboost.data.target import check_pairing
@@ -543,7 +543,7 @@ def fold_sets(
     data = TrainingSet(binned, train.target, fold[0], train.start, train.offset)
     if encoded is not None:
         rows, codes = None, _held_out_codes(encoded, binned, fold, n_threads)
-    elif binned.is_ranked or binned.codes.is_stored:
+    elif binned.tree_method == "exact" or binned.codes.is_stored:
         rows = fold[1]
         codes = binned.codes
     else:
