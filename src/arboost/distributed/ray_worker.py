@@ -148,12 +148,13 @@ class ActorAttempt(WorkerAttempt):
     Attributes
     ----------
     number : int
-    transport : RayTransport
     """
 
+    transport: RayTransport
+
     def __init__(self, spec: ActorSpec, best: tuple[int, object] | None) -> None:
-        self.number, self.transport = spec.attempt, RayTransport(spec)
-        super().__init__(spec, self.transport, best, dumps, n_threads=spec.n_threads)
+        self.number = spec.attempt
+        super().__init__(spec, RayTransport(spec), best, dumps, n_threads=spec.n_threads)
         self._has_report = threading.Event()
 
     def run(self, holder: int | None) -> StatusReport:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from arboost.distributed.protocol import Interrupted, Outcomes, WorkerContext
+from arboost.distributed.protocol import Interrupted, Outcomes
+from arboost.distributed.worker import WorkerContext
 from arboost.errors import WorkerError
 from arboost.training.checkpoint import Checkpoint, State, WritePace
 from arboost.workers import Workers
