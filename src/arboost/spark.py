@@ -245,8 +245,8 @@ class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
         check_frame(dataset, "dataset")
         label, weight = self.getLabelCol(), self.getWeightCol()
         offset: str | None = self.getOrDefault(self.offsetCol)
-        others = [label, *(name for name in (weight, offset) if name is not None)]
-        frame = spark_data.training_columns(dataset, self.getFeaturesCol(), others)
+        role_columns = [label, *(name for name in (weight, offset) if name is not None)]
+        frame = spark_data.training_columns(dataset, self.getFeaturesCol(), role_columns)
         fit = DistributedFit(clone(self._estimator), n_workers=self._n_workers)
         fitted = fit.fit(frame, label, weight=weight, offset=offset)
         model: Model = self._copyValues(Model(fitted))

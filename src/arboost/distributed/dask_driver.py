@@ -421,12 +421,12 @@ class WorkerSelector:
         addresses = list(group.addresses)
         for rank, spare in zip(lost, spares, strict=False):
             addresses[rank] = spare
-        left = lost[len(spares) :]
-        if len(left) == len(addresses):
+        unfilled = lost[len(spares) :]
+        if len(unfilled) == len(addresses):
             raise WorkerError("No worker is left.")
         sizes = {name: table.sizes for name, table in self._tables.items()}
-        remaining = [address for rank, address in enumerate(addresses) if rank not in left]
-        return WorkerGroup(tuple(remaining), ranges_without(left, group.ranges, sizes))
+        remaining = [address for rank, address in enumerate(addresses) if rank not in unfilled]
+        return WorkerGroup(tuple(remaining), ranges_without(unfilled, group.ranges, sizes))
 
     async def _eligible(self) -> list[str]:
         """Workers that may be used, in the order in which they joined."""

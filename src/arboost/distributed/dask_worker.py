@@ -232,11 +232,11 @@ class DaskAttempt(WorkerAttempt):
             self.take_answer(*answer)
         deadline = time.monotonic() + patience
         while True:
-            report, left = self.report(), deadline - time.monotonic()
-            if report is not None or left <= 0:
+            report, seconds_left = self.report(), deadline - time.monotonic()
+            if report is not None or seconds_left <= 0:
                 return report or StatusReport()
             if await dask_transport.is_set_within(
-                self._has_report, min(left, self.seconds_to_message())
+                self._has_report, min(seconds_left, self.seconds_to_message())
             ):
                 self._has_report.clear()
 
@@ -338,8 +338,8 @@ class WorkerParts:
                 return worker.data[key]
             if key in self._cache:
                 return self._cache[key]
-            others = await self._holders(key)
-            data = await self._gather(key, others, deadline) if others else {}
+            holders = await self._holders(key)
+            data = await self._gather(key, holders, deadline) if holders else {}
             if key in data:
                 self._store(key, data[key])
                 return data[key]
@@ -361,15 +361,15 @@ class WorkerParts:
         who_has = await self._worker.scheduler.who_has(keys=[key])
         return set(who_has[key]) - {self._worker.address}
 
-    async def _gather(self, key: Any, others: set[str], deadline: float) -> dict[Any, Any]:
+    async def _gather(self, key: Any, holders: set[str], deadline: float) -> dict[Any, Any]:
         """Part from another worker, by its key; nothing if all of these workers left."""
         gathering = asyncio.ensure_future(
-            gather_from_workers({key: others}, rpc=self._worker.rpc, who=self._worker.address)
+            gather_from_workers({key: holders}, rpc=self._worker.rpc, who=self._worker.address)
         )
         try:
             while not (await asyncio.wait([gathering], timeout=_POLL_S))[0]:
                 # A worker that hangs keeps its connection until Dask gives it up.
-                if time.monotonic() > deadline or not others & await self._holders(key):
+                if time.monotonic() > deadline or not holders & await self._holders(key):
                     return {}
             data: dict[Any, Any] = gathering.result()[0]
             return data
@@ -379,7 +379,7 @@ class WorkerParts:
 
 def _dense_slices(part: Any) -> Iterator[Any]:
     """Yield a part; of one with a sparse matrix, dense tables of some of its rows at a time."""
-    X, *others = part if isinstance(part, tuple) else (part,)
+    X, *columns = part if isinstance(part, tuple) else (part,)
     if not hasattr(X, "toarray"):
         yield part
         return
@@ -387,5 +387,5 @@ def _dense_slices(part: Any) -> Iterator[Any]:
     step = max(1, _MAX_DENSE_CELLS // max(1, X.shape[1]))
     for first in range(0, n_rows, step):
         dense = rows[first : first + step].toarray()
-        members = (dense, *(other[first : first + step] for other in others))
+        members = (dense, *(column[first : first + step] for column in columns))
         yield members if isinstance(part, tuple) else dense

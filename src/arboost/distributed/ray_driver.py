@@ -185,8 +185,8 @@ class DriverAttempt:
         if outcomes:
             # No program has started, so the others have nothing to report.
             return outcomes
-        known = [rank for rank in sorted(progress) if progress[rank] is not None]
-        holder = max(known, key=progress.__getitem__, default=None)
+        ranks_with_state = [rank for rank in sorted(progress) if progress[rank] is not None]
+        holder = max(ranks_with_state, key=progress.__getitem__, default=None)
         self._runs = {
             actor.run.remote(self._number, holder): rank for rank, actor in enumerate(group.actors)
         }
@@ -299,7 +299,7 @@ class DriverAttempt:
         self._outcomes[rank] = protocol.Lost(cause)
         if is_hanging:
             self._group.hanging.add(rank)
-        self._runs = {run: other for run, other in self._runs.items() if other != rank}
+        self._runs = {run: run_rank for run, run_rank in self._runs.items() if run_rank != rank}
 
 
 # ---- actors ----

@@ -170,10 +170,10 @@ class ActorAttempt(WorkerAttempt):
         deadline = time.monotonic() + patience
         while self.outcome is None:
             self._has_report.clear()
-            report, left = self.report(), deadline - time.monotonic()
-            if report is not None or left <= 0:
+            report, seconds_left = self.report(), deadline - time.monotonic()
+            if report is not None or seconds_left <= 0:
                 return report or StatusReport()
-            self._has_report.wait(min(left, self.seconds_to_message()))
+            self._has_report.wait(min(seconds_left, self.seconds_to_message()))
         return StatusReport()
 
     def _wake(self) -> None:

@@ -172,9 +172,9 @@ class WorkerCheckpoint(Checkpoint):
 
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
         """State of an earlier attempt, or else that of the file."""
-        known = self.states.resumed(self.path)
-        if known is not None or not self.has_file:
-            return known
+        earlier_state = self.states.resumed(self.path)
+        if earlier_state is not None or not self.has_file:
+            return earlier_state
         content = self.context.ask(FileRequest(self.path)) if self.context.rank == 0 else None
         content = self.workers.broadcast(content)
         if content is None:

@@ -120,13 +120,13 @@ class InboxTransport:
 
     def _next(self, rank: int, start: float) -> Any:
         while True:
-            left, _ = self._seconds_left(rank, start)
+            seconds_left, _ = self._seconds_left(rank, start)
             try:
-                message = self._queues[rank].get(timeout=max(0.0, min(left, _POLL_S)))
+                message = self._queues[rank].get(timeout=max(0.0, min(seconds_left, _POLL_S)))
             except queue.Empty:
                 self.check()
-                left, cause = self._seconds_left(rank, start)
-                if left > 0.0:
+                seconds_left, cause = self._seconds_left(rank, start)
+                if seconds_left > 0.0:
                     continue
                 self.lose(rank, cause)
                 self._stop()
@@ -199,6 +199,8 @@ class WorkerContext:
         ------
         WorkerError
             There was no answer within the time limit, or the fit was cancelled.
+        RuntimeError
+            There is no way to the driver.
         """
         raise RuntimeError(f"This worker cannot ask the driver: {message!r}")
 

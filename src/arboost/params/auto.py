@@ -327,9 +327,9 @@ def _tree_seconds(size: TableSize) -> float:
     a factor of two or three.
     """
     features = size.n_features * _tree_share(size.n_features)
-    of_rows = size.n_rows * (4e-8 + 5e-10 * features)
-    of_leaves = _SEARCHED_LEAVES * features * 4e-8
-    return 2e-5 + of_rows + of_leaves
+    row_seconds = size.n_rows * (4e-8 + 5e-10 * features)
+    leaf_seconds = _SEARCHED_LEAVES * features * 4e-8
+    return 2e-5 + row_seconds + leaf_seconds
 
 
 def _round_seconds(params: dict[str, Any], size: TableSize) -> float:
