@@ -15,7 +15,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from arboost.distributed.dask_driver import run_program
-from arboost.distributed.protocol import WorkerContext
+from arboost.distributed.worker import WorkerContext
 from arboost.workers import Share
 from support import harness
 

@@ -7,7 +7,7 @@ partitions, and workers exchange sums over Dask's own connections. `predict`, `p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -20,9 +20,7 @@ with needs_packages("dask", "arboost.dask"):
 
 from arboost.distributed.dask_data import lazy_results, table_input
 from arboost.distributed.dask_driver import Limits, run_program
-from arboost.distributed.data import TableInput
-from arboost.distributed.protocol import Listener, Program
-from arboost.distributed.training import FittedState, fit_on_cluster
+from arboost.distributed.training import fit_on_cluster
 
 __all__ = ["DistributedFit", "predict", "predict_proba", "shap_values"]
 
@@ -148,29 +146,22 @@ class DistributedFit:
         WorkerError
             Too many workers are lost, or the scheduler is.
         """
-        arguments = {
-            "callbacks": callbacks,
-            "checkpoint": checkpoint,
-            "eval_set": eval_set,
-            "eval_names": eval_names,
-            "groups": groups,
-            "offset": offset,
-            "memory_limit": memory_limit,
-        }
-
-        def run(
-            program: Program, inputs: Mapping[str, TableInput], listener: Listener
-        ) -> FittedState:
-            parts = {name: table.rows for name, table in inputs.items()}
-            state: FittedState = run_program(
-                client, program, parts, listener, workers=self._workers, limits=self._limits
-            )
-            return state
-
         with _synchronous_client(self._client) as client:
             read = partial(table_input, client)
+            run = partial(run_program, client, workers=self._workers, limits=self._limits)
             model, self.traffic_ = fit_on_cluster(
-                self._estimator, (data, target, weight), arguments, read, run, n_votes=self._voting
+                self._estimator,
+                (data, target, weight),
+                read,
+                run,
+                n_votes=self._voting,
+                callbacks=callbacks,
+                checkpoint=checkpoint,
+                eval_set=eval_set,
+                eval_names=eval_names,
+                groups=groups,
+                offset=offset,
+                memory_limit=memory_limit,
             )
         return model
 

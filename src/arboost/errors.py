@@ -13,32 +13,11 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import ClassVar, ParamSpec, Self, TypeVar
 
-__all__ = [
-    "ArboostError",
-    "DataWarning",
-    "DeviceError",
-    "InputError",
-    "InputTypeError",
-    "MissingCompilerError",
-    "MissingPackageError",
-    "ModelFormatError",
-    "ParameterError",
-    "ParameterTypeError",
-    "SchemaError",
-    "WorkerError",
-    "error_prefix",
-    "needs_packages",
-    "warn_caller",
-    "warn_once",
-    "warnings_collected",
-    "warns_once",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # Messages of `warn_once` within the fit of an ensemble; None outside.
-_said: ContextVar[set[str] | None] = ContextVar("said", default=None)
+_warned_topics: ContextVar[set[str] | None] = ContextVar("warned_topics", default=None)
 # Warnings that are collected instead of issued, with their categories; None: they are issued.
 _collected: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar(
     "collected", default=None
@@ -200,11 +179,11 @@ def warnings_collected() -> Iterator[list[tuple[str, type[Warning]]]]:
 
 def warn_once(message: str, topic: str = "table") -> None:
     """Warn as `warn_caller`; within a function of `warns_once`, once for each topic."""
-    said = _said.get()
-    if said is not None:
-        if topic in said:
+    warned_topics = _warned_topics.get()
+    if warned_topics is not None:
+        if topic in warned_topics:
             return
-        said.add(topic)
+        warned_topics.add(topic)
     warn_caller(message)
 
 
@@ -213,12 +192,12 @@ def warns_once(fit: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(fit)
     def fit_with_one_warning(*args: P.args, **kwargs: P.kwargs) -> R:
-        outer = _said.get()
-        token = _said.set(set() if outer is None else outer)
+        outer = _warned_topics.get()
+        token = _warned_topics.set(set() if outer is None else outer)
         try:
             return fit(*args, **kwargs)
         finally:
-            _said.reset(token)
+            _warned_topics.reset(token)
 
     return fit_with_one_warning
 

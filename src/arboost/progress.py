@@ -15,10 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import time
-from types import TracebackType
 from typing import Any, Self
-
-__all__ = ["Bar", "BarStep", "steps_reported"]
 
 _DELAY = 1.0  # seconds of work before the bar appears
 _INTERVAL = 0.1  # seconds between two drawings
@@ -92,12 +89,7 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._bar is None:
             return
         with self._drawing() as bar:
@@ -145,8 +137,8 @@ class Bar:
             with self._drawing() as bar:
                 bar.n, bar.ncols = done, _columns(self._stream)
                 bar.set_description_str(self.label, refresh=False)
-                room = bar.ncols - _OTHER_COLUMNS - len(self.label)
-                bar.set_postfix_str(_scores(results or {}, room), refresh=False)
+                width = bar.ncols - _OTHER_COLUMNS - len(self.label)
+                bar.set_postfix_str(_scores(results or {}, width), refresh=False)
                 bar.refresh(nolock=True)
 
     @contextlib.contextmanager
@@ -171,7 +163,7 @@ class Bar:
             self._bar = self._stream = None
 
 
-def _scores(results: Mapping[str, Mapping[str, float]], room: int) -> str:
+def _scores(results: Mapping[str, Mapping[str, float]], width: int) -> str:
     """Scores as text: of all evaluation sets, or of the last one, or its first metric.
 
     Examples
@@ -189,7 +181,7 @@ def _scores(results: Mapping[str, Mapping[str, float]], room: int) -> str:
     last = next(reversed(texts.values()), [])
     all_sets = ", ".join(f"{name}: {', '.join(scores)}" for name, scores in texts.items())
     choices = (all_sets, ", ".join(last), "".join(last[:1]))
-    return next((text for text in choices if len(text) <= room), choices[-1])
+    return next((text for text in choices if len(text) <= width), choices[-1])
 
 
 def _find_stream() -> Any:

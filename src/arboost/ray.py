@@ -7,7 +7,7 @@ functions of datasets, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,9 @@ from arboost.errors import needs_packages
 with needs_packages("ray", "arboost.ray"):
     import ray.data  # noqa: F401 - it may be installed without its extra "data"
 
-from arboost.distributed.data import TableInput
-from arboost.distributed.protocol import Listener, Program
 from arboost.distributed.ray_data import table_input, with_results
-from arboost.distributed.ray_driver import FitResources, n_available_actors, run_program
-from arboost.distributed.training import TRAIN, fit_on_cluster
+from arboost.distributed.ray_driver import FitResources, run_program
+from arboost.distributed.training import fit_on_cluster
 
 __all__ = ["DistributedFit", "predict", "predict_proba"]
 
@@ -75,8 +73,8 @@ class DistributedFit:
                 f"cpus_per_worker={cpus_per_worker} and timeout={timeout} must be above 0, and "
                 f"retries={retries} must not be negative."
             )
-        self._estimator, self._n_workers = estimator, n_workers
-        self._cpus_per_worker, self._timeout, self._retries = cpus_per_worker, timeout, retries
+        self._estimator = estimator
+        self._resources = FitResources(n_workers, cpus_per_worker, timeout, retries)
 
     def fit(  # noqa: PLR0913 - the arguments of fit of the estimators
         self,
@@ -124,27 +122,20 @@ class DistributedFit:
         WorkerError
             Too many actors are lost, or do not start.
         """
-        arguments = {
-            "callbacks": callbacks,
-            "checkpoint": checkpoint,
-            "eval_set": eval_set,
-            "eval_names": eval_names,
-            "groups": groups,
-            "offset": offset,
-            "memory_limit": memory_limit,
-        }
-
-        def run(program: Program, inputs: Mapping[str, TableInput], listener: Listener) -> Any:
-            tables = {name: table.rows for name, table in inputs.items()}
-            n_workers = self._n_workers
-            if n_workers is None:
-                n_workers = min(n_available_actors(self._cpus_per_worker), len(tables[TRAIN].parts))
-            resources = FitResources(n_workers, self._cpus_per_worker, self._timeout, self._retries)
-            return run_program(program, tables, listener, resources)
-
-        read = partial(table_input, self._timeout)
+        read = partial(table_input, self._resources.timeout)
+        run = partial(run_program, resources=self._resources)
         model, self.traffic_ = fit_on_cluster(
-            self._estimator, (data, target, weight), arguments, read, run
+            self._estimator,
+            (data, target, weight),
+            read,
+            run,
+            callbacks=callbacks,
+            checkpoint=checkpoint,
+            eval_set=eval_set,
+            eval_names=eval_names,
+            groups=groups,
+            offset=offset,
+            memory_limit=memory_limit,
         )
         return model
 

@@ -8,7 +8,8 @@ DataFrame. `Estimator` and `Model` are the same for pipelines of pyspark.ml.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +22,15 @@ with needs_packages("spark", "arboost.spark"):
     import pyspark  # noqa: F401
 
 from pyspark import ml
+from pyspark.ml import util
 from pyspark.ml.param import Param, Params
 from pyspark.ml.param.shared import HasLabelCol, HasPredictionCol, HasProbabilityCol, HasWeightCol
-from pyspark.ml.util import (
-    DefaultParamsReader,
-    DefaultParamsWriter,
-    MLReadable,
-    MLReader,
-    MLWritable,
-    MLWriter,
-)
 from sklearn.base import clone
 
+from arboost.distributed import spark_data
 from arboost.distributed.data import TableInput
-from arboost.distributed.protocol import Listener, Program
-from arboost.distributed.spark_data import (
-    check_columns,
-    predictor_of,
-    training_columns,
-    with_predictions,
-)
-from arboost.distributed.spark_driver import check_frame, collect_batches, run_stage
-from arboost.distributed.training import TRAIN, FittedState, fit_on_cluster, offset_columns
+from arboost.distributed.spark_driver import check_frame, run_stage
+from arboost.distributed.training import fit_on_cluster, offset_columns
 from arboost.models.predictor import load
 
 __all__ = ["DistributedFit", "Estimator", "Model", "predict"]
@@ -142,37 +130,27 @@ class DistributedFit:
         WorkerError
             Tasks were lost in more attempts than `retries`.
         """
-        arguments = {
-            "eval_set": eval_set,
-            "eval_names": eval_names,
-            "groups": groups,
-            "offset": offset,
-            "memory_limit": memory_limit,
-        }
 
         def read(data: Any, target: Any, weight: Any) -> TableInput:
             check_frame(data, "frame" if data is frame else "A frame of eval_set")
-            check_columns(data, "target", [target])
-            check_columns(data, "weight", [] if weight is None else [weight])
-            check_columns(data, "offset", offset_columns(offset))
+            spark_data.check_columns(data, "target", [target])
+            spark_data.check_columns(data, "weight", [] if weight is None else [weight])
+            spark_data.check_columns(data, "offset", offset_columns(offset))
             return TableInput(data, target, weight)
 
-        def run(program: Program, inputs: Mapping[str, TableInput], _: Listener) -> FittedState:
-            others = {
-                name: collect_batches(table.rows) for name, table in inputs.items() if name != TRAIN
-            }
-            state: FittedState = run_stage(
-                frame,
-                program,
-                others,
-                n_workers=self._n_workers,
-                timeout=self._timeout,
-                retries=self._retries,
-            )
-            return state
-
+        run = partial(
+            run_stage, n_workers=self._n_workers, timeout=self._timeout, retries=self._retries
+        )
         model, self.traffic_ = fit_on_cluster(
-            self._estimator, (frame, target, weight), arguments, read, run
+            self._estimator,
+            (frame, target, weight),
+            read,
+            run,
+            eval_set=eval_set,
+            eval_names=eval_names,
+            groups=groups,
+            offset=offset,
+            memory_limit=memory_limit,
         )
         return model
 
@@ -193,7 +171,9 @@ def predict(model: Any, frame: Any) -> Any:
         numbers. Models of classes have a column "probability", too: vectors of pyspark.ml.
     """
     check_frame(frame, "frame")
-    return with_predictions(predictor_of(model), frame, None, "prediction", "probability")
+    return spark_data.with_predictions(
+        spark_data.predictor_of(model), frame, None, "prediction", "probability"
+    )
 
 
 class _Columns(HasPredictionCol, HasProbabilityCol):
@@ -265,15 +245,15 @@ class Estimator(ml.Estimator, _Columns, HasLabelCol, HasWeightCol):
         check_frame(dataset, "dataset")
         label, weight = self.getLabelCol(), self.getWeightCol()
         offset: str | None = self.getOrDefault(self.offsetCol)
-        others = [label, *(name for name in (weight, offset) if name is not None)]
-        frame = training_columns(dataset, self.getFeaturesCol(), others)
+        role_columns = [label, *(name for name in (weight, offset) if name is not None)]
+        frame = spark_data.training_columns(dataset, self.getFeaturesCol(), role_columns)
         fit = DistributedFit(clone(self._estimator), n_workers=self._n_workers)
         fitted = fit.fit(frame, label, weight=weight, offset=offset)
         model: Model = self._copyValues(Model(fitted))
         return model
 
 
-class Model(ml.Model, _Columns, MLReadable, MLWritable):
+class Model(ml.Model, _Columns, util.MLReadable, util.MLWritable):
     """A fitted model as a stage of a pipeline of pyspark.ml; see `Estimator`.
 
     Parameters
@@ -287,20 +267,20 @@ class Model(ml.Model, _Columns, MLReadable, MLWritable):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.predictor = predictor_of(model)
+        self.predictor = spark_data.predictor_of(model)
 
-    def write(self) -> MLWriter:
+    def write(self) -> util.MLWriter:
         """Writer of a folder with the parameters and the file model.arb."""
         return _Writer(self)
 
     @classmethod
-    def read(cls) -> MLReader[Model]:
+    def read(cls) -> util.MLReader[Model]:
         """Reader of a folder that `write` has written."""
         return _Reader()
 
     def _transform(self, dataset: Any) -> Any:
         check_frame(dataset, "dataset")
-        return with_predictions(
+        return spark_data.with_predictions(
             self.predictor,
             dataset,
             self.getFeaturesCol(),
@@ -309,7 +289,7 @@ class Model(ml.Model, _Columns, MLReadable, MLWritable):
         )
 
 
-class _Writer(MLWriter):
+class _Writer(util.MLWriter):
     """Writer of a model to any file system of Spark."""
 
     def __init__(self, instance: Model) -> None:
@@ -318,7 +298,7 @@ class _Writer(MLWriter):
 
     def saveImpl(self, path: str) -> None:
         """Write the folder."""
-        DefaultParamsWriter.saveMetadata(self._instance, path, self.sc)
+        util.DefaultParamsWriter.saveMetadata(self._instance, path, self.sc)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / _FILE
             self._instance.predictor.save(file)
@@ -329,14 +309,14 @@ class _Writer(MLWriter):
         stream.close()
 
 
-class _Reader(MLReader):
+class _Reader(util.MLReader):
     """Reader of a model from any file system of Spark."""
 
     def load(self, path: str) -> Model:
         """Load the model of a folder."""
-        metadata = DefaultParamsReader.loadMetadata(path, self.sc)
+        metadata = util.DefaultParamsReader.loadMetadata(path, self.sc)
         file = self.sparkSession.read.format("binaryFile").load(f"{path}/{_FILE}").head()
         model = Model(load(bytes(file.content)))
         model._resetUid(metadata["uid"])
-        DefaultParamsReader.getAndSetParams(model, metadata)
+        util.DefaultParamsReader.getAndSetParams(model, metadata)
         return model

@@ -44,9 +44,7 @@ class Transport(Protocol):
     size: int
     n_bytes: int
     n_messages: int
-
-    @property
-    def seconds(self) -> float: ...  # noqa: D102
+    seconds: float
 
     def send(self, rank: int, message: bytes) -> None:
         """Send a message to another worker, without waiting for it."""
@@ -135,11 +133,11 @@ class Workers:
         )
 
     def _exchange(self, own_value: Any, message_for: Callable[[int], bytes]) -> list[Any]:
-        others = [rank for rank in range(self.size) if rank != self.rank]
-        for rank in others:
+        other_ranks = [rank for rank in range(self.size) if rank != self.rank]
+        for rank in other_ranks:
             self._transport.send(rank, message_for(rank))
         values = [own_value] * self.size
-        for rank in others:
+        for rank in other_ranks:
             values[rank] = pickle.loads(self._transport.receive(rank))
         return values
 
@@ -190,9 +188,9 @@ def run_collective(workers: Workers | None, work: Callable[[], T]) -> T:
     except Exception as raised:
         error = raised
     errors = workers.gather(None if error is None else _sendable(error))
-    for rank, other in enumerate(errors):
-        if other is not None:
-            shown = error if error is not None and rank == workers.rank else other
+    for rank, worker_error in enumerate(errors):
+        if worker_error is not None:
+            shown = error if error is not None and rank == workers.rank else worker_error
             shown.add_note(f"Error of worker {rank} of {workers.size}, on its own rows.")
             raise shown
     return result  # type: ignore[return-value]

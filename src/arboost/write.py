@@ -22,8 +22,6 @@ import sys
 from collections.abc import Iterator
 from typing import BinaryIO
 
-__all__ = ["file_lock", "remove_orphans", "replaced_file", "write_errors", "write_file"]
-
 _TOKEN_BYTES = 6
 
 

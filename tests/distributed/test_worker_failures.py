@@ -107,9 +107,9 @@ class StoppedWorker:
 def test_a_stopped_worker_is_replaced(client, monkeypatch):
     # Dask finds out by itself after five minutes, and then computes its parts again.
     for nanny in client.cluster.workers.values():  # of its own accord it waits for 4 seconds
-        monkeypatch.setattr(nanny, "kill", functools.partial(nanny.kill, 0.5))
+        monkeypatch.setattr(nanny, "kill", functools.partial(nanny.kill, 2))
     with StoppedWorker() as stopped:
-        result = run(client, PROGRAM, 6, stopped.listener, limits=Limits(timeout=3, patience=30))
+        result = run(client, PROGRAM, 6, stopped.listener, limits=Limits(timeout=5, patience=30))
         with pytest.raises(ProcessLookupError):  # nothing is left behind
             os.kill(stopped.pid, 0)
     assert result["total"] == PROGRAM.expected(6)
@@ -165,7 +165,7 @@ def test_a_killed_client(client):
     process.kill()
     process.wait(10)
     process.stdout.close()
-    wait_until_free(client)  # a minute sooner than where only the client is silent
+    wait_until_free(client, 30)  # a minute sooner than where only the client is silent
 
 
 @pytest.mark.parametrize("program", [sleeps_and_checks, waits])
@@ -177,9 +177,11 @@ def test_a_closed_scheduler(program):
             closing.append(threading.Thread(target=client.cluster.close))
             closing[0].start()
 
+        # Workers close before the scheduler: with patience, the fit is still there when it does.
+        limits = Limits(timeout=30, patience=30)
         with pytest.raises(WorkerError, match=r"scheduler|closed"):
-            run(client, program, 2, Listener(Once(close)))
-        closing[0].join(20)
+            run(client, program, 2, Listener(Once(close)), limits=limits)
+        closing[0].join()
 
 
 def test_a_closed_worker():

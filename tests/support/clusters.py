@@ -34,7 +34,7 @@ def cluster_of(n_workers, **options):
         yield client
 
 
-def wait_for_workers(client, seconds=30):
+def wait_for_workers(client, seconds=60):
     """Wait until all workers that a test has killed run again, and their nannies know it."""
     nannies = client.cluster.workers.values()
     end = time.monotonic() + seconds
@@ -123,7 +123,7 @@ def _remains(dask_worker):
     return [*fits, *threads, *callbacks, *comms]
 
 
-def wait_until_free(client, seconds=30):
+def wait_until_free(client, seconds=60):
     """Wait until no worker has anything of a fit."""
     start = time.monotonic()
     while True:

@@ -19,14 +19,8 @@ from numpy.typing import NDArray
 
 from arboost.data.feature_names import no_column_error
 from arboost.data.files import DataPath, is_paths
+from arboost.distributed import predict
 from arboost.distributed.data import TableInput, require_column_names, resolve_files, try_find_files
-from arboost.distributed.predict import (
-    PackedModel,
-    compute_results,
-    load_packed,
-    pack_model,
-    result_column_names,
-)
 from arboost.errors import InputTypeError
 
 # ---- training data ----
@@ -233,7 +227,7 @@ def lazy_results(model: Any, data: Any, method: str) -> Any:
     gives a Series or DataFrame with the same partitions and index, an array an array with the same
     chunks of rows.
     """
-    packed = pack_model(model)
+    packed = predict.pack_model(model)
     if is_frame(data):
         return _lazy_frame(packed, data, method)
     if is_array(data):
@@ -244,7 +238,7 @@ def lazy_results(model: Any, data: Any, method: str) -> Any:
     )
 
 
-def _lazy_frame(packed: PackedModel, data: Any, method: str) -> Any:
+def _lazy_frame(packed: predict.PackedModel, data: Any, method: str) -> Any:
     from dask.dataframe import map_partitions
 
     return map_partitions(
@@ -258,7 +252,7 @@ def _lazy_frame(packed: PackedModel, data: Any, method: str) -> Any:
     )
 
 
-def _lazy_array(packed: PackedModel, data: Any, method: str) -> Any:
+def _lazy_array(packed: predict.PackedModel, data: Any, method: str) -> Any:
     from dask.array import map_blocks
 
     if data.numblocks[1:] != (1,):
@@ -278,18 +272,18 @@ def _lazy_array(packed: PackedModel, data: Any, method: str) -> Any:
     )
 
 
-def _model_task(packed: PackedModel) -> Any:
+def _model_task(packed: predict.PackedModel) -> Any:
     """The model as one task of the graph."""
-    make = dask.delayed(PackedModel, pure=True, traverse=False)
+    make = dask.delayed(predict.PackedModel, pure=True, traverse=False)
     return make(packed.digest, packed.packed, dask_key_name=f"arboost-model-{packed.digest}")
 
 
-def _results(X: Any, packed: PackedModel, method: str) -> NDArray[Any]:
+def _results(X: Any, packed: predict.PackedModel, method: str) -> NDArray[Any]:
     advice = "Use dask.dataframe.map_partitions with a function of your own."
-    return compute_results(X, packed, method, advice)
+    return predict.compute_results(X, packed, method, advice)
 
 
-def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
+def _frame_results(part: Any, packed: predict.PackedModel, method: str) -> Any:
     """Results as a Series or DataFrame with the index of the rows."""
     import pandas as pd
 
@@ -304,5 +298,5 @@ def _frame_results(part: Any, packed: PackedModel, method: str) -> Any:
             f"{method} of several outputs has {results.ndim} dimensions, which a DataFrame has "
             "not. Pass data.to_dask_array()."
         )
-    names = result_column_names(load_packed(packed), method, results.shape[1])
+    names = predict.result_column_names(predict.load_packed(packed), method, results.shape[1])
     return pd.DataFrame(results, index=part.index, columns=names, dtype=kind)

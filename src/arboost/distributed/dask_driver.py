@@ -28,15 +28,7 @@ from dask.delayed import Delayed
 from distributed import Future, wait
 from distributed.client import FuturesCancelledError
 
-from arboost.distributed.dask_transport import (
-    CALL,
-    DaskSpec,
-    Membership,
-    dumps,
-    is_set_within,
-    loads,
-    loss_cause,
-)
+from arboost.distributed import dask_transport, protocol
 from arboost.distributed.dask_worker import install_extension
 from arboost.distributed.data import (
     PartitionedTable,
@@ -44,18 +36,8 @@ from arboost.distributed.data import (
     ranges_without,
     workers_near_data,
 )
-from arboost.distributed.protocol import (
-    Done,
-    Listener,
-    Lost,
-    Outcome,
-    Outcomes,
-    Program,
-    StatusReport,
-    result_of,
-    silence_cause,
-)
 from arboost.distributed.recovery import WorkerFailureBudget, newest_state
+from arboost.distributed.worker import Program
 from arboost.errors import WorkerError
 
 _LISTENER_POLL_S = 0.5  # after which the caller's thread checks that the IO loop runs
@@ -97,7 +79,7 @@ def run_program(
     client: Any,
     program: Program,
     tables: Mapping[str, Sequence[Any]],
-    listener: Listener,
+    listener: protocol.Listener,
     *,
     workers: Sequence[Any] | None = None,
     limits: Limits = Limits(),  # frozen
@@ -126,7 +108,7 @@ def run_program(
     """
     submitted = _submit_parts(client, tables)
     channel = DriverChannel()
-    fit = DriverFit(client, dumps(program), channel, workers, limits)
+    fit = DriverFit(client, dask_transport.dumps(program), channel, workers, limits)
     loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop
     running = asyncio.run_coroutine_threadsafe(fit.run(submitted), loop)
     running.add_done_callback(lambda _: channel.wake())
@@ -164,7 +146,7 @@ class DriverChannel:
         """End the wait of `deliver`."""
         self._messages.put(None)
 
-    def deliver(self, listener: Listener, limit: float) -> bool:
+    def deliver(self, listener: protocol.Listener, limit: float) -> bool:
         """Give the listener a message; whether one came within the limit. In its thread."""
         try:
             item = self._messages.get(timeout=limit)
@@ -173,9 +155,11 @@ class DriverChannel:
         if item is not None:
             message, answer = item
             if answer is None:
-                listener.show(loads(message))
+                listener.show(dask_transport.loads(message))
             else:
-                answer.set_result(dumps(listener.answer(loads(message))))
+                answer.set_result(
+                    dask_transport.dumps(listener.answer(dask_transport.loads(message)))
+                )
         return True
 
 
@@ -288,9 +272,9 @@ class DriverFit:
             self._used.update(group.addresses)
             attempt = DriverAttempt(self._calls, self._id, number, group, self._channel)
             outcomes = await attempt.run(self._program, tables, holder, limits.timeout)
-            done = result_of(outcomes, group.name)
+            done = protocol.result_of(outcomes, group.name)
             if done is not None:
-                return loads(done.result or b"")
+                return dask_transport.loads(done.result or b"")
             lost = await self._lost(group, outcomes, selector)
             newest, progress = newest_state(outcomes)
             self._count(group, lost, outcomes, progress)
@@ -305,14 +289,14 @@ class DriverFit:
             number += 1
 
     async def _lost(
-        self, group: WorkerGroup, outcomes: Outcomes, selector: WorkerSelector
+        self, group: WorkerGroup, outcomes: protocol.Outcomes, selector: WorkerSelector
     ) -> dict[int, str]:
         """Ranks of lost workers and the cause of each."""
         present = await self._calls.workers()
         lost = {}
         for rank, address in enumerate(group.addresses):
             outcome = outcomes[rank]
-            if isinstance(outcome, Lost):
+            if isinstance(outcome, protocol.Lost):
                 lost[rank] = outcome.cause
                 selector.excluded.add(address)
             elif address not in present:
@@ -323,7 +307,7 @@ class DriverFit:
         self,
         group: WorkerGroup,
         lost: Mapping[int, str],
-        outcomes: Outcomes,
+        outcomes: protocol.Outcomes,
         progress: int | None,
     ) -> None:
         """Count a loss; raise WorkerError if there were too many without progress."""
@@ -352,12 +336,12 @@ class DriverFit:
             await asyncio.gather(*(release(address) for address in self._used & present.keys()))
 
 
-def _silent_addresses(group: WorkerGroup, outcomes: Outcomes) -> list[str]:
+def _silent_addresses(group: WorkerGroup, outcomes: protocol.Outcomes) -> list[str]:
     """Addresses of the workers that answer nothing."""
     return [
         group.addresses[rank]
         for rank, outcome in sorted(outcomes.items())
-        if isinstance(outcome, Lost) and outcome.is_silent
+        if isinstance(outcome, protocol.Lost) and outcome.is_silent
     ]
 
 
@@ -437,12 +421,12 @@ class WorkerSelector:
         addresses = list(group.addresses)
         for rank, spare in zip(lost, spares, strict=False):
             addresses[rank] = spare
-        left = lost[len(spares) :]
-        if len(left) == len(addresses):
+        unfilled = lost[len(spares) :]
+        if len(unfilled) == len(addresses):
             raise WorkerError("No worker is left.")
         sizes = {name: table.sizes for name, table in self._tables.items()}
-        remaining = [address for rank, address in enumerate(addresses) if rank not in left]
-        return WorkerGroup(tuple(remaining), ranges_without(left, group.ranges, sizes))
+        remaining = [address for rank, address in enumerate(addresses) if rank not in unfilled]
+        return WorkerGroup(tuple(remaining), ranges_without(unfilled, group.ranges, sizes))
 
     async def _eligible(self) -> list[str]:
         """Workers that may be used, in the order in which they joined."""
@@ -489,7 +473,7 @@ class DriverAttempt:
         tables: Mapping[str, PartitionedTable],
         holder: int | None,
         timeout: float,
-    ) -> dict[int, Outcome | Lost]:
+    ) -> dict[int, protocol.Outcome]:
         """Outcome of each rank.
 
         Parameters
@@ -504,8 +488,10 @@ class DriverAttempt:
 
         async def prepare(rank: int) -> None:
             shares = {name: table.slice(self._ranges[name][rank]) for name, table in tables.items()}
-            member = Membership(self._fit, self._number, rank, self._addresses)
-            spec = DaskSpec(program, shares, timeout, member, self._calls.client.id, holder)
+            member = dask_transport.Membership(self._fit, self._number, rank, self._addresses)
+            spec = dask_transport.DaskSpec(
+                program, shares, timeout, member, self._calls.client.id, holder
+            )
             await self._calls.install(self._addresses[rank], _START_LIMIT_S)
             await self._call(rank, "prepare", spec, limit=_START_LIMIT_S)
 
@@ -513,7 +499,7 @@ class DriverAttempt:
             await self._call(rank, "begin", self._fit, self._number, limit=_START_LIMIT_S)
 
         ranks = range(len(self._addresses))
-        outcomes: dict[int, Outcome | Lost] = {}
+        outcomes: dict[int, protocol.Outcome] = {}
         outcomes |= await _unreachable(prepare, ranks)
         if not outcomes:
             outcomes |= await _unreachable(begin, ranks)
@@ -540,29 +526,31 @@ class DriverAttempt:
     async def _call(self, rank: int, name: str, *arguments: object, limit: float) -> Any:
         return await self._calls.call(self._addresses[rank], name, *arguments, limit=limit)
 
-    async def _first_end(self, watchers: Mapping[asyncio.Task[Outcome | Lost], int]) -> str | None:
+    async def _first_end(
+        self, watchers: Mapping[asyncio.Task[protocol.Outcome], int]
+    ) -> str | None:
         """Wait until rank 0 has a result, or a rank has failed; return why the others must end."""
         pending = set(watchers)
         while pending:
             ended, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 outcome = task.result()
-                if isinstance(outcome, Done) and watchers[task] == 0:
+                if isinstance(outcome, protocol.Done) and watchers[task] == 0:
                     return None
-                if not isinstance(outcome, Done):
+                if not isinstance(outcome, protocol.Done):
                     return "is lost, or has failed"
         return None
 
     async def _last_ends(
-        self, watchers: Mapping[asyncio.Task[Outcome | Lost], int], limit: float
-    ) -> dict[int, Outcome | Lost]:
+        self, watchers: Mapping[asyncio.Task[protocol.Outcome], int], limit: float
+    ) -> dict[int, protocol.Outcome]:
         """Outcomes of all watched ranks.
 
         A worker that answers may take until the limit to end its program, one that does not is
         given up sooner.
         """
         start = time.monotonic()
-        outcomes: dict[int, Outcome | Lost] = {}
+        outcomes: dict[int, protocol.Outcome] = {}
         while len(outcomes) < len(watchers):
             waiting = [task for task, rank in watchers.items() if rank not in outcomes]
             ended, pending = await asyncio.wait(waiting, timeout=_POLL_S)
@@ -572,9 +560,11 @@ class DriverAttempt:
                 heard = self._heard.get(rank, start)
                 if now - max(start, heard) > _ANSWER_LIMIT_S:
                     silence = f"it did not answer for {now - heard:.0f} seconds"
-                    outcomes[rank] = Lost(silence, is_silent=True)
+                    outcomes[rank] = protocol.Lost(silence, is_silent=True)
                 elif now - start > max(limit, _ANSWER_LIMIT_S):
-                    outcomes[rank] = Lost(f"its program did not end within {limit:g} seconds")
+                    outcomes[rank] = protocol.Lost(
+                        f"its program did not end within {limit:g} seconds"
+                    )
         return outcomes
 
     async def _cancel(self, ranks: Iterable[int], reason: str) -> None:
@@ -585,7 +575,7 @@ class DriverAttempt:
 
         await _unreachable(cancel, ranks)
 
-    async def _watch(self, rank: int, timeout: float) -> Outcome | Lost:
+    async def _watch(self, rank: int, timeout: float) -> protocol.Outcome:
         """Watch a rank until its program has ended, and pass its messages on."""
         answer: tuple[int, bytes] | None = None
         n_failed = 0
@@ -594,31 +584,31 @@ class DriverAttempt:
             try:
                 report = await self._report(rank, answer, patience, timeout + _LONG_POLL_S)
             except SilentError:
-                return Lost(silence_cause(timeout), is_silent=True)
+                return protocol.Lost(protocol.silence_cause(timeout), is_silent=True)
             except UnreachableError as error:
                 n_failed += 1
                 if (
                     n_failed >= _MAX_TRIES
                     or self._addresses[rank] not in await self._calls.workers()
                 ):
-                    return Lost(str(error))
+                    return protocol.Lost(str(error))
                 await asyncio.sleep(_RETRY_S)
                 continue
             n_failed, self._heard[rank] = 0, time.monotonic()
             if not report.is_known:
-                return Lost("it was restarted, or has given the fit up")
+                return protocol.Lost("it was restarted, or has given the fit up")
             if report.shown is not None:
                 self._channel.show(report.shown)
             if report.outcome is not None:
                 return report.outcome
             answer = None if report.question is None else await self._answer(rank, report.question)
             if rank != 0:
-                await is_set_within(self._is_ending, _HEARTBEAT_S)
+                await dask_transport.is_set_within(self._is_ending, _HEARTBEAT_S)
 
     async def _report(
         self, rank: int, answer: tuple[int, bytes] | None, patience: float, limit: float
-    ) -> StatusReport:
-        report: StatusReport = await self._call(
+    ) -> protocol.StatusReport:
+        report: protocol.StatusReport = await self._call(
             rank, "watch", self._fit, self._number, answer, patience, limit=limit
         )
         return report
@@ -635,14 +625,14 @@ class DriverAttempt:
 
 async def _unreachable(
     call: Callable[[int], Awaitable[None]], ranks: Iterable[int]
-) -> dict[int, Lost]:
+) -> dict[int, protocol.Lost]:
     """Call all ranks at once; the ranks that could not be reached."""
 
-    async def lost(rank: int) -> Lost | None:
+    async def lost(rank: int) -> protocol.Lost | None:
         try:
             await call(rank)
         except UnreachableError as error:
-            return Lost(str(error), isinstance(error, SilentError))
+            return protocol.Lost(str(error), isinstance(error, SilentError))
         return None
 
     ranks = list(ranks)
@@ -685,18 +675,27 @@ class WorkerCalls:
         WorkerError
             The scheduler is gone.
         """
-        message = {"op": CALL, "name": name, "arguments": dumps(arguments)}
+        message = {
+            "op": dask_transport.CALL,
+            "name": name,
+            "arguments": dask_transport.dumps(arguments),
+        }
         reply = await self._broadcast(address, message, limit)
         if not isinstance(reply, dict) or "answer" not in reply:
             raise UnreachableError("it was restarted")
-        answer = loads(reply["answer"])
+        answer = dask_transport.loads(reply["answer"])
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     async def install(self, address: str, limit: float) -> None:
         """Give a worker the extension that answers calls."""
-        message = {"op": "run", "function": dumps(install_extension), "args": b"", "kwargs": b""}
+        message = {
+            "op": "run",
+            "function": dask_transport.dumps(install_extension),
+            "args": b"",
+            "kwargs": b"",
+        }
         await self._broadcast(address, message, limit)
 
     async def restart(self, addresses: Sequence[str]) -> None:
@@ -742,13 +741,13 @@ class WorkerCalls:
             calling.cancel()
         if not isinstance(reply, bytes):
             return reply
-        failure = loads(reply)
+        failure = dask_transport.loads(reply)
         if isinstance(failure, ImportError):
             raise WorkerError(
                 f"The worker at {address} cannot import arboost: {failure}. Install the same "
                 "version of arboost[dask] on the client and on all workers."
             )
-        raise UnreachableError(loss_cause(failure))
+        raise UnreachableError(dask_transport.loss_cause(failure))
 
     async def _check_present(self, address: str) -> None:
         """Raise UnreachableError if a worker has left.
@@ -765,6 +764,7 @@ class WorkerCalls:
             async with asyncio.timeout(_SCHEDULER_LIMIT_S):
                 return await question
         except (OSError, RuntimeError) as error:
+            cause = dask_transport.loss_cause(error)
             raise WorkerError(
-                f"The scheduler at {self.client.scheduler.addr} is gone: {loss_cause(error)}."
+                f"The scheduler at {self.client.scheduler.addr} is gone: {cause}."
             ) from None

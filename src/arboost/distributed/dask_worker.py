@@ -22,15 +22,7 @@ from dask.sizeof import sizeof
 from distributed.utils_comm import gather_from_workers
 from tornado.ioloop import PeriodicCallback
 
-from arboost.distributed.dask_transport import (
-    CALL,
-    STREAM,
-    DaskSpec,
-    DaskTransport,
-    dumps,
-    is_set_within,
-    loads,
-)
+from arboost.distributed import dask_transport
 from arboost.distributed.protocol import Interrupted, Outcome, StatusReport, failure_text
 from arboost.distributed.worker import WorkerAttempt
 from arboost.errors import WorkerError
@@ -53,7 +45,6 @@ class _FitRecord:
 
     client: str
     attempt: DaskAttempt | None = None
-    best: tuple[int, object] | None = None
     client_check: float = _CLIENT_CHECK_S
     heard: float = field(default_factory=time.monotonic)
 
@@ -88,11 +79,11 @@ class WorkerExtension:
     async def call(self, name: str, arguments: bytes) -> dict[str, bytes]:
         """Answer a call of a driver."""
         try:
-            answer = await self._calls[name](*loads(arguments))
+            answer = await self._calls[name](*dask_transport.loads(arguments))
         except Exception as error:
             # The driver raises it.
             answer = error
-        return {"answer": dumps(answer)}
+        return {"answer": dask_transport.dumps(answer)}
 
     async def stream(self, comm: Any, fit: str, attempt: int, rank: int) -> None:
         """Read the messages of another worker until its last one."""
@@ -102,17 +93,16 @@ class WorkerExtension:
         else:
             await current.transport.read(rank, comm)
 
-    async def _prepare(self, spec: DaskSpec) -> None:
+    async def _prepare(self, spec: dask_transport.DaskSpec) -> None:
         """Make the inboxes of this worker in an attempt, so that others can send to it."""
         fit = self.fits.setdefault(spec.member.fit, _FitRecord(spec.client))
         fit.heard = time.monotonic()
         fit.client_check = min(_CLIENT_CHECK_S, _CLIENT_CHECK_SHARE * spec.timeout)
-        if fit.attempt is not None and fit.attempt.is_running:
+        if fit.attempt is not None and fit.attempt.thread.is_alive():
             raise RuntimeError("The program of the last attempt has not ended.")
-        if fit.attempt is not None and fit.attempt.best is not None:
-            fit.best = fit.attempt.best
-        fit.attempt = DaskAttempt(self._worker, spec, fit.best)
-        self._worker.periodic_callbacks[CALL] = self._guard
+        best = None if fit.attempt is None else fit.attempt.best
+        fit.attempt = DaskAttempt(self._worker, spec, best)
+        self._worker.periodic_callbacks[dask_transport.CALL] = self._guard
         self._guard.start()
 
     async def _begin(self, fit: str, attempt: int) -> None:
@@ -145,7 +135,7 @@ class WorkerExtension:
         self.fits.pop(fit, None)
         if not self.fits:
             self._guard.stop()
-            self._worker.periodic_callbacks.pop(CALL, None)
+            self._worker.periodic_callbacks.pop(dask_transport.CALL, None)
 
     def _current(self, fit: str, attempt: int) -> DaskAttempt | None:
         record = self.fits.get(fit)
@@ -177,10 +167,10 @@ class WorkerExtension:
 
 def install_extension(dask_worker: Any) -> None:
     """Give a Dask worker the extension and its two handlers, if it has none yet."""
-    if CALL not in dask_worker.extensions:
-        extension = dask_worker.extensions[CALL] = WorkerExtension(dask_worker)
-        dask_worker.handlers[CALL] = extension.call
-        dask_worker.handlers[STREAM] = extension.stream
+    if dask_transport.CALL not in dask_worker.extensions:
+        extension = dask_worker.extensions[dask_transport.CALL] = WorkerExtension(dask_worker)
+        dask_worker.handlers[dask_transport.CALL] = extension.call
+        dask_worker.handlers[dask_transport.STREAM] = extension.stream
 
 
 class DaskAttempt(WorkerAttempt):
@@ -196,17 +186,21 @@ class DaskAttempt(WorkerAttempt):
     Attributes
     ----------
     number : int
-    transport : DaskTransport
+    thread : threading.Thread
+        It runs the program.
     """
 
-    def __init__(self, worker: Any, spec: DaskSpec, best: tuple[int, object] | None) -> None:
+    transport: dask_transport.DaskTransport
+
+    def __init__(
+        self, worker: Any, spec: dask_transport.DaskSpec, best: tuple[int, object] | None
+    ) -> None:
         self.number = spec.member.attempt
-        self.transport = DaskTransport(worker, spec.member, spec.timeout)
         super().__init__(
             spec,
-            self.transport,
+            dask_transport.DaskTransport(worker, spec.member, spec.timeout),
             best,
-            dumps,
+            dask_transport.dumps,
             n_threads=worker.state.nthreads,
             memory_limit=_free_memory(worker),
         )
@@ -215,23 +209,18 @@ class DaskAttempt(WorkerAttempt):
         self._has_report = asyncio.Event()
         self._is_waking = False
         name = f"arboost-{spec.member.fit[:8]}-{self.rank}"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the program has started and not ended."""
-        return self._thread.is_alive()
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Connect to the other workers and start the program; for the IO loop."""
         if self.outcome is None:  # it may have been cancelled before
             self.transport.start()
-            self._thread.start()
+            self.thread.start()
 
     def cancel(self, reason: str) -> None:
         """End the program; for the IO loop."""
         self.transport.end(reason)
-        if self._thread.ident is None:  # it has not started
+        if self.thread.ident is None:  # it has not started
             self.outcome = Interrupted(reason, {}, self.progress)
             self._has_report.set()
 
@@ -243,10 +232,12 @@ class DaskAttempt(WorkerAttempt):
             self.take_answer(*answer)
         deadline = time.monotonic() + patience
         while True:
-            report, left = self.report(), deadline - time.monotonic()
-            if report is not None or left <= 0:
+            report, seconds_left = self.report(), deadline - time.monotonic()
+            if report is not None or seconds_left <= 0:
                 return report or StatusReport()
-            if await is_set_within(self._has_report, min(left, self.seconds_to_message())):
+            if await dask_transport.is_set_within(
+                self._has_report, min(seconds_left, self.seconds_to_message())
+            ):
                 self._has_report.clear()
 
     def _wake(self) -> None:
@@ -347,8 +338,8 @@ class WorkerParts:
                 return worker.data[key]
             if key in self._cache:
                 return self._cache[key]
-            others = await self._holders(key)
-            data = await self._gather(key, others, deadline) if others else {}
+            holders = await self._holders(key)
+            data = await self._gather(key, holders, deadline) if holders else {}
             if key in data:
                 self._store(key, data[key])
                 return data[key]
@@ -370,15 +361,15 @@ class WorkerParts:
         who_has = await self._worker.scheduler.who_has(keys=[key])
         return set(who_has[key]) - {self._worker.address}
 
-    async def _gather(self, key: Any, others: set[str], deadline: float) -> dict[Any, Any]:
+    async def _gather(self, key: Any, holders: set[str], deadline: float) -> dict[Any, Any]:
         """Part from another worker, by its key; nothing if all of these workers left."""
         gathering = asyncio.ensure_future(
-            gather_from_workers({key: others}, rpc=self._worker.rpc, who=self._worker.address)
+            gather_from_workers({key: holders}, rpc=self._worker.rpc, who=self._worker.address)
         )
         try:
             while not (await asyncio.wait([gathering], timeout=_POLL_S))[0]:
                 # A worker that hangs keeps its connection until Dask gives it up.
-                if time.monotonic() > deadline or not others & await self._holders(key):
+                if time.monotonic() > deadline or not holders & await self._holders(key):
                     return {}
             data: dict[Any, Any] = gathering.result()[0]
             return data
@@ -388,7 +379,7 @@ class WorkerParts:
 
 def _dense_slices(part: Any) -> Iterator[Any]:
     """Yield a part; of one with a sparse matrix, dense tables of some of its rows at a time."""
-    X, *others = part if isinstance(part, tuple) else (part,)
+    X, *columns = part if isinstance(part, tuple) else (part,)
     if not hasattr(X, "toarray"):
         yield part
         return
@@ -396,5 +387,5 @@ def _dense_slices(part: Any) -> Iterator[Any]:
     step = max(1, _MAX_DENSE_CELLS // max(1, X.shape[1]))
     for first in range(0, n_rows, step):
         dense = rows[first : first + step].toarray()
-        members = (dense, *(other[first : first + step] for other in others))
+        members = (dense, *(column[first : first + step] for column in columns))
         yield members if isinstance(part, tuple) else dense

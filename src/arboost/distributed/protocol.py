@@ -1,11 +1,11 @@
-"""The program that all workers of a fit run at the same time, and their reports to the driver.
+"""Messages between the driver and the workers of a fit: specifications, reports, outcomes.
 
-    driver:   Program, tables ──▶ worker 0: program(shares, context) ──result──▶ driver
-                              ──▶ worker 1: program(shares, context)
-                              ──▶ ...
+    driver:   AttemptSpec ──▶ worker 0: program(shares, context) ──outcome──▶ driver
+                          ──▶ worker 1: program(shares, context)
+                          ──▶ ...
 
-Workers meet in the calls of `Share.workers`. An attempt ends when a worker is lost; the next one
-continues from the newest state that a worker has.
+An attempt ends when a worker is lost; the next one continues from the newest state that a worker
+has.
 """
 
 from __future__ import annotations
@@ -17,67 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from arboost.distributed.data import TableParts
-from arboost.workers import Share
-
-# ---- the program ----
-
-
-class WorkerContext(Protocol):
-    """Surroundings of the program on one worker in one attempt.
-
-    Attributes
-    ----------
-    newest_state : callable or None
-        Set by the program: a function without arguments that returns ``(progress, state)``, an
-        integer and a picklable object. It is called after the loss of a worker.
-    resumed_state : object or None
-        State that this attempt continues from, the same on all workers; None in the first attempt,
-        and until a worker has a state.
-    rank : int
-    n_threads : int
-        Threads of the worker.
-    memory_limit : int or None
-        Bytes that the fit may use on this worker; None: unknown.
-    parts : mapping of str to range
-        Numbers of the parts of each table that this worker holds in this attempt.
-    """
-
-    newest_state: Callable[[], tuple[int, object]] | None
-    resumed_state: object | None
-    rank: int
-    n_threads: int
-    memory_limit: int | None
-    parts: Mapping[str, range]
-
-    def show(self, message: object) -> None:
-        """Send a message to the driver, without waiting; those of other ranks are dropped.
-
-        It costs nothing: about ten messages a second are sent, and a newer one replaces an older
-        one that was not sent. Messages must not change afterwards.
-        """
-        ...
-
-    def ask(self, message: object) -> Any:
-        """Answer of the driver to a message; rank 0 only.
-
-        Raises
-        ------
-        WorkerError
-            There was no answer within the time limit, or the fit was cancelled.
-        """
-        ...
-
-    def check(self) -> None:
-        """Raise WorkerError if the fit was cancelled, or another worker is lost."""
-        ...
-
-
-class Program(Protocol):
-    """A picklable function; all workers call it with their shares of the same tables."""
-
-    def __call__(self, tables: Mapping[str, Share], context: WorkerContext) -> object:
-        """Run in a thread of the worker; the value that rank 0 returns is the result of the fit."""
-        ...
 
 
 class Listener(Protocol):
@@ -190,8 +129,8 @@ class Lost:
     is_silent: bool = False
 
 
-Outcome = Done | Failed | Interrupted
-Outcomes = Mapping[int, Outcome | Lost]  # by rank
+Outcome = Done | Failed | Interrupted | Lost  # the last one is the driver's word
+Outcomes = Mapping[int, Outcome]  # by rank
 
 
 @dataclass(frozen=True)

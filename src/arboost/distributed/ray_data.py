@@ -11,20 +11,13 @@ from ray.data import Dataset
 
 from arboost.data.feature_names import no_column_error
 from arboost.data.files import DataPath, is_paths
+from arboost.distributed import predict
 from arboost.distributed.data import (
     PartitionedTable,
     TableInput,
     require_column_names,
     resolve_files,
     try_find_files,
-)
-from arboost.distributed.predict import (
-    MAX_CACHED_MODELS,
-    PackedModel,
-    compute_results,
-    load_packed,
-    pack_model,
-    result_column_names,
 )
 from arboost.errors import InputTypeError
 
@@ -104,10 +97,10 @@ class ModelReference:
     reference: Any = field(compare=False)
 
 
-@lru_cache(maxsize=MAX_CACHED_MODELS)
-def _fetch_model(sent: ModelReference) -> PackedModel:
+@lru_cache(maxsize=predict.MAX_CACHED_MODELS)
+def _fetch_model(sent: ModelReference) -> predict.PackedModel:
     """Bytes of a model; a process fetches them once."""
-    packed: PackedModel = ray.get(sent.reference, timeout=_FETCH_LIMIT_S)
+    packed: predict.PackedModel = ray.get(sent.reference, timeout=_FETCH_LIMIT_S)
     return packed
 
 
@@ -118,7 +111,7 @@ def with_results(model: Any, data: Any, method: str) -> Dataset:
             f"data is a {type(data).__name__}, but must be a Ray Dataset. Tables in memory go to "
             f"{method} of the model itself."
         )
-    packed = pack_model(model)
+    packed = predict.pack_model(model)
     options = {"sent": ModelReference(packed.digest, ray.put(packed)), "method": method}
     return data.map_batches(
         _append_results,
@@ -134,14 +127,14 @@ def _append_results(table: Any, sent: ModelReference, method: str) -> Any:
     import pyarrow
 
     packed = _fetch_model(sent)
-    model = load_packed(packed)
+    model = predict.load_packed(packed)
     features = _select_features(model, table)
     advice = "Use Dataset.map_batches with a function of your own."
-    results = compute_results(features, packed, method, advice)
+    results = predict.compute_results(features, packed, method, advice)
     name = _COLUMN_NAMES[method]
     if results.ndim == 1:
         return table.append_column(name, pyarrow.array(results))
-    for i, column in enumerate(result_column_names(model, method, results.shape[1])):
+    for i, column in enumerate(predict.result_column_names(model, method, results.shape[1])):
         table = table.append_column(f"{name}_{column}", pyarrow.array(results[:, i]))
     return table
 

@@ -23,19 +23,11 @@ import ray
 from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from arboost.distributed import protocol
 from arboost.distributed.data import PartitionedTable, TableParts, balanced_ranges
-from arboost.distributed.protocol import (
-    Done,
-    Listener,
-    Lost,
-    Outcome,
-    Program,
-    StatusReport,
-    result_of,
-    silence_cause,
-)
 from arboost.distributed.ray_worker import CONTROL, ActorSpec, ProcessLocation, actor_class, dumps
 from arboost.distributed.recovery import WorkerFailureBudget, newest_state
+from arboost.distributed.worker import Program
 from arboost.errors import WorkerError
 
 _LONG_POLL_S = 2.0  # that rank 0 may hold a call until it has something to report
@@ -55,7 +47,8 @@ class FitResources:
 
     Attributes
     ----------
-    n_workers : int
+    n_workers : int or None
+        None: one for each part of the first table, as far as CPUs are free.
     cpus_per_worker : float
     timeout : float
         Seconds of silence after which an actor counts as lost.
@@ -63,7 +56,7 @@ class FitResources:
         Losses without progress in between after which the fit fails.
     """
 
-    n_workers: int
+    n_workers: int | None = None
     cpus_per_worker: float = 1
     timeout: float = 60.0
     retries: int = 3
@@ -72,7 +65,7 @@ class FitResources:
 def run_program(
     program: Program,
     tables: Mapping[str, PartitionedTable],
-    listener: Listener,
+    listener: protocol.Listener,
     resources: FitResources,
 ) -> Any:
     """Result of a program that actors run at the same time.
@@ -93,32 +86,34 @@ def run_program(
     Exception
         Raised by the program, or by the listener.
     """
-    size = resources.n_workers
+    n_parts = len(next(iter(tables.values())).parts)
+    n_cpus = resources.cpus_per_worker
+    size = resources.n_workers or min(n_available_actors(n_cpus), n_parts)
     ranges = {name: balanced_ranges(table.sizes, size) for name, table in tables.items()}
     shares = [
         {name: table.slice(ranges[name][rank]) for name, table in tables.items()}
         for rank in range(size)
     ]
-    group = ActorGroup(size, resources.cpus_per_worker, resources.timeout)
+    group = ActorGroup(size, n_cpus, resources.timeout)
     budget = WorkerFailureBudget(resources.retries)
     packed, number, missing = dumps(program), 0, list(range(size))
     try:
         while True:
             try:
-                outcomes: dict[int, Outcome | Lost] = {**group.start(missing)}
+                outcomes: dict[int, protocol.Outcome] = {**group.start(missing)}
             except WorkerError as error:
                 raise budget.error(str(error)) from None
             if not outcomes:
                 attempt = DriverAttempt(group, number, listener, resources.timeout)
                 outcomes = attempt.run(packed, shares)
-            done = result_of(outcomes, group.names.__getitem__)
+            done = protocol.result_of(outcomes, group.names.__getitem__)
             if done is not None:
                 return pickle.loads(done.result or b"")
             budget.note_progress(newest_state(outcomes)[1])
             lost = {
                 rank: outcome.cause
                 for rank, outcome in sorted(outcomes.items())
-                if isinstance(outcome, Lost)
+                if isinstance(outcome, protocol.Lost)
             }
             budget.note_losses({group.names[rank]: cause for rank, cause in lost.items()}, outcomes)
             budget.check()
@@ -152,16 +147,18 @@ class DriverAttempt:
         Seconds of silence after which an actor counts as lost.
     """
 
-    def __init__(self, group: ActorGroup, number: int, listener: Listener, timeout: float) -> None:
+    def __init__(
+        self, group: ActorGroup, number: int, listener: protocol.Listener, timeout: float
+    ) -> None:
         self._group, self._number, self._listener = group, number, listener
         self._timeout, self._heard = timeout, 0.0
         self._heartbeats: dict[int, _Heartbeat] = {}  # by rank
-        self._outcomes: dict[int, Outcome | Lost] = {}
+        self._outcomes: dict[int, protocol.Outcome] = {}
         self._runs: dict[Any, int] = {}  # references of outcomes that are not there yet -> ranks
 
     def run(
         self, program: bytes, shares: Sequence[Mapping[str, TableParts]]
-    ) -> dict[int, Outcome | Lost]:
+    ) -> dict[int, protocol.Outcome]:
         """Outcome of each rank.
 
         Parameters
@@ -188,13 +185,13 @@ class DriverAttempt:
         if outcomes:
             # No program has started, so the others have nothing to report.
             return outcomes
-        known = [rank for rank in sorted(progress) if progress[rank] is not None]
-        holder = max(known, key=progress.__getitem__, default=None)
+        ranks_with_state = [rank for rank in sorted(progress) if progress[rank] is not None]
+        holder = max(ranks_with_state, key=progress.__getitem__, default=None)
         self._runs = {
             actor.run.remote(self._number, holder): rank for rank, actor in enumerate(group.actors)
         }
         self._watch()
-        is_done = isinstance(outcomes.get(0), Done)
+        is_done = isinstance(outcomes.get(0), protocol.Done)
         if not is_done:
             self._cancel()
         self._collect_ends(_ANSWER_LIMIT_S if is_done else self._timeout)
@@ -212,11 +209,11 @@ class DriverAttempt:
                 if rank == 0:
                     self._pass_on(watching)  # messages before the last one
                 self._end(ready[0])
-                if rank == 0 or not isinstance(self._outcomes[rank], Done):
+                if rank == 0 or not isinstance(self._outcomes[rank], protocol.Done):
                     return
             if self._has_silent_rank():
                 return
-        self._lose(0, silence_cause(self._timeout))
+        self._lose(0, protocol.silence_cause(self._timeout))
 
     def _has_silent_rank(self) -> bool:
         """Ask the other ranks for a sign of life; whether one of them is lost without it."""
@@ -225,7 +222,7 @@ class DriverAttempt:
             heartbeat = self._heartbeats.get(rank)
             if heartbeat is not None and not ray.wait([heartbeat.answer], timeout=0)[0]:
                 if now - heartbeat.time > self._timeout:
-                    self._lose(rank, silence_cause(self._timeout))
+                    self._lose(rank, protocol.silence_cause(self._timeout))
                     return True
             elif heartbeat is None or now - heartbeat.time > _HEARTBEAT_S:
                 self._heartbeats[rank] = _Heartbeat(self._group.call(rank, "where"), now)
@@ -237,7 +234,7 @@ class DriverAttempt:
     def _pass_on(self, watching: Any) -> tuple[int, bytes] | None:
         """Pass a report of rank 0 to the listener, and return its answer to a question."""
         try:
-            report: StatusReport = ray.get(watching, timeout=_LONG_POLL_S)
+            report: protocol.StatusReport = ray.get(watching, timeout=_LONG_POLL_S)
         except RayError:
             # The outcome tells the cause; until it is there, calls would fail without a pause.
             time.sleep(_RETRY_S)
@@ -250,7 +247,7 @@ class DriverAttempt:
         self._heard = time.monotonic()
         return answer
 
-    def _show(self, report: StatusReport) -> None:
+    def _show(self, report: protocol.StatusReport) -> None:
         if report.shown is not None:
             self._listener.show(pickle.loads(report.shown))
 
@@ -291,18 +288,18 @@ class DriverAttempt:
         """Take the outcome of a rank whose program has ended."""
         rank = self._runs.pop(run)
         try:
-            report: StatusReport = ray.get(run, timeout=self._timeout)
+            report: protocol.StatusReport = ray.get(run, timeout=self._timeout)
         except RayError as error:
-            self._outcomes[rank] = Lost(loss_cause(error))
+            self._outcomes[rank] = protocol.Lost(loss_cause(error))
             return
         self._show(report)
-        self._outcomes[rank] = report.outcome or Lost("it has given the attempt up")
+        self._outcomes[rank] = report.outcome or protocol.Lost("it has given the attempt up")
 
     def _lose(self, rank: int, cause: str, *, is_hanging: bool = True) -> None:
-        self._outcomes[rank] = Lost(cause)
+        self._outcomes[rank] = protocol.Lost(cause)
         if is_hanging:
             self._group.hanging.add(rank)
-        self._runs = {run: other for run, other in self._runs.items() if other != rank}
+        self._runs = {run: run_rank for run, run_rank in self._runs.items() if run_rank != rank}
 
 
 # ---- actors ----
@@ -339,7 +336,7 @@ class ActorGroup:
         self._n_cpus, self._timeout = n_cpus, timeout
         self._class = actor_class()
 
-    def start(self, ranks: Iterable[int]) -> dict[int, Lost]:
+    def start(self, ranks: Iterable[int]) -> dict[int, protocol.Lost]:
         """Kill the actors of these ranks, and start new ones; return those that have died.
 
         Raises
@@ -365,7 +362,7 @@ class ActorGroup:
                 self._locations[rank] = location
                 self.names[rank] = f"Worker {rank} at {location.address}, process {location.pid}"
             except RayError as error:
-                lost[rank] = Lost(loss_cause(error))
+                lost[rank] = protocol.Lost(loss_cause(error))
         if late:
             free = ray.available_resources().get("CPU", 0)
             raise WorkerError(

@@ -148,12 +148,13 @@ class ActorAttempt(WorkerAttempt):
     Attributes
     ----------
     number : int
-    transport : RayTransport
     """
 
+    transport: RayTransport
+
     def __init__(self, spec: ActorSpec, best: tuple[int, object] | None) -> None:
-        self.number, self.transport = spec.attempt, RayTransport(spec)
-        super().__init__(spec, self.transport, best, dumps, n_threads=spec.n_threads)
+        self.number = spec.attempt
+        super().__init__(spec, RayTransport(spec), best, dumps, n_threads=spec.n_threads)
         self._has_report = threading.Event()
 
     def run(self, holder: int | None) -> StatusReport:
@@ -169,10 +170,10 @@ class ActorAttempt(WorkerAttempt):
         deadline = time.monotonic() + patience
         while self.outcome is None:
             self._has_report.clear()
-            report, left = self.report(), deadline - time.monotonic()
-            if report is not None or left <= 0:
+            report, seconds_left = self.report(), deadline - time.monotonic()
+            if report is not None or seconds_left <= 0:
                 return report or StatusReport()
-            self._has_report.wait(min(left, self.seconds_to_message()))
+            self._has_report.wait(min(seconds_left, self.seconds_to_message()))
         return StatusReport()
 
     def _wake(self) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from arboost.distributed.protocol import Interrupted, Outcomes, WorkerContext
+from arboost.distributed.protocol import Interrupted, Outcomes
+from arboost.distributed.worker import WorkerContext
 from arboost.errors import WorkerError
 from arboost.training.checkpoint import Checkpoint, State, WritePace
 from arboost.workers import Workers
@@ -171,9 +172,9 @@ class WorkerCheckpoint(Checkpoint):
 
     def load(self, fingerprint: Mapping[str, Any]) -> State | None:
         """State of an earlier attempt, or else that of the file."""
-        known = self.states.resumed(self.path)
-        if known is not None or not self.has_file:
-            return known
+        earlier_state = self.states.resumed(self.path)
+        if earlier_state is not None or not self.has_file:
+            return earlier_state
         content = self.context.ask(FileRequest(self.path)) if self.context.rank == 0 else None
         content = self.workers.broadcast(content)
         if content is None:

@@ -11,18 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.ml.functions import array_to_vector, vector_to_array
 from pyspark.ml.linalg import VectorUDT
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - the name of all users of Spark
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from arboost.data.files import is_path
 from arboost.errors import InputTypeError
@@ -30,12 +20,12 @@ from arboost.models.predictor import Predictor, load
 
 _VECTOR_COLUMN = "__arboost_vectors"  # column for the time of a prediction
 _TYPES = {
-    "b": (BooleanType(), pa.bool_()),
-    "f": (DoubleType(), pa.float64()),
-    "i": (LongType(), pa.int64()),
-    "u": (LongType(), pa.int64()),
-    "O": (StringType(), pa.string()),
-    "U": (StringType(), pa.string()),
+    "b": (types.BooleanType(), pa.bool_()),
+    "f": (types.DoubleType(), pa.float64()),
+    "i": (types.LongType(), pa.int64()),
+    "u": (types.LongType(), pa.int64()),
+    "O": (types.StringType(), pa.string()),
+    "U": (types.StringType(), pa.string()),
 }
 
 # ---- features of a fit ----
@@ -141,8 +131,11 @@ def with_predictions(
         )
     if model.classes is None:
         probability = ""
-    types = {prediction: _prediction_type(model), probability: ArrayType(DoubleType())}
-    new = [StructField(name, kind) for name, kind in types.items() if name]
+    column_types = {
+        prediction: _prediction_type(model),
+        probability: types.ArrayType(types.DoubleType()),
+    }
+    new = [types.StructField(name, kind) for name, kind in column_types.items() if name]
     for field in new:
         if field.name in frame.columns:
             raise ValueError(
@@ -158,7 +151,7 @@ def with_predictions(
     rows = frame
     if task.names is None:
         rows = frame.withColumn(_VECTOR_COLUMN, vector_to_array(quoted_column(str(features))))
-    result = rows.mapInArrow(task.run, StructType([*frame.schema.fields, *new]))
+    result = rows.mapInArrow(task.run, types.StructType([*frame.schema.fields, *new]))
     if probability:
         result = result.withColumn(probability, array_to_vector(quoted_column(probability)))
     return result
@@ -233,7 +226,7 @@ def _offset_names(model: Any, frame: DataFrame) -> tuple[str, ...]:
     return offset or ()
 
 
-def _prediction_type(model: Any) -> DataType:
+def _prediction_type(model: Any) -> types.DataType:
     if model.classes is not None:
         kind = model.classes.dtype.kind
         if kind not in _TYPES:
@@ -242,7 +235,7 @@ def _prediction_type(model: Any) -> DataType:
             )
         return _TYPES[kind][0]
     has_several = isinstance(model, Predictor) and model.n_outputs > 1
-    return ArrayType(DoubleType()) if has_several else DoubleType()
+    return types.ArrayType(types.DoubleType()) if has_several else types.DoubleType()
 
 
 def _vectors_as_table(vectors: pa.ListArray, names: Sequence[str]) -> pa.Table:

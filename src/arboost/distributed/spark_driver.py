@@ -13,8 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name of all users of Spark
 
 from arboost.distributed.dask_transport import loads
-from arboost.distributed.protocol import Interrupted, Program, result_of
+from arboost.distributed.protocol import Interrupted, Listener, result_of
 from arboost.distributed.spark_worker import OUTCOMES, BarrierTask, pack_batches
+from arboost.distributed.training import TRAIN
+from arboost.distributed.worker import Program
 from arboost.errors import InputTypeError, WorkerError
 
 _ROW_COLUMN, _KEY_COLUMN = "__arboost_row", "__arboost_key"  # columns for the time of a shuffle
@@ -28,9 +30,9 @@ _LOSS_PATTERN = re.compile(
 
 
 def run_stage(
-    frame: DataFrame,
     program: Program,
-    others: Mapping[str, list[bytes]],
+    tables: Mapping[str, DataFrame],
+    _listener: Listener,
     *,
     n_workers: int | None,
     timeout: float,
@@ -40,11 +42,10 @@ def run_stage(
 
     Parameters
     ----------
-    frame : DataFrame
-        Training rows.
     program : Program
-    others : mapping of str to list of bytes
-        Further tables, as `collect_batches` returns them.
+    tables : mapping of str to DataFrame
+        The training table stays with the tasks; all others are brought to the driver, and sent to
+        all executors.
     n_workers : int or None
     timeout : float
     retries : int
@@ -54,6 +55,7 @@ def run_stage(
     WorkerError
         More attempts than `retries` have failed because tasks were lost.
     """
+    frame = tables[TRAIN]
     slots, n_partitions = n_slots(frame), frame.rdd.getNumPartitions()
     if n_workers is not None and n_workers > slots:
         raise ValueError(
@@ -63,7 +65,8 @@ def run_stage(
     if n_partitions == 0:
         raise ValueError("frame has no partitions, so there are no rows to train on.")
     size = min(n_partitions, n_workers or slots)
-    sent = frame.sparkSession.sparkContext.broadcast(dict(others))
+    others = {name: _collect_batches(table) for name, table in tables.items() if name != TRAIN}
+    sent = frame.sparkSession.sparkContext.broadcast(others)
     task = BarrierTask(program, uuid.uuid4().hex, timeout, sent)
     try:
         if size == n_partitions:
@@ -158,7 +161,7 @@ def _partition_keys(frame: DataFrame, n_groups: int) -> list[int]:
     return [keys[group] for group in range(n_groups)]
 
 
-def collect_batches(frame: DataFrame) -> list[bytes]:
+def _collect_batches(frame: DataFrame) -> list[bytes]:
     """All rows as Arrow streams, in their order."""
     rows: list[Any] = frame.mapInArrow(pack_batches, "batch binary").collect()
     return [bytes(row.batch) for row in rows]

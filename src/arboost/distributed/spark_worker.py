@@ -11,9 +11,8 @@ Spark's own calls between tasks take about a second each, so they carry the addr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import dask
@@ -24,8 +23,9 @@ from distributed.security import Security
 from distributed.utils import LoopRunner
 
 from arboost.distributed.dask_transport import DaskTransport, Membership, dumps
-from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, Program, failure_text
+from arboost.distributed.protocol import Done, Failed, Interrupted, Outcome, failure_text
 from arboost.distributed.training import TRAIN
+from arboost.distributed.worker import Program, WorkerContext
 from arboost.errors import WorkerError
 from arboost.workers import Share, Workers, even_ranges
 
@@ -86,7 +86,7 @@ class BarrierTask:
         for name, batches in self.others.value.items():
             tables[name] = Share(_task_rows(batches, transport), workers)
         try:
-            result = self.program(tables, TaskWorkerContext(transport, n_threads))
+            result = self.program(tables, WorkerContext(transport, n_threads))
             return Done(dumps(result) if transport.rank == 0 else None)
         except Exception as error:
             # Errors of any class are for the user, except losses, which another attempt may mend.
@@ -95,36 +95,6 @@ class BarrierTask:
             if transport.lost:
                 raise WorkerError(str(error)) from None
             return Interrupted(str(error))
-
-
-class TaskWorkerContext:
-    """`WorkerContext` of a task, which has no channel to the driver.
-
-    Parameters
-    ----------
-    transport : DaskTransport
-    n_threads : int
-        Cores of the task.
-    """
-
-    def __init__(self, transport: DaskTransport, n_threads: int) -> None:
-        self.rank, self.n_threads = transport.rank, n_threads
-        self.memory_limit: int | None = None
-        self.newest_state: Callable[[], tuple[int, object]] | None = None
-        self.resumed_state: object | None = None
-        self.parts: Mapping[str, range] = {}
-        self._transport = transport
-
-    def show(self, message: object) -> None:
-        """Drop a message: Spark itself shows the progress of its stages."""
-
-    def ask(self, message: object) -> Any:
-        """Raise: nobody can answer."""
-        raise RuntimeError(f"A task of Spark cannot ask the driver: {message!r}")
-
-    def check(self) -> None:
-        """Raise WorkerError if another task is lost."""
-        self._transport.check()
 
 
 class _BatchTable:
@@ -191,12 +161,7 @@ class TaskEndpoint:
         self._runner.run_sync(self._listen)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.status = Status.closed
         self._runner.run_sync(self._stop)
         self._runner.stop()

@@ -11,21 +11,15 @@ import inspect
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self
 
+from arboost import errors
 from arboost.data.feature_names import offset_names
 from arboost.data.memory import AUTO
 from arboost.distributed.data import TableInput
-from arboost.distributed.protocol import Listener, Program, WorkerContext
+from arboost.distributed.protocol import Listener
 from arboost.distributed.recovery import FileRequest, RoundStateStore, WorkerCheckpoint
-from arboost.errors import (
-    InputTypeError,
-    ParameterError,
-    ParameterTypeError,
-    warn_caller,
-    warnings_collected,
-)
+from arboost.distributed.worker import Program, WorkerContext
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
 from arboost.training.monitor import Round, callback_name, checked_callbacks, stopping_callback
@@ -43,11 +37,11 @@ _WITH_WEIGHT = 3  # members of a tuple of `eval_set`
 def fit_on_cluster(
     estimator: Any,
     data: tuple[Any, Any, Any],
-    arguments: Mapping[str, Any],
     read: Callable[[Any, Any, Any], TableInput],
-    run: Callable[[Program, Mapping[str, TableInput], Listener], FittedState],
+    run: Callable[[Program, Mapping[str, Any], Listener], Any],
     *,
     n_votes: int = 0,
+    **arguments: Any,
 ) -> tuple[Any, list[Traffic]]:
     """Train an estimator on a cluster; return it, and the traffic of each worker.
 
@@ -56,14 +50,15 @@ def fit_on_cluster(
     estimator : estimator of arboost
     data : tuple
         Training data, target and weight.
-    arguments : mapping of str to Any
-        Further arguments of `DistributedFit.fit` by name.
     read : callable
         Table of data, target and weight.
     run : callable
-        Result of a program on tables, whose messages go to a listener.
+        Result of a program on the rows of tables by name, the training table first; its messages
+        go to a listener.
     n_votes : int
         Features that each worker proposes for a node; 0: all features are searched.
+    **arguments : Any
+        Further arguments of `DistributedFit.fit`.
     """
     offset_columns(arguments["offset"])
     callbacks = checked_callbacks(arguments.get("callbacks", ()))
@@ -92,7 +87,7 @@ def fit_on_cluster(
         n_votes=n_votes,
     )
     with TrainingListener(callbacks, estimator.verbose) as listener:
-        result = run(program, inputs, listener)
+        result = run(program, {name: table.rows for name, table in inputs.items()}, listener)
     return finish_fit(estimator, result), result.traffic
 
 
@@ -103,7 +98,7 @@ def _eval_sets(eval_set: Any) -> list[tuple[Any, Any, Any]]:
     sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
     for members in sets:
         if not isinstance(members, tuple) or len(members) not in (2, _WITH_WEIGHT):
-            raise InputTypeError(
+            raise errors.InputTypeError(
                 f"eval_set has a {type(members).__name__}, but must be a list of tuples "
                 "(data, target) or (data, target, weight)."
             )
@@ -114,7 +109,7 @@ def offset_columns(offset: object) -> tuple[str, ...]:
     """Names of the columns of an offset; raise TypeError for anything but names."""
     names = offset_names(offset)
     if names == ():
-        raise InputTypeError(
+        raise errors.InputTypeError(
             f"offset is a {type(offset).__name__}, but on a cluster it is the name of a column, or "
             "a list of names. Add the offset to the table as a column."
         )
@@ -128,7 +123,7 @@ def _check_estimator(estimator: Any, arguments: Mapping[str, Any], n_votes: int)
 
     kind = type(estimator).__name__
     if not isinstance(estimator, EngineEstimator):
-        raise ParameterTypeError(
+        raise errors.ParameterTypeError(
             f"estimator is a {kind}, which does not train on a cluster. Use a booster, forest, "
             "extra trees, decision tree or AdaBoost of arboost.",
             parameter="estimator",
@@ -137,12 +132,12 @@ def _check_estimator(estimator: Any, arguments: Mapping[str, Any], n_votes: int)
     used = {name: value for name, value in arguments.items() if value is not None}
     for name in used:
         if name not in accepted:
-            raise InputTypeError(
+            raise errors.InputTypeError(
                 f"{name} is not allowed: {kind}.fit has no such argument. Leave it out."
             )
     if n_votes and not isinstance(estimator, GradientBoosting):
         # Trees of CART may need the sums of any feature.
-        raise ParameterError(
+        raise errors.ParameterError(
             f"voting={n_votes} is not allowed with a {kind}: it is for gradient boosting. Use "
             "voting=0.",
             parameter="voting",
@@ -153,7 +148,7 @@ def _check_estimator(estimator: Any, arguments: Mapping[str, Any], n_votes: int)
 def finish_fit(estimator: Any, result: FittedState) -> Any:
     """Give an estimator the result of the program, and issue the warnings of the fit."""
     for message, category in result.warnings:
-        warn_caller(message, category)
+        errors.warn_caller(message, category)
     vars(estimator).update(result.attributes)
     return estimator
 
@@ -206,7 +201,7 @@ class TrainingProgram:
             options["callbacks"] = [_CallbackRelay(context, tables, asks=self.has_callbacks)]
         if "checkpoint" in accepted:
             options["checkpoint"] = self._checkpoint(context, workers)
-        with warnings_collected() as warned, steps_reported(context.show):
+        with errors.warnings_collected() as warned, steps_reported(context.show):
             estimator.fit(tables[TRAIN], target, weight, **options)
         params = estimator.get_params(deep=False)
         fitted = {name: value for name, value in vars(estimator).items() if name not in params}
@@ -279,10 +274,7 @@ class TrainingListener:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
+        self, kind: object = None, error: BaseException | None = None, trace: object = None
     ) -> None:
         if self._bar is not None:
             self._bar.__exit__(kind, error, trace)

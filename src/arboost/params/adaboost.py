@@ -127,8 +127,8 @@ def _metric(default: str) -> kinds.Param:
 _ALL = (
     {name: PARAMS[name] for name in (*SHARED, *_STOPPING)}
     | by_name(replace(PARAMS["max_leaves"], search=None))  # max_depth is searched instead
-    | by_name(BUNDLING, AUTO_BINS)
-    | by_name(VALIDATION["n_iter_no_change"])  # without the text on n_estimators="auto"
+    # n_iter_no_change without the text on n_estimators="auto"
+    | by_name(BUNDLING, AUTO_BINS, VALIDATION["n_iter_no_change"])
     | _COMMON
 )
 

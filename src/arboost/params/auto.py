@@ -235,9 +235,10 @@ def _tree_values(params: dict[str, Any], size: TableSize, *, searched: bool) -> 
             leaf = _quantile_leaf(params["alpha"], size.n_rows)
             values = values | {"subsample": 1.0, "min_samples_leaf": leaf}
     chosen = {name: value for name, value in values.items() if params.get(name) == AUTO}
-    if "sampling_method" in chosen and not _can_rank_rows(
-        params.get("boosting"), params.get("loss")
-    ):
+    # Gradients of one size rank no rows, and leaf values of least-squares trees use no hessians.
+    has_equal_gradients = params.get("loss") in _EQUAL_GRADIENT_LOSSES
+    is_uniform = has_equal_gradients or params.get("boosting") == "gradient"
+    if "sampling_method" in chosen and is_uniform:
         chosen["sampling_method"] = "uniform"
     if params.get("sampling_method") == "goss" and "subsample" in chosen:
         chosen["subsample"] = 1.0  # GOSS has top_rate and other_rate
@@ -261,11 +262,6 @@ def _has_vector_leaves(params: dict[str, Any], size: TableSize) -> bool:
     seconds = size.n_outputs * _tree_seconds(size)
     is_slow = size.n_outputs > 1 and seconds >= _MIN_VECTOR_SECONDS
     return is_slow and size.class_balance >= _MIN_BALANCE
-
-
-def _can_rank_rows(boosting: str | None, loss: object) -> bool:
-    """Whether gradients differ in size between rows, and leaf values use hessians."""
-    return boosting != "gradient" and loss not in _EQUAL_GRADIENT_LOSSES
 
 
 def _quantile_leaf(alpha: float | list[float], n_rows: int) -> int:
@@ -305,18 +301,14 @@ def _fit_rate(params: dict[str, Any], size: TableSize) -> float:
     """The learning rate of an automatic fit: a lower one is better and slower."""
     preset = PRESETS[params["preset"]]
     if preset.search_rate is None:
-        return _rate_of_rows(size.n_rows)
+        # The lowest rate for small tables, which are fast; it grows with the cube root.
+        rate: float = _MIN_RATE * (size.n_rows / _MIN_RATE_ROWS) ** (1 / 3)
+        return round(min(max(rate, _MIN_RATE), _MAX_RATE), 4)
     fine = preset.search_rate / 2
     seconds = _most_rounds(preset, fine) * _round_seconds(params, size)
     # A time limit halves between search and fit: as many rounds fit into each half.
     is_timed = params.get("max_time") is not None
     return preset.search_rate if is_timed or seconds > preset.fine_seconds else fine
-
-
-def _rate_of_rows(n_rows: int) -> float:
-    """The lowest rate for small tables, which are fast; it grows with the cube root."""
-    rate: float = _MIN_RATE * (n_rows / _MIN_RATE_ROWS) ** (1 / 3)
-    return round(min(max(rate, _MIN_RATE), _MAX_RATE), 4)
 
 
 def _tree_seconds(size: TableSize) -> float:
@@ -327,9 +319,9 @@ def _tree_seconds(size: TableSize) -> float:
     a factor of two or three.
     """
     features = size.n_features * _tree_share(size.n_features)
-    of_rows = size.n_rows * (4e-8 + 5e-10 * features)
-    of_leaves = _SEARCHED_LEAVES * features * 4e-8
-    return 2e-5 + of_rows + of_leaves
+    row_seconds = size.n_rows * (4e-8 + 5e-10 * features)
+    leaf_seconds = _SEARCHED_LEAVES * features * 4e-8
+    return 2e-5 + row_seconds + leaf_seconds
 
 
 def _round_seconds(params: dict[str, Any], size: TableSize) -> float:

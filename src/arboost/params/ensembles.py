@@ -195,13 +195,8 @@ def _final(kind: str, default: str) -> FinalEstimator:
 
 
 _COMMON = by_name(
-    kinds.Integer(
-        name="n_jobs",
-        default=None,
-        low=1,
-        high=1024,
-        also=(-1,),
-        optional=True,
+    replace(
+        RUN["n_jobs"],
         text="Number of members that are fitted in parallel; -1 for as many as there are CPUs, "
         "None for one after the other, each with its own threads (or as set by a joblib context). "
         "The result does not depend on it.",

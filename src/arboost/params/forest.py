@@ -221,8 +221,7 @@ _QUANTILES = kinds.Flag(
 RANDOM_FOREST_REGRESSOR: dict[str, kinds.Param] = (
     _ALL
     | _FOREST
-    | by_name(_QUANTILES)
-    | by_name(_REGRESSION_CRITERIA, _features(1.0), _bootstrap(default=True))
+    | by_name(_QUANTILES, _REGRESSION_CRITERIA, _features(1.0), _bootstrap(default=True))
 )
 EXTRA_TREES_CLASSIFIER: dict[str, kinds.Param] = RANDOM_FOREST_CLASSIFIER | by_name(
     _bootstrap(default=False)

@@ -785,31 +785,22 @@ class FeatureCount(CountOrShare):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OobScore(Param):
+class OobScore(Flag):
     """True, False, or a function of (y, prediction), of which model files keep the name."""
 
     type_name: ClassVar[str] = "bool or callable"
     annotation: ClassVar[str] = "bool | Callable[..., float]"
     allowed: ClassVar[str] = "True, False, or a function of (y, prediction)"
-    is_flag: ClassVar[bool] = True
 
     def check(self, value: object) -> Any:
         """A Python bool, or the function."""
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        if not callable(value):
-            raise self.type_error(value)
-        return value
+        return value if callable(value) else super().check(value)
 
     def record(self, value: Any) -> Any:
         """The bool, or a dict with the name of a function."""
         if isinstance(value, bool):
             return value
         return {"custom": getattr(value, "__name__", type(value).__name__)}
-
-    def parse(self, text: str) -> Any:
-        """Truth of a word such as "true", "no" or "1"."""
-        return parse_truth(text)
 
 
 @dataclass(frozen=True, kw_only=True)

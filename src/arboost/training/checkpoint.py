@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -300,12 +300,7 @@ class HeldInterrupt:
                 signal.signal(signal.SIGINT, self._hold)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._restore()
         if self.requested and error is None:
             raise KeyboardInterrupt
@@ -405,12 +400,7 @@ class CheckpointWriter:
             self._interrupt.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._checkpoint is None:
             return
         if error is None and self._is_done and not self._keep_file:

@@ -25,10 +25,8 @@ from arboost.training import sets as row_sets
 from arboost.training.checkpoint import Checkpoint, CheckpointWriter, fingerprint
 from arboost.training.inputs import EngineRows, Rows, TableT
 from arboost.training.loop import FitResult, Fitted, Rounds, fit_result, run_training_loop
-from arboost.training.monitor import Monitor, Results, Round
+from arboost.training.monitor import Callback, Monitor, Results
 from arboost.training.splits import Split
-
-Callback = Callable[[Round], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +219,8 @@ def _search_rounds(
     options = LoopOptions(
         search.plan.n_rounds, stopping, job.callbacks, started, label="searching rounds"
     )
-    of_search = replace(job, start=search.start)
-    _, monitor = _train(of_search, sets, options, checkpoint, keep_file=True)
+    search_job = replace(job, start=search.start)
+    _, monitor = _train(search_job, sets, options, checkpoint, keep_file=True)
     return monitor
 
 
@@ -391,13 +389,14 @@ def check_continues(
             f"init_model, which was {_loss_name(model)}.",
             parameter="init_model",
         )
-    same = ("num_parallel_tree", "multi_strategy" if kind == "classifier" else "alpha")
-    for name in same if n_outputs > 1 else same[:1]:
-        was = model.params.get(name, 1)  # files of version 0.1.0 knew no parallel trees
-        if was != params[name]:
+    shared_params = ("num_parallel_tree", "multi_strategy" if kind == "classifier" else "alpha")
+    for name in shared_params if n_outputs > 1 else shared_params[:1]:
+        old_value = model.params.get(name, 1)  # files of version 0.1.0 knew no parallel trees
+        if old_value != params[name]:
             raise ParameterError(
                 f"{name}={params[name]!r} is not allowed: init_model was fitted with "
-                f"{name}={was!r}, and all rounds of a model must be alike. Make the two equal.",
+                f"{name}={old_value!r}, and all rounds of a model must be alike. Make the two "
+                "equal.",
                 parameter=name,
             )
 
@@ -423,13 +422,13 @@ def continued_rows(
     return scored(train), tuple(map(scored, validation))
 
 
-def number_to_add(n_estimators: int, n_kept: int, what: str, *, warns: bool = True) -> int:
+def number_to_add(n_estimators: int, n_kept: int, plural: str, *, warns: bool = True) -> int:
     """The number of trees or members that a warm start adds to those that it keeps.
 
     Parameters
     ----------
     n_estimators, n_kept : int
-    what : str
+    plural : str
         Their name in messages.
     warns : bool
         Whether a fit that adds none warns.
@@ -437,12 +436,12 @@ def number_to_add(n_estimators: int, n_kept: int, what: str, *, warns: bool = Tr
     if n_estimators < n_kept:
         raise ParameterError(
             f"n_estimators={n_estimators} is not allowed: warm_start=True keeps the {n_kept} "
-            f"{what} there are. Use a larger number, or warm_start=False to start anew.",
+            f"{plural} there are. Use a larger number, or warm_start=False to start anew.",
             parameter="n_estimators",
         )
     if n_estimators == n_kept and warns:
         warn_caller(
-            f"n_estimators={n_estimators} is the number of {what} that warm_start=True keeps, so "
+            f"n_estimators={n_estimators} is the number of {plural} that warm_start=True keeps, so "
             "that none is added. Use a larger number, or warm_start=False to start anew."
         )
     return n_estimators - n_kept

@@ -104,16 +104,16 @@ class Rows(Generic[TableT_co]):
     def take(self, positions: Index) -> Self:
         """Some of the rows, by their positions among these."""
 
-        def some(array: Floats | None) -> Floats | None:
+        def select(array: Floats | None) -> Floats | None:
             return None if array is None else array[positions]
 
         return replace(
             self,
             index=positions if self.index is None else self.index[positions],
             y=self.y[positions],
-            weight=some(self.weight),
-            start=some(self.start),
-            offset=some(self.offset),
+            weight=select(self.weight),
+            start=select(self.start),
+            offset=select(self.offset),
         )
 
     def started(self, scores: Floats) -> Self:
@@ -607,8 +607,8 @@ def _class_weights(
     factors = class_factors(class_weight, classes, codes, weight, scale_pos_weight=scale_pos_weight)
     if factors is None:
         return weight
-    of_class = factors[codes.astype(np.intp)]
-    return of_class if weight is None else weight * of_class
+    row_factors = factors[codes.astype(np.intp)]
+    return row_factors if weight is None else weight * row_factors
 
 
 def _needs_memory(params: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from arboost.data.schema import Schema
 from arboost.data.target import Task
-from arboost.losses.base import Floats, Target
+from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric
 from arboost.models.metadata import history_of, provenance_of, run_history
 from arboost.models.model import Model
@@ -25,6 +25,7 @@ from arboost.training.checkpoint import CheckpointWriter, Resumable
 from arboost.training.inputs import AnyTable, Rows
 from arboost.training.monitor import Monitor, Results
 from arboost.training.out_of_bag import scores_of_all
+from arboost.training.sets import EvaluationSet
 from arboost.trees.forest import Forest
 
 
@@ -180,20 +181,6 @@ class Fitted:
         )
 
 
-class Measured(Protocol):
-    """Rows with a name and a target, such as an `EvaluationSet`."""
-
-    @property
-    def name(self) -> str:
-        """Name of the set in results."""
-        ...
-
-    @property
-    def target(self) -> Target:
-        """Target and weights."""
-        ...
-
-
 class Rounds(Resumable, Protocol):
     """An algorithm between two rounds, as the training loop drives it.
 
@@ -230,7 +217,9 @@ class Rounds(Resumable, Protocol):
 
 
 def validation_results(
-    evaluations: Sequence[Measured], scores: Sequence[Floats], metrics: Sequence[Metric]
+    evaluations: Sequence[EvaluationSet | Rows[Any]],
+    scores: Sequence[Floats],
+    metrics: Sequence[Metric],
 ) -> Results:
     """The metrics of every evaluation set, by its name."""
     results: dict[str, dict[str, float]] = {}

@@ -173,11 +173,11 @@ class Monitor:
         """
         if self._callbacks or self._max_time is not None:
             return 1
-        left = self.total - n_rounds
+        rounds_left = self.total - n_rounds
         if self._patience is not None:
             best = n_rounds if self.best_index is None else self.best_index
-            left = min(left, best + self._patience + 1 - n_rounds)
-        return max(1, left)
+            rounds_left = min(rounds_left, best + self._patience + 1 - n_rounds)
+        return max(1, rounds_left)
 
     def after_round(self, index: int, results: Results) -> bool:
         """Record a round, counted from 0; return whether to stop.

@@ -205,7 +205,7 @@ class OutOfBagSums:
         return means
 
 
-def warn_never_out_of_bag(n_never: int, n_rows: int, what: str) -> None:
+def warn_never_out_of_bag(n_never: int, n_rows: int, learner: str) -> None:
     """Warn of rows without an out-of-bag prediction, if there are any.
 
     Parameters
@@ -213,14 +213,14 @@ def warn_never_out_of_bag(n_never: int, n_rows: int, what: str) -> None:
     n_never : int
         Number of rows that every tree or member has drawn.
     n_rows : int
-    what : str
+    learner : str
         "tree" or "member".
     """
     if n_never == 0:
         return
     warn_caller(
-        f"{n_never} of {n_rows} rows were drawn for every {what}: their out-of-bag predictions are "
-        f"NaN, and they do not count in oob_score_. Use a larger n_estimators."
+        f"{n_never} of {n_rows} rows were drawn for every {learner}: their out-of-bag predictions "
+        "are NaN, and they do not count in oob_score_. Use a larger n_estimators."
     )
 
 

@@ -288,8 +288,8 @@ def check_validation(
     `splits` says whether held-out rows are taken of the training rows.
     """
     if groups is not None and not splits:
-        others = [arguments.X_name for arguments in sets if not arguments.is_training]
-        reason = f"{others[-1]} is given" if others else "n_iter_no_change=None asks for none"
+        set_names = [arguments.X_name for arguments in sets if not arguments.is_training]
+        reason = f"{set_names[-1]} is given" if set_names else "n_iter_no_change=None asks for none"
         raise ParameterError(
             f"groups are for the automatic split of validation rows, but {reason}. Leave out "
             "groups.",
@@ -345,8 +345,8 @@ class RowSplitter(Generic[inputs.TableT]):
         if n_folds is None:
             return (self._split(stratify=self._can_stratify),)
         n_all = min(SEARCH_FOLDS, len(y))
-        every = folds(y, n_all, seed=self.params.random_state, stratify=self._can_stratify)
-        return tuple(every[:n_folds])
+        all_folds = folds(y, n_all, seed=self.params.random_state, stratify=self._can_stratify)
+        return tuple(all_folds[:n_folds])
 
     def other_splits(self, n_folds: int) -> tuple[Split, ...]:
         """Splits other than the one of `search_splits`: folds, or the rows before the last.

@@ -311,10 +311,10 @@ def _checked_pair(pair: Any, name: str, n_rows: int) -> Split:
             "rows to validate on)."
         )
     train, held_out = (_mask(rows, f"{name}[{side}]", n_rows) for side, rows in enumerate(pair))
-    both = _rows(train & held_out)
-    if len(both):
+    shared_rows = _rows(train & held_out)
+    if len(shared_rows):
         raise ValueError(
-            f"{name} has rows on both sides: {listing(both.tolist())}. A row that is "
+            f"{name} has rows on both sides: {listing(shared_rows.tolist())}. A row that is "
             "trained on cannot validate: take it out of one."
         )
     return _rows(train), _rows(held_out)
