@@ -215,7 +215,7 @@ class Phase:
             )
 
     def relabel(self, label: str) -> None:
-        """Name the next step of the phase, of which no number of steps is known."""
+        """Name the next step of the phase, whose number of steps is unknown."""
         self._count, self._note, self._label = "", "", plain_text(label)
         if self._progress is not None:
             self._progress.update(
