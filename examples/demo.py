@@ -43,25 +43,19 @@ def heading(number, text):
 
 def compare(train):
     """Return the best of the models that explain their importances, not yet fitted."""
-    comparison = arboost.compare(train, "late", folds=3)
+    result = arboost.compare(train, "late", folds=3)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("", "ROC AUC", "± s.e.", "fit", "predict"):
         table.add_column(name, justify="right" if name else "left")
-    for scores in comparison.models:
-        times = f"{scores.mean_fit_seconds:.2f} s", f"{1e3 * scores.mean_predict_seconds:.1f} ms"
-        score = f"{scores.mean:.3f}", f"{scores.standard_error:.3f}"
-        name = f"{scores.name} *" if scores.is_tied else scores.name
-        table.add_row(
-            name, *score, *times, style="bold green" if scores.name == comparison.best else ""
-        )
+    for model in result.models:
+        times = f"{model.mean_fit_seconds:.2f} s", f"{1e3 * model.mean_predict_seconds:.1f} ms"
+        score = f"{model.mean:.3f}", f"{model.standard_error:.3f}"
+        name = f"{model.name} *" if model.is_tied else model.name
+        table.add_row(name, *score, *times, style="bold green" if model.name == result.best else "")
     console.print(table)
     console.print("* best, or no more than two standard errors of the difference away", style="dim")
-    explained = (
-        scores
-        for scores in comparison.models
-        if hasattr(comparison.estimators[scores.name], "importances")
-    )
-    return comparison.estimators[next(explained).name]
+    estimators = [result.estimators[model.name] for model in result.models]
+    return next(estimator for estimator in estimators if hasattr(estimator, "importances"))
 
 
 def train_best(model, train):
