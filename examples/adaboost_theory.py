@@ -1,8 +1,8 @@
 """AdaBoost: error, bound and margins.
 
-AdaBoost's theory promises that the training error falls below a bound which shrinks in every
-round. Every fit records the quantities of that proof. The test error keeps falling after the
-training error is zero, because the margins of the rows keep growing.
+AdaBoost's theory guarantees that the training error is below a bound that shrinks in every round.
+Every fit records the quantities of that proof. The test error keeps falling after the training
+error is zero, while the smallest margins of the rows keep growing.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 model = AdaBoostClassifier(n_estimators=200)
 model.fit(X_train, y_train, X_val=X_test, y_val=y_test)
 
-test_error = 1 - np.array([np.mean(one == y_test) for one in model.staged_predict(X_test)])
+test_error = 1 - np.array([np.mean(labels == y_test) for labels in model.staged_predict(X_test)])
 vote = np.array(list(model.staged_decision_function(X_train)))
 margins = (2 * y_train - 1) * vote / np.cumsum(model.estimator_weights_)[:, np.newaxis]
 

@@ -1,8 +1,8 @@
-"""Every ensemble on one table.
+"""Every ensemble on scores table.
 
 `arboost.compare` trains all ensembles of the library, with their defaults, on the same folds. The
 column of differences is paired, fold by fold, so that it varies less than the scores themselves.
-Models that are tied with the best one have a star.
+Models that are tied with the best scores have a star.
 """
 
 from matplotlib import pyplot as plt
@@ -11,24 +11,26 @@ from sklearn.datasets import load_diabetes
 import arboost
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
-found = arboost.compare(X, y, folds=5, verbose=0)
+comparison = arboost.compare(X, y, folds=5, verbose=0)
 
-print(found.title())
+print(comparison.title())
 print("model                    RMSE  std. error  difference  std. error")
-for one in found.models:
-    name = f"{one.name} *" if one.is_tied else one.name
+for scores in comparison.models:
+    name = f"{scores.name} *" if scores.is_tied else scores.name
     print(
-        f"{name:<20} {one.mean:8.1f} {one.standard_error:11.1f} "
-        f"{one.difference:11.1f} {one.difference_error:11.1f}"
+        f"{name:<20} {scores.mean:8.1f} {scores.standard_error:11.1f} "
+        f"{scores.difference:11.1f} {scores.difference_error:11.1f}"
     )
-print(f"\nbest: {found.estimators[found.best]}")
+print(f"\nbest: {comparison.estimators[comparison.best]}")
 
-shown = [one for one in found.models if one.name not in ("baseline", "decision_tree")][::-1]
+shown = [
+    scores for scores in comparison.models if scores.name not in ("baseline", "decision_tree")
+][::-1]
 figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axes.errorbar(
-    [one.difference for one in shown],
-    [one.name for one in shown],
-    xerr=[one.difference_error for one in shown],
+    [scores.difference for scores in shown],
+    [scores.name for scores in shown],
+    xerr=[scores.difference_error for scores in shown],
     fmt="o",
     capsize=3,
 )

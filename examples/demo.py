@@ -1,4 +1,4 @@
-"""The main job, from a table to a report page.
+"""A complete project, from a table to a report page.
 
 Flights out of New York City: which ones will be late? Every ensemble is compared on the same folds.
 The best one is trained, explained, saved, loaded in a new process without scikit-learn, and shown
@@ -43,19 +43,19 @@ def heading(number, text):
 
 def compare(train):
     """Return the best of the models that explain their importances, not yet fitted."""
-    found = arboost.compare(train, "late", folds=3)
+    result = arboost.compare(train, "late", folds=3)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("", "ROC AUC", "± s.e.", "fit", "predict"):
         table.add_column(name, justify="right" if name else "left")
-    for one in found.models:
-        times = f"{one.mean_fit_seconds:.2f} s", f"{1e3 * one.mean_predict_seconds:.1f} ms"
-        score = f"{one.mean:.3f}", f"{one.standard_error:.3f}"
-        name = f"{one.name} *" if one.is_tied else one.name
-        table.add_row(name, *score, *times, style="bold green" if one.name == found.best else "")
+    for model in result.models:
+        times = f"{model.mean_fit_seconds:.2f} s", f"{1e3 * model.mean_predict_seconds:.1f} ms"
+        score = f"{model.mean:.3f}", f"{model.standard_error:.3f}"
+        name = f"{model.name} *" if model.is_tied else model.name
+        table.add_row(name, *score, *times, style="bold green" if model.name == result.best else "")
     console.print(table)
     console.print("* best, or no more than two standard errors of the difference away", style="dim")
-    explained = (one for one in found.models if hasattr(found.estimators[one.name], "importances"))
-    return found.estimators[next(explained).name]
+    estimators = [result.estimators[model.name] for model in result.models]
+    return next(estimator for estimator in estimators if hasattr(estimator, "importances"))
 
 
 def train_best(model, train):

@@ -39,9 +39,11 @@ probability = model.fit(X_train, y_train).predict_proba(X_test)[:, 1]
 print("\ntest rows    cost a flight  late flights found  alarms that are right")
 for name, threshold in (("never", 1.1), ("0.50", 0.5), (f"{best:.2f}", best), ("always", 0.0)):
     alarm = probability >= threshold
-    found = np.mean(alarm[y_test])
+    recall = np.mean(alarm[y_test])
     right = f"{np.mean(y_test[alarm]):.2f}" if alarm.any() else ""
-    print(f"{name:<12} {mean_cost(y_test, probability, threshold):13.2f} {found:19.2f} {right:>22}")
+    print(
+        f"{name:<12} {mean_cost(y_test, probability, threshold):13.2f} {recall:19.2f} {right:>22}"
+    )
 
 figure, axes = plt.subplots(figsize=(6.5, 3.5), layout="constrained")
 axes.plot(thresholds, costs, label="training rows, out of fold")

@@ -1,8 +1,8 @@
 """Training on files that do not fit in memory.
 
 The script writes a folder of Parquet files. `fit` takes the pattern of their names and the name of
-the target: it reads batches, keeps one byte a cell, and honours a memory limit. The model equals
-that of the table in memory, byte for byte, and predictions go from files to a file.
+the target: it reads batches, keeps one byte per cell, and stays within a memory limit. The model
+equals that of the table in memory, byte for byte, and predictions go from files to a file.
 """
 
 import tempfile

@@ -2,7 +2,7 @@
 
 A higher body mass index must not lower the predicted progress of diabetes, whatever the other
 features are. `monotone_constraints` builds that into the trees, and `verify_monotone` proves it
-for all possible rows; for the free model it returns two rows as a counterexample.
+for all possible rows; for the unconstrained model it returns two rows as a counterexample.
 """
 
 from matplotlib import pyplot as plt

@@ -28,9 +28,9 @@ print(f"of the mean          {(y_test - mean).abs().mean():.0f} g")
 print(f"R²                   {model.score(test, y_test):.2f}")
 
 for feature in ("species", "sex"):
-    found = model.partial_dependence(test, feature, grid=Grid(missing=True))
+    dependence = model.partial_dependence(test, feature, grid=Grid(missing=True))
     print(f"\nmean prediction by {feature}")
-    for level, mass in zip(found.grid[0], found.average, strict=True):
+    for level, mass in zip(dependence.grid[0], dependence.average, strict=True):
         print(f"  {level or 'missing':<10} {mass:.0f} g")
 
 flipper = model.partial_dependence(test[:40], "flipper_length_mm", kind="both", grid=50)

@@ -2,7 +2,7 @@
 
 One call writes one HTML page without network requests: data, drift, scores with intervals, curves,
 importances, SHAP values, single rows and single trees. Here a booster stands next to a forest, on
-the same test rows. The same numbers are at hand in Python, e.g. the worst segments and the
+the same test rows. The same numbers are available in Python, e.g. the worst segments and the
 comparison.
 """
 
@@ -42,5 +42,5 @@ for score in report.payload["comparison"]["scores"]:
 
 segments = report.payload["models"][0]["segments"]
 print(f"\nworst segments by {segments['metric']}")
-for one in segments["list"][:4]:
-    print(f"  {one['feature']} {one['segment']}: {one['score']:.0f} on {one['n']} rows")
+for row in segments["list"][:4]:
+    print(f"  {row['feature']} {row['segment']}: {row['score']:.0f} on {row['n']} rows")

@@ -1,8 +1,8 @@
 """Rows in order of time.
 
-The model of a spring is used in summer. Random test rows are too kind: they come from the same
-days as the training rows. Here each quarter is predicted from the quarters before it, and early
-stopping holds out the last rows instead of random ones (`validation_split="time"`).
+The model of a spring is used in summer. The score on random test rows is too good: they come from
+the same days as the training rows. Here each quarter is predicted from the quarters before it, and
+early stopping holds out the last rows instead of random ones (`validation_split="time"`).
 """
 
 from pathlib import Path

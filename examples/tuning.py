@@ -1,9 +1,9 @@
 """A search for better parameters.
 
 `arboost.tune` searches the declared ranges of any ensemble's parameters with Optuna. All trials
-share one binned table, and hopeless ones are pruned. A single tree without limits overfits, so
-there is much to gain; the booster's defaults are hard to beat. Test rows decide, which the search
-has not used.
+share one binned table, and poor ones are pruned early. A single tree without limits overfits, so
+there is much to gain; the booster's defaults are hard to beat. The final scores are those of test
+rows that the search has not used.
 """
 
 import textwrap
@@ -27,12 +27,12 @@ for model in (
     arboost.DecisionTreeClassifier(random_state=0),
     arboost.GradientBoostingClassifier(random_state=0),
 ):
-    found = arboost.tune(model, train, "late", trials=15, metric="auc", verbose=0)
+    result = arboost.tune(model, train, "late", trials=15, metric="auc", verbose=0)
     default = auc(model.fit(train, "late"))
-    tuned = auc(found.estimator)
+    tuned = auc(result.estimator)
     print(type(model).__name__)
-    names = sorted(found.trials[-1]["params"])
-    trials = f"  {len(found.trials)} trials of {', '.join(names)}"
+    names = sorted(result.trials[-1]["params"])
+    trials = f"  {len(result.trials)} trials of {', '.join(names)}"
     print(textwrap.fill(trials, 80, subsequent_indent="    "))
     print(f"  ROC AUC of the default on test rows  {default:.3f}")
     print(f"  tuned: {'at least 0.03 better' if tuned > default + 0.03 else 'about the same'}")

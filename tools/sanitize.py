@@ -59,7 +59,7 @@ def main() -> int:
     build = args.build.resolve()
     kind = setting(build, "ARBOOST_SANITIZE")
     if kind not in LIBRARIES:
-        raise SystemExit(f"{build} is no build with ARBOOST_SANITIZE=address or thread")
+        raise SystemExit(f"{build} is not a build with ARBOOST_SANITIZE=address or thread")
     environment = environment_of(build, kind)
     status = 0
     if tests or (kind == "address" and not args.fits):

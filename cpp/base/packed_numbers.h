@@ -3,7 +3,7 @@
 // A number is two halves: the low 32 bits, unsigned, and the high ones, signed. Sums of gradients
 // and hessians are such pairs, and counts have an empty high half. All numbers of an array get as
 // many bytes for each half as its longest one needs. Where that takes fewer bytes, zeros are left
-// out, and a bit for each number tells which.
+// out, and a bit for each number marks these.
 //
 //   layout   [bytes of a low half, of a high half, whether zeros are left out]
 //            numbers; or for every 64 of them a word of bits, then those that are not zero

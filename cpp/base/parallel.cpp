@@ -44,8 +44,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr auto spin_time = std::chrono::microseconds(20);
 
-// Tells the processor that the thread spins. On ARM, `yield` does nothing on most processors; `isb`
-// waits about as long as the pause of x86.
+// Hints to the processor that the thread spins. On ARM, `yield` does nothing on most processors;
+// `isb` waits about as long as the pause of x86.
 void pause_cpu() {
 #if defined(__x86_64__) || defined(_M_X64)
   _mm_pause();

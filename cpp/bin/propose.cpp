@@ -24,7 +24,7 @@ double most_bins(double eps) {
   return 1 + std::floor(1 / (eps - 1e-8));
 }
 
-// Calls use(Code{}) for the type of codes of so many bytes.
+// Calls use(Code{}) for the type of codes of this width.
 template <class Use>
 void with_code(int width, Use use) {
   width == 1 ? use(std::uint8_t{}) : use(std::uint16_t{});

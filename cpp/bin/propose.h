@@ -76,7 +76,7 @@ class Proposal {
   int n_threads_ = 1;                             // of the last update
   std::vector<std::vector<std::size_t>> groups_;  // of features that change, summed together
   std::vector<std::int64_t> sums_;                // of a group: [feature][code]
-  std::vector<std::uint32_t> first_sum_;          // by feature: its place there
+  std::vector<std::uint32_t> first_sum_;          // by feature: its index there
   std::vector<std::vector<std::uint32_t>> last_codes_;
   std::vector<std::vector<std::uint16_t>> bin_of_code_;  // missing included
 };

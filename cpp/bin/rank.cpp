@@ -59,7 +59,8 @@ class Ranker {
         places_[ranks_.n_rows - 1 - n_missing] = static_cast<std::uint32_t>(row);
         n_present_ += missing ? 0 : 1;
         n_missing += missing ? 1 : 0;
-        if (n_present_ == ranks_.n_rows || n_missing == ranks_.n_rows) break;  // no place is left
+        if (n_present_ == ranks_.n_rows || n_missing == ranks_.n_rows)
+          break;  // no position is left
       }
     }
     std::reverse(places_ + n_present_, places_ + ranks_.n_rows);
@@ -94,7 +95,7 @@ class Ranker {
 void rank_levels(const Column& column, const Rows& rows, std::uint32_t n_levels,
                  std::size_t feature, Ranks& ranks) {
   auto* codes = ranks.column<std::uint32_t>(feature);
-  std::vector<std::uint32_t> first(n_levels + 2, 0);  // place of each code's first row
+  std::vector<std::uint32_t> first(n_levels + 2, 0);  // position of each code's first row
   double block[block_rows];
   for (std::size_t begin = 0; begin < ranks.n_rows; begin += block_rows) {
     const std::size_t end = std::min(begin + block_rows, ranks.n_rows);
@@ -111,9 +112,9 @@ void rank_levels(const Column& column, const Rows& rows, std::uint32_t n_levels,
   std::vector<std::uint32_t> next = first;
   std::uint32_t* places = ranks.places.data() + feature * ranks.n_rows;
   for (std::size_t row = 0; row < ranks.n_rows; ++row) {
-    const std::uint32_t code = codes[row], place = next[code]++;
-    const bool begins = place == first[code] && code < n_levels;
-    places[place] = static_cast<std::uint32_t>(row) | (begins ? Ranks::begins : 0);
+    const std::uint32_t code = codes[row], position = next[code]++;
+    const bool begins = position == first[code] && code < n_levels;
+    places[position] = static_cast<std::uint32_t>(row) | (begins ? Ranks::begins : 0);
   }
   ranks.n_bins[feature] = n_levels;
   ranks.has_missing[feature] = ranks.n_present[feature] < ranks.n_rows ? 1 : 0;

@@ -125,7 +125,7 @@ template <class Counts, class Use>
 void each_ordered_row(const LevelRows& rows, const Totals& sums, Counts counts, Use use) {
   constexpr std::size_t block = 64;
   struct Row {
-    std::size_t place;
+    std::size_t number;
     std::uint32_t level;
     double weight, target;
   };
@@ -144,7 +144,7 @@ void each_ordered_row(const LevelRows& rows, const Totals& sums, Counts counts, 
       const Row& row = ahead[j];
       if (row.level == no_level || !counts(sums.levels[row.level])) continue;
       LevelSum& level = earlier[row.level];
-      use(row.place, sums.value(level));
+      use(row.number, sums.value(level));
       level.weight += row.weight;
       level.target += row.weight * (row.target - sums.mean);
     }

@@ -149,7 +149,7 @@ std::vector<std::vector<std::vector<std::uint32_t>>> shared_columns(const Codes&
   std::vector<std::vector<std::vector<std::uint32_t>>> columns;
   std::vector<std::vector<std::uint32_t>> digits(codes.digits.size());
   for (std::uint32_t f = 0; f < codes.n_features; ++f)
-    if (codes.where[f].storage == Storage::shared) digits[codes.where[f].digit].push_back(f);
+    if (codes.where[f].kind == Storage::shared) digits[codes.where[f].digit].push_back(f);
   for (std::size_t d = 0; d < digits.size(); ++d) {
     if (d == 0 || codes.digits[d].store != codes.digits[d - 1].store) columns.emplace_back();
     columns.back().push_back(digits[d]);

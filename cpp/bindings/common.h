@@ -86,7 +86,7 @@ inline Team::Poll python_poll() {
   return poll_python;
 }
 
-// Number of threads for so many table cells: waking a thread costs as much as thousands of cells.
+// Number of threads for work on table cells: waking a thread costs as much as thousands of cells.
 // n_threads = 0 means all CPUs of this process; counting them takes as long as a small table.
 inline int threads_for(std::size_t cells, int n_threads) {
   constexpr std::size_t cells_per_thread = 65536;

@@ -65,7 +65,7 @@ std::size_t partition(const Codes& codes, std::size_t feature, std::uint32_t bin
   const std::size_t n = elements.shape(0);
   if (feature >= codes.n_features || out.shape(0) != n)
     throw std::invalid_argument("the arrays do not fit the table");
-  require(codes.where[feature].storage != Storage::sparse, "the feature is stored sparsely");
+  require(codes.where[feature].kind != Storage::sparse, "the feature is stored sparsely");
   const SplitRule rule = rule_of(codes, feature, {bin, missing_left, nullptr});
   GilRelease release;
   const std::size_t store = codes.where[feature].store;
@@ -101,7 +101,7 @@ std::tuple<double, std::uint32_t, bool> find_split(
   SplitScratch scratch(n_bins, channels);
   const FeatureSplit split = grow_kernels().find_split(params, hist.data(), n_bins, has_missing,
                                                        totals.data(), floor, scratch);
-  return {split.found ? split.score : floor, split.bin, split.missing_left};
+  return {split.is_valid ? split.score : floor, split.bin, split.missing_left};
 }
 
 }  // namespace

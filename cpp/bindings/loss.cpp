@@ -59,7 +59,7 @@ LossRows rows_of(const Vector<double>& y, const Weights& weight, const Scores& s
   return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
 }
 
-// A team for work of so many cells a score.
+// A team for work of `cells` per score.
 Team team_for(const LossRows& rows, std::size_t cells, int n_threads) {
   return Team(threads_for(cells * rows.n_rows * rows.outputs, n_threads), python_poll());
 }

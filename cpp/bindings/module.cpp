@@ -40,7 +40,7 @@ void bind_device_evaluation(nb::module_& m);
 }  // namespace arboost::bindings
 
 NB_MODULE(_core, m) {
-  nanobind::set_leak_warnings(false);  // objects in caches until the process ends are no leaks
+  nanobind::set_leak_warnings(false);  // objects that caches keep until exit are not leaks
   arboost::variant();  // a wrong ARBOOST_ISA is an error of the import, not of a later fit
   m.doc() = "The core of arboost: arrays in, arrays out. Use the package arboost instead.";
   m.attr("most_rows") = arboost::most_rows;

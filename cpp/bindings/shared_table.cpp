@@ -81,17 +81,17 @@ const std::vector<Collective::Bytes>& PythonWorkers::exchange(std::span<const Vi
   return received_;
 }
 
-SharedTable::SharedTable(nb::object own_, std::size_t first_row, std::size_t n_rows,
+SharedTable::SharedTable(nb::object own_codes_, std::size_t first_row, std::size_t n_rows,
                          nb::object workers_, std::size_t n_votes)
-    : own(std::move(own_)),
+    : own_codes(std::move(own_codes_)),
       workers(std::move(workers_)),
-      codes{nb::cast<const Codes&>(own), first_row, n_rows, nb::cast<PythonWorkers&>(workers),
+      codes{nb::cast<const Codes&>(own_codes), first_row, n_rows, nb::cast<PythonWorkers&>(workers),
             n_votes} {
   require(codes.local_codes.width <= 2 && !codes.local_codes.distant,
           "shared codes must be bins in host memory");
   require(first_row <= n_rows && codes.local_codes.n_rows <= n_rows - first_row &&
               n_rows <= std::numeric_limits<RowId>::max(),
-          "the own rows must lie inside the table");
+          "the rows of this worker must lie inside the table");
 }
 
 void bind_shared(nb::module_& m) {
@@ -131,7 +131,7 @@ void bind_shared(nb::module_& m) {
                    "n_votes: int = 0) -> None"),
            "`n_votes`: features that each worker proposes for a node; 0: all are searched.")
       .def_prop_ro(
-          "own", [](const SharedTable& self) { return self.own; },
+          "own", [](const SharedTable& self) { return self.own_codes; },
           nb::sig("def own(self) -> Codes"), "Codes of this worker's rows.")
       .def_prop_ro(
           "workers", [](const SharedTable& self) { return self.workers; },

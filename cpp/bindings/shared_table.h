@@ -26,10 +26,10 @@ class PythonWorkers final : public Collective {
 
 // Shared codes with the Python objects that they refer to.
 struct SharedTable {
-  SharedTable(nb::object own_, std::size_t first_row, std::size_t n_rows, nb::object workers_,
+  SharedTable(nb::object own_codes_, std::size_t first_row, std::size_t n_rows, nb::object workers_,
               std::size_t n_votes);
 
-  nb::object own, workers;
+  nb::object own_codes, workers;
   SharedCodes codes;
 };
 

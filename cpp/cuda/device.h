@@ -32,7 +32,7 @@ std::vector<char> compiled_program(const std::string& name, int architecture);
 // One device of this process, shared by all its fits. Thread-safe.
 class Device {
  public:
-  // Throws DeviceError where there is no such device.
+  // Throws DeviceError where the device does not exist.
   static Device& number(int ordinal);
   static int count();
 
@@ -40,7 +40,7 @@ class Device {
   int multiprocessors() const { return multiprocessors_; }
   std::size_t shared_bytes() const { return shared_bytes_; }  // of a block, at most
   std::size_t free_bytes() const;
-  // The kernel of this name, with room for so many bytes of shared memory.
+  // The kernel of this name, with `shared_bytes` of shared memory.
   Function kernel(const char* name, std::size_t shared_bytes = 0);
 
   // Makes the device current in this thread, for as long as it lives.
@@ -125,7 +125,7 @@ class PinnedBytes {
   ~PinnedBytes();
   PinnedBytes(const PinnedBytes&) = delete;
   PinnedBytes& operator=(const PinnedBytes&) = delete;
-  // At least so many bytes; growing discards their content.
+  // A buffer of at least `bytes`; growing discards its content.
   std::byte* buffer(std::size_t bytes);
 
  private:
@@ -174,8 +174,8 @@ class Queue {
   void fill_ones(Address at, std::size_t bytes) { fill(at, bytes, 0xff); }
   void wait();  // until all of it is done
 
-  // An answer that a kernel will give once its results are in the host's memory: quicker than a
-  // copy. Kernels answer in the order of the questions.
+  // A flag that a kernel sets once its results are in the host's memory: quicker than a copy.
+  // Kernels set their flags in the order of the requests.
   Answer ask();
   void await(const Answer& answer);
 

@@ -78,7 +78,7 @@ struct Header {
 };
 
 // Compiles a kernel source for an architecture such as 90. `compilers` are paths of NVRTC, tried in
-// turn before the names that the system's loader knows. Throws DeviceError with the compiler's
+// turn before the names that the system's loader finds. Throws DeviceError with the compiler's
 // report where the source is wrong.
 std::vector<char> compile(const char* source, std::span<const Header> headers,
                           std::span<const std::string> options, int architecture,

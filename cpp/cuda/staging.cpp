@@ -34,7 +34,7 @@ Staging& staging_of(const Device& device) {
   return *staging;
 }
 
-// The team of a caller, or one of its own.
+// The team of a caller, or a new one.
 class CopyingTeam {
  public:
   explicit CopyingTeam(Team* given) : given_(given) {

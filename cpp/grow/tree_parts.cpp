@@ -22,10 +22,10 @@ namespace {
 // Units in a typical spread below which a tree needs parts. Narrow pairs are rounded at random,
 // anew for each tree.
 constexpr double least_units = 8, least_narrow_units = 0.25;
-// Values of a node that differ by so many units are told apart; others are the next part.
+// Values of a node that differ by this number of units are separated; others are the next part.
 constexpr std::int32_t tolerance = 32;
-// Absolute errors: the largest value counts as at most so many times the sum of all smaller ones. A
-// median of more than two rows does not depend on how far it is.
+// Absolute errors: the largest value is limited to this multiple of the sum of all smaller ones. A
+// median of more than two rows does not depend on its distance.
 constexpr double largest_share = 64;
 
 // The least difference, but 0, of sorted values that an eighth of the rows are apart.
@@ -355,7 +355,7 @@ bool PartedTree::is_unresolved(const std::vector<std::uint32_t>& rows) const {
 // Adds the nodes of a part, and opens those of its leaves that are parts themselves.
 void PartedTree::take(const Part& part, bool is_tolerant) {
   const std::size_t n = grown_.n_nodes(0), base = nodes_.left.size() - 1;
-  const auto place = [&](std::size_t node) { return node == 0 ? part.node : base + node; };
+  const auto joined_node = [&](std::size_t node) { return node == 0 ? part.node : base + node; };
   const auto n_sets = static_cast<std::int32_t>(nodes_.sets.size());
   const std::size_t size = base + n;
   for (auto* array : {&nodes_.feature, &nodes_.bin, &nodes_.left, &nodes_.set}) array->resize(size);
@@ -366,7 +366,7 @@ void PartedTree::take(const Part& part, bool is_tolerant) {
   std::vector<std::pair<std::int64_t, std::uint64_t>> at(n);  // depths and paths
   at[0] = {part.depth, part.path};
   for (std::size_t node = 0; node < n; ++node) {
-    const std::size_t to = place(node);
+    const std::size_t to = joined_node(node);
     const std::int32_t left = grown_.left[node], set = grown_.set[node];
     nodes_.feature[to] = grown_.feature[node];
     nodes_.bin[to] = grown_.bin[node];
@@ -385,17 +385,18 @@ void PartedTree::take(const Part& part, bool is_tolerant) {
   std::vector<std::vector<std::uint32_t>> rows_of(is_tolerant ? n : 0);
   for (std::size_t j = 0; j < part.rows.size(); ++j) {
     const std::uint32_t leaf = grower_.leaf_of(j);
-    leaf_[part.rows[j]] = static_cast<std::uint32_t>(place(leaf));
+    leaf_[part.rows[j]] = static_cast<std::uint32_t>(joined_node(leaf));
     if (is_tolerant) rows_of[leaf].push_back(part.rows[j]);
   }
   for (std::size_t node = 0; node < rows_of.size(); ++node)
     if (rows_of[node].size() > 1 && is_unresolved(rows_of[node]))
-      open_.push_back({place(node), std::move(rows_of[node]), at[node].first, at[node].second});
+      open_.push_back(
+          {joined_node(node), std::move(rows_of[node]), at[node].first, at[node].second});
 }
 
 // The nodes in the order of a tree that is grown at once, up to its limit of leaves.
 void PartedTree::append(GrownTrees& forest) {
-  using Waiting = std::pair<double, std::int64_t>;  // gain, and minus the place in the tree
+  using Waiting = std::pair<double, std::int64_t>;  // gain, and minus the index in the tree
   std::priority_queue<Waiting> waiting;
   std::vector<std::size_t> order;
   std::vector<std::int32_t> left;

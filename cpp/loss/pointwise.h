@@ -128,7 +128,7 @@ struct LeastSquares {
   GradientPair at(double y, double score, double w) const { return {loss.at(y, score, w).g, w}; }
 };
 
-// Calls use(loss) with the loss of one output. Softmax and given gradients are no such losses.
+// Calls use(loss) with the loss of one output. Softmax and given gradients are not allowed.
 template <class Use>
 void with_loss(const LossArgs& args, std::size_t output, Use use) {
   switch (args.loss) {

@@ -36,21 +36,21 @@ void softmax_values(const LossArgs& args, std::size_t first, std::size_t n,
   const std::size_t outputs = args.rows.outputs;
   const double* y = args.rows.y + first;
   const double* scores = args.rows.scores + first * outputs;
-  double highest[value_block], own[value_block], total[value_block];
+  double highest[value_block], true_score[value_block], total[value_block];
   for (std::size_t i = 0; i < n; ++i) {
     highest[i] = scores[i * outputs];
-    own[i] = 0;
+    true_score[i] = 0;
     total[i] = 0;
   }
   for (std::size_t k = 0; k < outputs; ++k)
     for (std::size_t i = 0; i < n; ++i) {
       const double score = scores[i * outputs + k];
       highest[i] = score > highest[i] ? score : highest[i];
-      own[i] = y[i] == static_cast<double>(k) ? score : own[i];
+      true_score[i] = y[i] == static_cast<double>(k) ? score : true_score[i];
     }
   for (std::size_t k = 0; k < outputs; ++k)
     for (std::size_t i = 0; i < n; ++i) total[i] += exp_of(scores[i * outputs + k] - highest[i]);
-  for (std::size_t i = 0; i < n; ++i) values[i] = log_of(total[i]) + (highest[i] - own[i]);
+  for (std::size_t i = 0; i < n; ++i) values[i] = log_of(total[i]) + (highest[i] - true_score[i]);
 }
 
 // Adds the first n values of a block, the rest of which is 0, times the weights of rows first ...

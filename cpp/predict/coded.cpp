@@ -24,7 +24,7 @@ constexpr std::size_t line = 64 / sizeof(std::uint64_t);  // nodes in a line of 
 constexpr std::size_t block_bytes = 2048 * 1024;
 constexpr std::size_t most_rows = 32768;
 
-// Ranking a value costs about as much as so many steps.
+// Cost of ranking a value, in steps of a walk.
 constexpr double steps_per_value = 8;
 
 // The row's rank is added to the node's 0xFFFF - rank: a carry into `next` selects the right child,
@@ -164,7 +164,7 @@ class Coder {
   std::size_t n_used_ = 0;                    // features
   std::vector<std::uint32_t> number_;         // of each split's threshold
   std::vector<std::uint32_t> place_, below_;  // of the tree's nodes; nodes from each one down
-  std::vector<std::uint32_t> open_;           // nodes whose children have no place yet
+  std::vector<std::uint32_t> open_;           // nodes whose children have no index yet
   CodedForest coded_;
 };
 

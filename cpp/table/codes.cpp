@@ -23,20 +23,20 @@ void Codes::give_own_places() {
 }
 
 std::uint32_t Codes::decode(std::size_t feature, std::uint32_t stored) const {
-  const Place& place = where[feature];
-  if (place.storage == Storage::single) return stored;
-  const Digit& of = digits[place.digit];
+  const FeatureStorage& storage = where[feature];
+  if (storage.kind == Storage::single) return stored;
+  const Digit& of = digits[storage.digit];
   const std::uint32_t digit = stored / of.stride % of.radix;
-  if (!place.exclusive) return digit;
-  const bool is_other = digit >= place.first && digit - place.first < place.n_others;
-  return is_other ? place.code_of(digit - place.first) : place.usual;
+  if (!storage.exclusive) return digit;
+  const bool is_other = digit >= storage.first && digit - storage.first < storage.n_others;
+  return is_other ? storage.code_of(digit - storage.first) : storage.usual;
 }
 
 void Codes::number_slots() {
   std::vector<std::uint64_t> sizes(n_stores, 1);
   for (const Digit& digit : digits) sizes[digit.store] *= digit.radix;
   for (std::size_t f = 0; f < n_features; ++f)
-    if (where[f].storage == Storage::single) sizes[where[f].store] = n_codes(f);
+    if (where[f].kind == Storage::single) sizes[where[f].store] = n_codes(f);
   std::uint64_t slots = 0;
   first_slot.clear();
   for (std::size_t s = 0; s <= n_stores; ++s) {

@@ -26,8 +26,8 @@ namespace arboost {
 //   sparse   only what is not the usual code is stored, with its row
 enum class Storage : std::uint8_t { single, shared, sparse };
 
-struct Place {
-  Storage storage = Storage::single;
+struct FeatureStorage {
+  Storage kind = Storage::single;
   bool exclusive = false;
   std::uint32_t store = 0;  // stored column, or number among the sparse ones
   std::uint32_t digit = 0;  // shared: number among the digits of the table
@@ -39,7 +39,7 @@ struct Place {
   // Index of a code among the codes that are not the usual one, and the inverse.
   std::uint32_t rank_of(std::uint32_t code) const { return code - (code > usual ? 1 : 0); }
   std::uint32_t code_of(std::uint32_t rank) const { return rank + (rank >= usual ? 1 : 0); }
-  bool operator==(const Place&) const = default;
+  bool operator==(const FeatureStorage&) const = default;
 };
 
 struct Digit {
@@ -158,8 +158,8 @@ struct Codes {
   bool has_levels(std::size_t feature) const {
     return !is_category.empty() && is_category[feature] != 0;
   }
-  std::vector<Place> where;   // per feature
-  std::vector<Digit> digits;  // those of one stored column together, strides ascending
+  std::vector<FeatureStorage> where;  // per feature
+  std::vector<Digit> digits;          // those of one stored column together, strides ascending
   SparseCodes sparse;
   // Histogram slots: stored column s owns slots [first_slot[s], first_slot[s + 1]), one for each of
   // its codes. Those of sparse columns follow. Throws where they are more than 2^31 - 1.
@@ -168,7 +168,7 @@ struct Codes {
   // Has room for missing values of other rows of the table, where `others` has 1.
   void add_missing(const std::vector<std::uint8_t>& others);
 
-  // Room for so many rows with the columns of these codes, none of them sparse.
+  // Codes of `rows` rows to be filled, with the columns of these codes, none of them sparse.
   Codes empty_copy(std::size_t rows) const;
 
   // Every feature has a stored column of its own.
@@ -178,7 +178,7 @@ struct Codes {
   std::uint32_t n_codes(std::size_t feature) const {
     return n_bins[feature] + has_missing[feature];
   }
-  // The feature's code for a given code of its stored column, own or shared.
+  // The feature's code for a given code of its stored column, shared or not.
   std::uint32_t decode(std::size_t feature, std::uint32_t stored) const;
 
   template <class Code>

@@ -32,15 +32,15 @@ void require(bool holds) {
   if (!holds) damaged();
 }
 
-// A sum of words, each mixed with its place: changed, lost and exchanged words are found. Sums of
-// consecutive pieces add up.
+// A sum of words, each mixed with its position: changed, lost and exchanged words change it. Sums
+// of consecutive pieces add up.
 std::uint64_t checksum(const std::uint8_t* bytes, std::size_t n, std::uint64_t first_word) {
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at < n; at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, std::min<std::size_t>(8, n - at));
-    const std::uint64_t place = (first_word + at / 8) * 0x9e3779b97f4a7c15 + 1;
-    sum += (word ^ place) * 0xd6e8feb86659fd93 ^ word >> 29;
+    const std::uint64_t position_hash = (first_word + at / 8) * 0x9e3779b97f4a7c15 + 1;
+    sum += (word ^ position_hash) * 0xd6e8feb86659fd93 ^ word >> 29;
   }
   return sum;
 }
@@ -97,11 +97,11 @@ void describe(const Codes& codes, Writer& out) {
   out.numbers(codes.has_missing);
   out.numbers(codes.is_category);
   for (const auto& edges : codes.edges) out.numbers(edges);
-  for (const Place& place : codes.where) {
-    out.number(static_cast<std::uint8_t>(place.storage));
-    out.number<std::uint8_t>(place.exclusive ? 1 : 0);
+  for (const FeatureStorage& storage : codes.where) {
+    out.number(static_cast<std::uint8_t>(storage.kind));
+    out.number<std::uint8_t>(storage.exclusive ? 1 : 0);
     for (const std::uint32_t number :
-         {place.store, place.digit, place.first, place.usual, place.n_others})
+         {storage.store, storage.digit, storage.first, storage.usual, storage.n_others})
       out.number(number);
   }
   out.number<std::uint64_t>(codes.digits.size());
@@ -122,21 +122,22 @@ void check_places(const Codes& codes) {
   }
   std::vector<bool> is_own(codes.n_stores, false);
   for (std::size_t f = 0; f < codes.n_features; ++f) {
-    const Place& place = codes.where[f];
-    require(place.store < codes.n_stores && codes.has_missing[f] <= 1);
+    const FeatureStorage& storage = codes.where[f];
+    require(storage.store < codes.n_stores && codes.has_missing[f] <= 1);
     require(codes.n_codes(f) <= std::uint32_t{1} << 8 * codes.width);
-    if (place.storage == Storage::single) {
-      require(slots[place.store] == 1 && !is_own[place.store]);
-      is_own[place.store] = true;
+    if (storage.kind == Storage::single) {
+      require(slots[storage.store] == 1 && !is_own[storage.store]);
+      is_own[storage.store] = true;
       continue;
     }
-    require(place.storage == Storage::shared && place.digit < codes.digits.size());
-    const Digit& digit = codes.digits[place.digit];
-    require(digit.store == place.store && digit.radix >= (place.exclusive ? 1 : codes.n_codes(f)));
-    if (!place.exclusive) continue;
-    require(place.n_others <= codes.n_bins[f] && place.n_others + 1 >= codes.n_codes(f));
-    require(place.n_others < digit.radix && place.first <= digit.radix - place.n_others);
-    require(place.usual <= place.n_others);
+    require(storage.kind == Storage::shared && storage.digit < codes.digits.size());
+    const Digit& digit = codes.digits[storage.digit];
+    require(digit.store == storage.store &&
+            digit.radix >= (storage.exclusive ? 1 : codes.n_codes(f)));
+    if (!storage.exclusive) continue;
+    require(storage.n_others <= codes.n_bins[f] && storage.n_others + 1 >= codes.n_codes(f));
+    require(storage.n_others < digit.radix && storage.first <= digit.radix - storage.n_others);
+    require(storage.usual <= storage.n_others);
   }
 }
 
@@ -154,7 +155,7 @@ class KnownCodes {
     for (std::size_t i = 0; i < shared_.size(); ++i) number[shared_[i].store] = i;
     for (std::size_t f = 0; f < codes.n_features; ++f) {
       const std::uint32_t store = codes.where[f].store;
-      if (codes.where[f].storage == Storage::single) {
+      if (codes.where[f].kind == Storage::single) {
         most_[store] = codes.n_codes(f);
         continue;
       }
@@ -216,13 +217,13 @@ Codes read_description(Reader& in) {
     require(codes.edges.back().size() + 1 == codes.n_bins[f]);
   }
   for (std::size_t f = 0; f < codes.n_features; ++f) {
-    Place place;
-    place.storage = static_cast<Storage>(in.number<std::uint8_t>());
-    place.exclusive = in.number<std::uint8_t>() != 0;
+    FeatureStorage storage;
+    storage.kind = static_cast<Storage>(in.number<std::uint8_t>());
+    storage.exclusive = in.number<std::uint8_t>() != 0;
     for (std::uint32_t* number :
-         {&place.store, &place.digit, &place.first, &place.usual, &place.n_others})
+         {&storage.store, &storage.digit, &storage.first, &storage.usual, &storage.n_others})
       *number = in.number<std::uint32_t>();
-    codes.where.push_back(place);
+    codes.where.push_back(storage);
   }
   const auto n_digits = in.number<std::uint64_t>();
   require(n_digits <= codes.n_features);

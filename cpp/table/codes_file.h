@@ -3,7 +3,7 @@
 //   rows          codes of all stored columns, row by row
 //   padding
 //   description   columns, edges, layout; a checksum of each window of rows
-//   end           a mark, the place of the description, its size and checksum
+//   end           a mark, the offset of the description, its size and checksum
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace arboost {
 
 struct SharedCodes {
   const Codes& local_codes;  // of this worker's rows
-  std::size_t first_row;     // their place in the table: those of lower ranks come before
+  std::size_t first_row;     // their position in the table: those of lower ranks come before
   std::size_t n_rows;        // of all workers
   Collective& workers;
   std::size_t n_votes = 0;  // features that each worker proposes for a node; 0: no voting

@@ -180,7 +180,8 @@ bool CodesFile::is_cached(std::uint64_t at, std::size_t n) const {
   std::vector<unsigned char> pages((size + page - 1) / page);
   const bool is_known = mincore(mapped, size, pages.data()) == 0;
   munmap(mapped, size);
-  const auto cached = std::count_if(pages.begin(), pages.end(), [](auto one) { return one & 1; });
+  const auto cached =
+      std::count_if(pages.begin(), pages.end(), [](auto page_state) { return page_state & 1; });
   return !is_known || 2 * static_cast<std::size_t>(cached) >= pages.size();
 #else
   (void)at, (void)n;

@@ -94,26 +94,26 @@ std::string_view StringSet::operator[](std::size_t number) const {
 }
 
 // The slot of the string, or the free one where it belongs.
-std::size_t StringSet::place_of(std::string_view text, std::uint64_t hash) const {
+std::size_t StringSet::slot_of(std::string_view text, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t place = hash & mask;
-  for (;; place = (place + 1) & mask) {
-    const Slot slot = slots_[place];
-    if (slot.number < 0) return place;
+  std::size_t index = hash & mask;
+  for (;; index = (index + 1) & mask) {
+    const Slot slot = slots_[index];
+    if (slot.number < 0) return index;
     if (slot.tag == tag_of(hash) && (*this)[static_cast<std::size_t>(slot.number)] == text)
-      return place;
+      return index;
   }
 }
 
 std::int32_t StringSet::find(std::string_view text) const {
   if (slots_.empty()) return -1;
-  return slots_[place_of(text, hash_of(text))].number;
+  return slots_[slot_of(text, hash_of(text))].number;
 }
 
 std::int32_t StringSet::add(std::string_view text) {
   if (2 * size() >= slots_.size()) grow();
   const std::uint64_t hash = hash_of(text);
-  Slot& slot = slots_[place_of(text, hash)];
+  Slot& slot = slots_[slot_of(text, hash)];
   if (slot.number >= 0) return slot.number;
   if (size() >= std::numeric_limits<std::int32_t>::max())
     throw std::length_error("A column has 2**31 levels or more.");
@@ -129,18 +129,18 @@ void StringSet::grow() {
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t i = 0; i < size(); ++i) {
     const std::uint64_t hash = hash_of((*this)[i]);
-    std::size_t place = hash & mask;
-    while (slots_[place].number >= 0) place = (place + 1) & mask;
-    slots_[place] = {tag_of(hash), static_cast<std::int32_t>(i)};
+    std::size_t index = hash & mask;
+    while (slots_[index].number >= 0) index = (index + 1) & mask;
+    slots_[index] = {tag_of(hash), static_cast<std::int32_t>(i)};
   }
 }
 
 Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes) {
-  std::vector<std::int32_t> place(text.strings.size(), -1);
+  std::vector<std::int32_t> sorted_code(text.strings.size(), -1);
   std::vector<std::int32_t> present;
   for (const std::int32_t code : text.codes) {
-    if (code < 0 || place[static_cast<std::size_t>(code)] >= 0) continue;
-    place[static_cast<std::size_t>(code)] = 0;
+    if (code < 0 || sorted_code[static_cast<std::size_t>(code)] >= 0) continue;
+    sorted_code[static_cast<std::size_t>(code)] = 0;
     present.push_back(code);
   }
   sort_by_bytes(text.strings, present);
@@ -151,14 +151,14 @@ Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes) {
   levels.offsets.reserve(present.size() + 1);
   levels.offsets.push_back(0);
   for (std::size_t i = 0; i < present.size(); ++i) {
-    place[static_cast<std::size_t>(present[i])] = static_cast<std::int32_t>(i);
+    sorted_code[static_cast<std::size_t>(present[i])] = static_cast<std::int32_t>(i);
     const std::string_view level = text.strings[static_cast<std::size_t>(present[i])];
     levels.bytes.insert(levels.bytes.end(), level.begin(), level.end());
     levels.offsets.push_back(static_cast<std::int64_t>(levels.bytes.size()));
   }
   codes.resize(text.codes.size());
   for (std::size_t i = 0; i < codes.size(); ++i)
-    codes[i] = text.codes[i] < 0 ? -1 : place[static_cast<std::size_t>(text.codes[i])];
+    codes[i] = text.codes[i] < 0 ? -1 : sorted_code[static_cast<std::size_t>(text.codes[i])];
   return levels;
 }
 
@@ -189,13 +189,13 @@ Strings in_order(const StringSet& strings) {
 }
 
 std::vector<std::int32_t> look_up(const StringSet& known, const Text& text) {
-  std::vector<std::int32_t> place(text.strings.size(), never_seen);
+  std::vector<std::int32_t> known_code(text.strings.size(), never_seen);
   std::vector<std::int32_t> codes(text.codes.size(), -1);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (text.codes[i] < 0) continue;
     const auto number = static_cast<std::size_t>(text.codes[i]);
-    if (place[number] == never_seen) place[number] = known.find(text.strings[number]);
-    codes[i] = place[number];
+    if (known_code[number] == never_seen) known_code[number] = known.find(text.strings[number]);
+    codes[i] = known_code[number];
   }
   return codes;
 }

@@ -30,7 +30,7 @@ class StringSet {
     std::uint32_t tag;    // hash bits that do not follow from the slot's index
     std::int32_t number;  // -1: free
   };
-  std::size_t place_of(std::string_view text, std::uint64_t hash) const;
+  std::size_t slot_of(std::string_view text, std::uint64_t hash) const;
   void grow();
 
   std::vector<char> bytes_;
@@ -50,7 +50,7 @@ struct Strings {
   std::vector<std::int64_t> offsets;
 };
 
-// The strings that occur in the rows, in the order of their bytes; `codes` gets each row's place in
+// The strings that occur in the rows, in the order of their bytes; `codes` gets each row's index in
 // that order, -1 where it is missing.
 Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes);
 

@@ -15,7 +15,7 @@ SplitRule own_rule(const Codes& codes, std::size_t feature, const FeatureRule& s
 
 SplitRule rule_of(const Codes& codes, std::size_t feature, const FeatureRule& split) {
   const SplitRule rule = own_rule(codes, feature, split);
-  if (codes.where[feature].storage != Storage::shared) return rule;
+  if (codes.where[feature].kind != Storage::shared) return rule;
   CodeSet stored;
   for (std::uint32_t code = 0; code < 256; ++code)
     put(stored, code, goes_left(rule, codes.decode(feature, code)));

@@ -68,9 +68,9 @@ class Encoder {
         has_columns_(has_columns),
         blocks_(has_columns ? 0 : n_threads * block_rows * codes.n_stores) {
     for (std::size_t f = 0; f < codes.n_features; ++f) {
-      const bool is_read = codes.where[f].storage == Storage::single || reads_shared(f);
+      const bool is_read = codes.where[f].kind == Storage::single || reads_shared(f);
       lookups_.emplace_back(is_read ? edges[f] : std::span<const double>(), rows.size());
-      if (codes.where[f].storage == Storage::single) own_.push_back(f);
+      if (codes.where[f].kind == Storage::single) own_.push_back(f);
     }
   }
 
@@ -110,7 +110,7 @@ class Encoder {
   }
 
   bool reads_shared(std::size_t f) const {
-    return codes_.where[f].storage == Storage::shared && !is_thin(table_, f, codes_.is_category);
+    return codes_.where[f].kind == Storage::shared && !is_thin(table_, f, codes_.is_category);
   }
 
   void read(std::size_t f, std::size_t begin, std::size_t end, Code* out) {

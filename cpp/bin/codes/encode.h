@@ -36,7 +36,7 @@ std::optional<Codes> encode_part(const Columns& table, const Rows& rows, const E
                                  const std::vector<std::uint8_t>& categorical, StoragePlan& plan,
                                  Team& team, const PartOptions& options = {});
 
-// Codes without bytes and places: numbers of rows and bins, edges, categories, width.
+// Codes without bytes and storage: numbers of rows and bins, edges, categories, width.
 Codes start_codes(std::size_t n_rows, const Edges& edges,
                   const std::vector<std::uint8_t>& categorical);
 

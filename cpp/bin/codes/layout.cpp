@@ -8,9 +8,9 @@ namespace arboost {
 namespace {
 
 // Digit of a feature's code.
-std::uint32_t digit_of(const Place& place, std::uint32_t code) {
-  if (!place.exclusive) return code;
-  return code == place.usual ? 0 : place.first + place.rank_of(code);
+std::uint32_t digit_of(const FeatureStorage& storage, std::uint32_t code) {
+  if (!storage.exclusive) return code;
+  return code == storage.usual ? 0 : storage.first + storage.rank_of(code);
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
   codes.where.assign(codes.n_features, {});
   codes.digits.clear();
   std::deque<StoreSource> sources;
-  for (const std::uint32_t f : plan.sparse) codes.where[f].storage = Storage::sparse;
+  for (const std::uint32_t f : plan.sparse) codes.where[f].kind = Storage::sparse;
   std::vector<std::vector<std::uint32_t>> columns = plan.columns();
   std::erase_if(columns, [&](const auto& column) {
     return column.size() == 1 && !plan.digits[column[0]].exclusive();
@@ -27,10 +27,10 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
   for (const auto& column : columns)
     for (const std::uint32_t d : column)
       for (const Share& share : plan.digits[d].shares)
-        codes.where[share.feature].storage = Storage::shared;
+        codes.where[share.feature].kind = Storage::shared;
   std::uint32_t store = 0;
-  for (Place& place : codes.where)
-    if (place.storage == Storage::single) place.store = store++;
+  for (FeatureStorage& storage : codes.where)
+    if (storage.kind == Storage::single) storage.store = store++;
   for (const auto& column : columns) {
     StoreSource& source = sources.emplace_back();
     source.store = store;
@@ -40,14 +40,14 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
       source.digits.push_back({stride, digit.radix(), digit.exclusive(), {}});
       std::uint32_t first = 1;
       for (const Share& share : digit.shares) {
-        Place& place = codes.where[share.feature];
-        place = {Storage::shared,
-                 digit.exclusive(),
-                 store,
-                 static_cast<std::uint32_t>(codes.digits.size()),
-                 first,
-                 share.usual,
-                 share.n_codes - 1};
+        FeatureStorage& storage = codes.where[share.feature];
+        storage = {Storage::shared,
+                   digit.exclusive(),
+                   store,
+                   static_cast<std::uint32_t>(codes.digits.size()),
+                   first,
+                   share.usual,
+                   share.n_codes - 1};
         first += share.n_codes - 1;
         const bool is_thin = arboost::is_thin(table, share.feature, codes.is_category);
         ShareSource& share_source = source.digits.back().shares.emplace_back();
@@ -55,7 +55,7 @@ std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, C
         share_source.is_thin = is_thin;
         share_source.usual = share.usual;
         for (std::uint32_t code = 0; code < 256; ++code)
-          share_source.digit_of[code] = static_cast<std::uint8_t>(digit_of(place, code));
+          share_source.digit_of[code] = static_cast<std::uint8_t>(digit_of(storage, code));
       }
       codes.digits.push_back({store, stride, digit.radix()});
       stride *= digit.radix();
@@ -78,8 +78,8 @@ bool check_layout(const std::deque<StoreSource>& sources, const Codes& codes, St
         const std::size_t n = share.clashes.load();
         if (n > 0) clashes.emplace_back(n, share.feature);
         total += n;
-        const Place& place = codes.where[share.feature];
-        if (codes.n_codes(share.feature) > place.n_others + 1) moves_out[share.feature] = false;
+        const FeatureStorage& storage = codes.where[share.feature];
+        if (codes.n_codes(share.feature) > storage.n_others + 1) moves_out[share.feature] = false;
       }
       std::sort(clashes.begin(), clashes.end(), std::greater<>());
       for (std::size_t i = 0; total > allowed; ++i) {

@@ -1,4 +1,4 @@
-// Storage plan -> place of each feature's codes, and the mapping from codes to digits of stored
+// Storage plan -> storage of each feature's codes, and the mapping from codes to digits of stored
 // columns.
 #pragma once
 
@@ -32,7 +32,7 @@ struct StoreSource {
   std::deque<DigitSource> digits;
 };
 
-// Fills where, digits and n_stores of the codes, except the places of sparse features.
+// Fills where, digits and n_stores of the codes, except for sparse features.
 std::deque<StoreSource> lay_out(const StoragePlan& plan, const Columns& table, Codes& codes);
 
 // True if all codes fit their digits and no exclusive digit has more conflicts than allowed.

@@ -56,18 +56,18 @@ std::vector<RowId> mixed_rows(std::span<const std::uint64_t> keys, std::span<con
                               std::size_t n_targets) {
   const std::size_t mask = std::bit_ceil(2 * keys.size() + 1) - 1;
   std::vector<KeyRows> table(mask + 1);
-  std::vector<std::size_t> place(keys.size());
+  std::vector<std::size_t> entry_of_row(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     std::size_t at = mix_bits(keys[i]) & mask;
     while (table[at].seen && table[at].key != keys[i]) at = (at + 1) & mask;
-    KeyRows& rows = table[place[i] = at];
+    KeyRows& rows = table[entry_of_row[i] = at];
     const std::uint64_t target = hash_targets(targets.data() + i * n_targets, n_targets);
     if (!rows.seen) rows = {keys[i], target, true, false};
     rows.mixed |= rows.target != target;
   }
   std::vector<RowId> mixed;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (table[place[i]].mixed) mixed.push_back(static_cast<RowId>(i));
+    if (table[entry_of_row[i]].mixed) mixed.push_back(static_cast<RowId>(i));
   return mixed;
 }
 

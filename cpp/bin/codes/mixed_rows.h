@@ -1,4 +1,4 @@
-// Rows with the same codes but other targets: no tree on these codes tells them apart.
+// Rows with the same codes but other targets: no tree on these codes can separate them.
 #pragma once
 
 #include <cstddef>

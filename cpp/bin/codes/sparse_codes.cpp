@@ -76,7 +76,7 @@ void add_share(const ThinColumn& column, const RowNumbers& numbers, const DigitS
 
 template <class Slot>
 void fill_slots(std::size_t first_row, std::size_t last_row, int width,
-                const std::vector<Place>& places, SparseCodes& sparse) {
+                const std::vector<FeatureStorage>& places, SparseCodes& sparse) {
   std::vector<std::uint64_t> next(sparse.row_start.data() + first_row,
                                   sparse.row_start.data() + last_row);
   auto* slots = reinterpret_cast<Slot*>(sparse.slots.data());
@@ -84,20 +84,20 @@ void fill_slots(std::size_t first_row, std::size_t last_row, int width,
     const RowId* all = sparse.rows.data();
     const RowId* end = all + sparse.start[c + 1];
     const RowId* row = std::lower_bound(all + sparse.start[c], end, first_row);
-    const Place& place = places[sparse.features[c]];
+    const FeatureStorage& storage = places[sparse.features[c]];
     for (; row < end && *row < last_row; ++row) {
       const auto k = static_cast<std::size_t>(row - all);
       const std::uint32_t code =
           width == 1 ? sparse.codes[k]
                      : reinterpret_cast<const std::uint16_t*>(sparse.codes.data())[k];
       slots[next[*row - first_row]++] =
-          static_cast<Slot>(sparse.first_slot[c] + place.rank_of(code));
+          static_cast<Slot>(sparse.first_slot[c] + storage.rank_of(code));
     }
   }
 }
 
 // Fills the entries by row from those by column: every chunk of rows searches all columns.
-void order_by_row(std::size_t n_rows, int width, const std::vector<Place>& places,
+void order_by_row(std::size_t n_rows, int width, const std::vector<FeatureStorage>& places,
                   SparseCodes& sparse, Team& team) {
   sparse.row_start = Buffer<std::uint64_t>(n_rows + 1);
   std::uint64_t* start = sparse.row_start.data();
@@ -153,10 +153,10 @@ void encode_sparse(const Columns& table, const Rows& rows, const Edges& edges,
           column.read(numbers, codes.n_rows, [&](std::uint32_t, std::uint16_t) { ++n; });
       sizes[c] = n;
       codes.has_missing[f] = any_missing ? 1 : 0;
-      Place& place = codes.where[f];
-      place.store = static_cast<std::uint32_t>(c);
-      place.usual = column.usual();
-      place.n_others = std::max(codes.n_codes(f), place.usual + 1) - 1;
+      FeatureStorage& storage = codes.where[f];
+      storage.store = static_cast<std::uint32_t>(c);
+      storage.usual = column.usual();
+      storage.n_others = std::max(codes.n_codes(f), storage.usual + 1) - 1;
     }
   });
   std::uint64_t n_slots = 0;
@@ -187,12 +187,12 @@ void encode_sparse(const Columns& table, const Rows& rows, const Edges& edges,
 template <class Code>
 void read_sparse(const Codes& codes, std::size_t feature, std::size_t begin, std::size_t end,
                  Code* out) {
-  const Place& place = codes.where[feature];
-  std::fill_n(out, end - begin, static_cast<Code>(place.usual));
+  const FeatureStorage& storage = codes.where[feature];
+  std::fill_n(out, end - begin, static_cast<Code>(storage.usual));
   const RowId* rows = codes.sparse.rows.data();
-  const RowId* last = rows + codes.sparse.start[place.store + 1];
+  const RowId* last = rows + codes.sparse.start[storage.store + 1];
   const auto* stored = reinterpret_cast<const Code*>(codes.sparse.codes.data());
-  for (const RowId* row = std::lower_bound(rows + codes.sparse.start[place.store], last, begin);
+  for (const RowId* row = std::lower_bound(rows + codes.sparse.start[storage.store], last, begin);
        row < last && *row < end; ++row)
     out[*row - begin] = stored[row - rows];
 }
@@ -202,12 +202,12 @@ template void read_sparse(const Codes&, std::size_t, std::size_t, std::size_t, s
 
 void read_codes(const Codes& codes, std::size_t feature, std::uint16_t* out) {
   codes.fetch();
-  const Place& place = codes.where[feature];
-  if (place.storage != Storage::sparse) {
+  const FeatureStorage& storage = codes.where[feature];
+  if (storage.kind != Storage::sparse) {
     for (std::size_t i = 0; i < codes.n_rows; ++i)
       out[i] = static_cast<std::uint16_t>(
-          codes.width == 1 ? codes.decode(feature, codes.column<std::uint8_t>(place.store)[i])
-                           : codes.column<std::uint16_t>(place.store)[i]);
+          codes.width == 1 ? codes.decode(feature, codes.column<std::uint8_t>(storage.store)[i])
+                           : codes.column<std::uint16_t>(storage.store)[i]);
   } else if (codes.width == 2) {
     read_sparse(codes, feature, 0, codes.n_rows, out);
   } else {

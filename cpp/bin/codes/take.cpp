@@ -107,8 +107,8 @@ void take_sparse(const Codes& from, const TreeRows& rows, Codes& out) {
   for (std::size_t i = 0; i < rows.n; ++i)
     for (std::size_t k = sparse.row_start[i]; k < sparse.row_start[i + 1]; ++k) {
       const std::uint32_t column = column_of[slots[k]];
-      const Place& place = from.where[sparse.features[column]];
-      const std::uint32_t code = place.code_of(slots[k] - sparse.first_slot[column]);
+      const FeatureStorage& storage = from.where[sparse.features[column]];
+      const std::uint32_t code = storage.code_of(slots[k] - sparse.first_slot[column]);
       const std::size_t to = next[column]++;
       sparse.rows[to] = static_cast<RowId>(i);
       if (width == 1)

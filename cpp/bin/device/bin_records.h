@@ -21,7 +21,7 @@ struct TableRows {
   std::uint64_t n;
 };
 
-// A block encodes tiles of so many rows and features.
+// Rows and features of the tiles that a block encodes.
 constexpr std::uint32_t coded_rows = 64, coded_features = 32;
 
 // A feature to encode.

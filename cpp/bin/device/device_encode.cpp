@@ -106,7 +106,7 @@ class DeviceEncoder {
       numbers.push_back(f);
     };
     for (std::size_t f = 0; f < codes_.n_features; ++f)
-      if (codes_.where[f].storage == Storage::single)
+      if (codes_.where[f].kind == Storage::single)
         add(f, there_->by_column.data() + codes_.where[f].store * codes_.n_rows * width);
     for (const StoreSource& source : shared)
       for (const DigitSource& digit : source.digits)

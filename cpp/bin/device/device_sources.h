@@ -95,7 +95,7 @@ class HostSource {
  private:
   // Rows of a matrix, one after the other.
   struct Matrix {
-    const std::byte* first = nullptr;  // null: the columns are no matrix
+    const std::byte* first = nullptr;  // null: the columns are not a matrix
     std::size_t row_bytes = 0, used_bytes = 0;
   };
 

@@ -231,7 +231,7 @@ EdgeRows choose_edge_rows(const Rows& rows, Team& team) {
   const std::size_t n = rows.size();
   if (n <= edge_sample_size) return {true, {}, {}, n};
   EdgeRows sample{false, {}, sample_places(n, Purpose::quantile_rows, edge_threshold(n), team), 0};
-  for (const std::uint32_t place : sample.places) sample.rows.push_back(rows[place]);
+  for (const std::uint32_t position : sample.places) sample.rows.push_back(rows[position]);
   sample.size = sample.rows.size();
   return sample;
 }

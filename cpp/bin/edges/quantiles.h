@@ -14,7 +14,7 @@ namespace arboost {
 // Edges of every column, ascending, at most max_bins - 1 each. While the distinct values of all
 // rows fit into max_bins, each has its own bin; otherwise bins hold about the same weight of the
 // rows, or of about 200,000 of them, chosen by a hash of their position.
-// `weights` has one weight above 0 for each row of `rows`, or is empty: all the same.
+// `weights` has one weight above 0 for each row of `rows`, or is empty: all weights are equal.
 std::vector<std::vector<double>> quantiles(const Columns& table, const Rows& rows,
                                            std::span<const double> weights, std::size_t max_bins,
                                            Team& team);

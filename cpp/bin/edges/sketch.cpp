@@ -43,7 +43,7 @@ std::int64_t share(std::int64_t total, std::size_t size) {
   return total / b + (total % b != 0 ? 1 : 0);
 }
 
-// Tells after which values to cut, from one value to the next.
+// Decides after which values to cut, from one value to the next.
 class Cutter {
  public:
   Cutter(double eps, std::int64_t total)

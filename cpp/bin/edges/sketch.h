@@ -6,7 +6,7 @@
 //   rmin <= weight of the values below x,    rmax >= weight of the values up to x,
 //   weight <= weight of x itself,
 //
-// and knows for every y between the neighbours x < y < x':
+// and gives for every y between the neighbours x < y < x':
 //
 //   rmin(y) = rmin(x) + weight(x),    rmax(y) = rmax(x') - weight(x'),    weight(y) = 0.
 //

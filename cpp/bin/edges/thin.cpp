@@ -21,7 +21,7 @@ ThinSampler::ThinSampler(const Columns& table, const Rows& rows,
       n_rows_(rows.size()),
       sample_size_(places.empty() ? rows.size() : places.size()) {
   if (!places.empty()) in_sample_.assign(rows.size(), 0);
-  for (const std::uint32_t place : places) in_sample_[place] = 1;
+  for (const std::uint32_t position : places) in_sample_[position] = 1;
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (in_sample_.empty() || in_sample_[i] != 0) sample_weight_ += weights[i];
 }

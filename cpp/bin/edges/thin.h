@@ -27,7 +27,7 @@ class RowNumbers {
 class ThinSampler {
  public:
   // `places`: rows of the fit, ascending, that are in the sample; empty: all. `weights`: of all
-  // rows of the fit; empty: all the same.
+  // rows of the fit; empty: all weights are equal.
   ThinSampler(const Columns& table, const Rows& rows, std::span<const std::uint32_t> places,
               std::span<const std::int64_t> weights);
 

@@ -40,7 +40,7 @@ inline bool is_last(std::uint32_t* counter, std::uint32_t n) {
   return last;
 }
 
-// Tells the host that all is written; by one thread.
+// Signals the host that everything is written; by one thread.
 inline void give(const arboost::cuda::Answer& answer) {
   __threadfence_system();
   *static_cast<volatile std::uint32_t*>(answer.flag) = answer.ticket;

@@ -20,7 +20,7 @@ struct HostShapPages {
   std::uint32_t stack = 0;                // products of a row in the largest tree
 };
 
-// Throws DeviceError where the trees are too deep, or need more than so many bytes.
+// Throws DeviceError where the trees are too deep, or need too many bytes.
 HostShapPages shap_pages(const ForestLayout& trees, const ShapForest& forest,
                          std::size_t most_bytes, Team& team);
 

@@ -19,7 +19,7 @@ constexpr std::size_t large_forest = std::size_t{1} << 20;  // nodes; Ctrl-C is 
 // Scratch numbers of large trees, and of a single tree with many features on a path.
 constexpr std::size_t most_scratch = std::size_t{1} << 22, largest_scratch = std::size_t{1} << 29;
 
-// Rows of a block with so many numbers a row; small tables are split among the team.
+// Rows of a block that needs `numbers` doubles per row; small tables are split among the team.
 std::size_t rows_of_block(const ShapForest& forest, std::size_t n_rows, std::size_t numbers,
                           const Team& team) {
   const std::size_t most = forest.trees.left.size() > large_forest ? enough_rows : most_rows;

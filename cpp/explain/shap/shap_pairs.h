@@ -35,7 +35,7 @@ class ShapPairs {
 
  private:
   enum class From : std::uint8_t { none, row, background };
-  struct Fork {                 // a split that tells the two rows apart
+  struct Fork {                 // a split that separates the two rows
     std::size_t column, other;  // the node on the background row's way
     double weight;              // n! m! / (n + m)! above the fork
     double row_sum, background_sum;

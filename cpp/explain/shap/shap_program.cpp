@@ -246,12 +246,12 @@ void ShapProgram::fill_down(const ShapStep& step, const Edge& edge) {
   const Quadrature& rule = rules_[points_];
   for (std::size_t p = 0; p < points_; ++p) {
     const Factors factors(edge, rule.points[p]);
-    place(step.edge, DownPart::factor_in)[p] = factors.factor_in();
-    place(step.edge, DownPart::factor_out)[p] = factors.factor_out();
-    place(step.edge, DownPart::factor_apart)[p] = edge.share;
+    part_of(step.edge, DownPart::factor_in)[p] = factors.factor_in();
+    part_of(step.edge, DownPart::factor_out)[p] = factors.factor_out();
+    part_of(step.edge, DownPart::factor_apart)[p] = edge.share;
     if (!with_pairs_) continue;
-    place(step.edge, DownPart::whole_in)[p] = (1 - factors.share) / factors.of_both;
-    place(step.edge, DownPart::whole_out)[p] = -1 / (1 - factors.t);
+    part_of(step.edge, DownPart::whole_in)[p] = (1 - factors.share) / factors.of_both;
+    part_of(step.edge, DownPart::whole_out)[p] = -1 / (1 - factors.t);
   }
 }
 
@@ -259,8 +259,8 @@ void ShapProgram::fill_up(const ShapStep& step, const Edge& edge) {
   const Quadrature& rule = rules_[points_];
   for (std::size_t p = 0; p < points_; ++p) {
     const Factors factors(edge, rule.points[p]);
-    place(step.edge, UpPart::in)[p] = rule.weights[p] * factors.in();
-    place(step.edge, UpPart::out)[p] = rule.weights[p] * factors.out();
+    part_of(step.edge, UpPart::in)[p] = rule.weights[p] * factors.in();
+    part_of(step.edge, UpPart::out)[p] = rule.weights[p] * factors.out();
   }
 }
 
@@ -279,11 +279,11 @@ void ShapProgram::fill_leaves(const ShapStep& step, const Origin& origin, std::s
     for (std::size_t p = 0; p < points_; ++p) {
       const Factors factors(edge, rule.points[p]);
       const double in = value * factors.factor_in(), out = value * factors.factor_out();
-      place(step.leaves, sums[side])[p] += in;
-      place(step.leaves, sums[1 - side])[p] += out;
-      place(step.leaves, LeafPart::sum_apart)[p] += value * edge.share;
-      place(step.leaves, effects[side])[p] += rule.weights[p] * (in * factors.in());
-      place(step.leaves, effects[1 - side])[p] += rule.weights[p] * (out * factors.out());
+      part_of(step.leaves, sums[side])[p] += in;
+      part_of(step.leaves, sums[1 - side])[p] += out;
+      part_of(step.leaves, LeafPart::sum_apart)[p] += value * edge.share;
+      part_of(step.leaves, effects[side])[p] += rule.weights[p] * (in * factors.in());
+      part_of(step.leaves, effects[1 - side])[p] += rule.weights[p] * (out * factors.out());
     }
   }
 }

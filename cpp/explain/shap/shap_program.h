@@ -97,9 +97,9 @@ class ShapProgram {
   void fill_up(const ShapStep& step, const Edge& edge);
   void fill_leaves(const ShapStep& step, const Origin& origin, std::size_t k);
   Edge edge_to(const Origin& origin, std::size_t side) const;
-  template <class Place>
-  double* place(std::size_t first, Place which) {
-    return numbers_.data() + first + static_cast<std::size_t>(which) * points_;
+  template <class Part>
+  double* part_of(std::size_t first, Part part) {
+    return numbers_.data() + first + static_cast<std::size_t>(part) * points_;
   }
 
   const ShapForest& forest_;

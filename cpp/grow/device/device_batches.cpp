@@ -80,18 +80,19 @@ void DeviceRows::send(Batch& batch) {
   DeviceState& s = *state_;
   const std::size_t n = batch.works.size(), m = batch.searches.size();
   std::size_t size = 0;
-  const auto place = [&size](std::size_t bytes) {
+  const auto reserve = [&size](std::size_t bytes) {
     const std::size_t at = size;
     size += (bytes + 15) / 16 * 16;
     return at;
   };
-  const std::size_t works = place(n * sizeof(NodeWork)), searches = place(m * sizeof(NodeSearch)),
-                    features = place(batch.features.size() * sizeof(std::uint32_t)),
-                    n_done = place(m * sizeof(std::uint32_t)), state = place(sizeof(BatchCount)),
-                    counts = place(n * sizeof(NodeCount));
+  const std::size_t works = reserve(n * sizeof(NodeWork)),
+                    searches = reserve(m * sizeof(NodeSearch)),
+                    features = reserve(batch.features.size() * sizeof(std::uint32_t)),
+                    n_done = reserve(m * sizeof(std::uint32_t)),
+                    state = reserve(sizeof(BatchCount)), counts = reserve(n * sizeof(NodeCount));
   make_room(s.batch, std::bit_ceil(size));
   make_room(s.segments, 2 * n);
-  make_room(s.found, m * batch.most_features);
+  make_room(s.splits, m * batch.most_features);
   s.which_batch = 1 - s.which_batch;
   std::byte* staged = s.sent_batches[s.which_batch].buffer(std::bit_ceil(size));
   const std::size_t counts_bytes = (n * sizeof(NodeCount) + 15) / 16 * 16;
@@ -120,7 +121,7 @@ void DeviceRows::send(Batch& batch) {
                 .best_left = reinterpret_cast<std::int64_t*>(answers + counts_bytes + best_bytes),
                 .answer = s.queue.ask(),
                 .segments = s.segments.data(),
-                .found = s.found.data(),
+                .splits = s.splits.data(),
                 .parts = nullptr,
                 .n_nodes = static_cast<std::uint32_t>(n),
                 .n_searches = static_cast<std::uint32_t>(m),
@@ -149,12 +150,12 @@ void DeviceRows::take_splits(const Batch& batch) {
   for (std::size_t j = 0; j < batch.searched.size(); ++j) {
     GrowNode& node = *batch.searched[j];
     const FoundSplit& best = batch.best()[j];
-    if (!best.found || !policy_.may_split(node)) continue;
+    if (!best.is_valid || !policy_.may_split(node)) continue;
     node.gain = std::max(best.score - batch.scores[j], 0.0);
     node.feature = static_cast<std::int32_t>(best.feature);
     node.split = {};
     node.split.score = best.score;
-    node.split.found = true;
+    node.split.is_valid = true;
     node.split.bin = best.bin;
     node.split.missing_left = best.missing_left != 0;
     node.split.missing_seen = best.missing_seen != 0;

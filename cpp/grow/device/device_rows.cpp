@@ -111,20 +111,21 @@ void DeviceRows::send_columns() {
   s.groups = DeviceArray<GroupColumn>(params_.grouped.size());
   s.own_codes = DeviceArray<std::uint8_t>(256 * codes_.n_features);
   for (std::size_t f = 0; f < codes_.n_features; ++f) {
-    const ColumnPlace place = place_of(f);
+    const ColumnStorage storage = storage_of(f);
     const LevelGroups* grouped = groups_of(&params_.grouped, f);
-    is_mixed_ = is_mixed_ || codes_.width == 2 || codes_.has_levels(f) || !place.own_codes.empty();
+    is_mixed_ =
+        is_mixed_ || codes_.width == 2 || codes_.has_levels(f) || !storage.own_codes.empty();
     columns.push_back(
-        {.first_slot = place.first_slot,
+        {.first_slot = storage.first_slot,
          .n_bins = codes_.n_bins[f],
          .direction = params_.monotone.empty() ? 0 : params_.monotone[f],
          .has_missing = codes_.has_missing[f],
          .is_category = codes_.has_levels(f) ? 1u : 0u,
          .groups = grouped == nullptr ? nullptr : s.groups.data() + groups.size(),
-         .own_codes = place.own_codes.empty() ? nullptr : s.own_codes.data() + own_codes.size(),
-         .n_slots = static_cast<std::uint32_t>(place.own_codes.size()),
-         .usual = place.usual});
-    own_codes.insert(own_codes.end(), place.own_codes.begin(), place.own_codes.end());
+         .own_codes = storage.own_codes.empty() ? nullptr : s.own_codes.data() + own_codes.size(),
+         .n_slots = static_cast<std::uint32_t>(storage.own_codes.size()),
+         .usual = storage.usual});
+    own_codes.insert(own_codes.end(), storage.own_codes.begin(), storage.own_codes.end());
     if (grouped == nullptr) continue;
     GroupColumn& group = groups.emplace_back();
     group.shared = grouped->shared;
@@ -137,25 +138,25 @@ void DeviceRows::send_columns() {
 }
 
 // Slots of a feature's stored column.
-DeviceRows::ColumnPlace DeviceRows::place_of(std::size_t feature) const {
-  const Place& place = codes_.where[feature];
+DeviceRows::ColumnStorage DeviceRows::storage_of(std::size_t feature) const {
+  const FeatureStorage& storage = codes_.where[feature];
   const Slots& slots = slots_.slots();
-  ColumnPlace place_on_device;
-  if (place.storage == Storage::sparse) {
-    place_on_device.first_slot =
-        static_cast<std::uint32_t>(slots.first_sparse) + codes_.sparse.first_slot[place.store];
-    place_on_device.usual = place.usual;
-    for (std::uint32_t rank = 0; rank < place.n_others; ++rank)
-      place_on_device.own_codes.push_back(static_cast<std::uint8_t>(place.code_of(rank)));
-    return place_on_device;
+  ColumnStorage on_device;
+  if (storage.kind == Storage::sparse) {
+    on_device.first_slot =
+        static_cast<std::uint32_t>(slots.first_sparse) + codes_.sparse.first_slot[storage.store];
+    on_device.usual = storage.usual;
+    for (std::uint32_t rank = 0; rank < storage.n_others; ++rank)
+      on_device.own_codes.push_back(static_cast<std::uint8_t>(storage.code_of(rank)));
+    return on_device;
   }
-  place_on_device.first_slot = slots.first[place.store];
-  if (place.storage == Storage::single) return place_on_device;
+  on_device.first_slot = slots.first[storage.store];
+  if (storage.kind == Storage::single) return on_device;
   const std::uint32_t n_slots =
-      codes_.first_slot[place.store + std::size_t{1}] - codes_.first_slot[place.store];
+      codes_.first_slot[storage.store + std::size_t{1}] - codes_.first_slot[storage.store];
   for (std::uint32_t code = 0; code < n_slots; ++code)
-    place_on_device.own_codes.push_back(static_cast<std::uint8_t>(codes_.decode(feature, code)));
-  return place_on_device;
+    on_device.own_codes.push_back(static_cast<std::uint8_t>(codes_.decode(feature, code)));
+  return on_device;
 }
 
 DeviceRows::~DeviceRows() {

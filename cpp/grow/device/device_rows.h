@@ -102,11 +102,11 @@ class DeviceRows final : public BatchRows {
   void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
   std::size_t empty_copy(std::size_t n) const;
   Pairs pairs_of(const Gradients& gradients, std::size_t output, const Sample* sample);
-  struct ColumnPlace {
+  struct ColumnStorage {
     std::uint32_t first_slot = 0, usual = no_code;
     std::vector<std::uint8_t> own_codes;  // by slot; empty: slots are by code
   };
-  ColumnPlace place_of(std::size_t feature) const;
+  ColumnStorage storage_of(std::size_t feature) const;
   void send_columns();
   void send_tree() const;
   LeafSums whole_sums(const TreeShape& shape);

@@ -65,7 +65,7 @@ struct DeviceState {
 
   DeviceArray<std::byte> batch;
   DeviceArray<Segment> segments;
-  DeviceArray<FoundSplit> found;
+  DeviceArray<FoundSplit> splits;
   DeviceArray<std::int64_t> parts;
   DeviceArray<RowRange> ranges;
   DeviceArray<std::uint32_t> pure;

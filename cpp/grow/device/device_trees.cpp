@@ -213,7 +213,7 @@ void DeviceTrees::grow_large(TreeWork& work) {
   work.large = large_.data();
   work.large_sums = large_sums_.data();
   work.histograms = histograms_.data();
-  work.found = cuts_.data();
+  work.cuts = cuts_.data();
   work.drawn = drawn_.data();
   s.queue.fill_zero(large_.address(), n * sizeof(LargeNode));
   s.queue.fill_zero(large_sums_.address(), n * channels * sizeof(std::int64_t));

@@ -81,7 +81,7 @@ class MemoryRows final : public NodeRows {
   SplitSearch search_;
   Subtrees subtrees_;
   RowLeaves leaves_;
-  std::size_t small_rows_ = 0;  // up to so many rows, a node is searched without a histogram
+  std::size_t small_rows_ = 0;  // largest node that is searched without a histogram
   std::atomic<bool> failed_{false};
   std::atomic<std::size_t> n_expanding_{0};
 };

@@ -5,7 +5,7 @@
 //   ready      evaluated, and not yet taken by a thread; its parent may still be ahead of the tree
 //   frontier   in the tree, and worth splitting
 //   commit     the best node of the frontier, once expanded: its children join the tree
-//   drop       frontier nodes that as many better ones precede as there are splits left
+//   drop       frontier nodes with at least as many better nodes as there are splits left
 //
 // Threads take one node at a time; rows that are served in batches take many at once.
 #pragma once
@@ -58,7 +58,7 @@ class GrowQueue {
  public:
   explicit GrowQueue(bool best_first) : best_first_(best_first) {}
 
-  // Starts a tree of at most so many splits.
+  // Starts a tree of at most max_splits splits.
   void reset(std::int64_t max_splits) {
     splits_left_ = max_splits;
     ahead_ = 0;
@@ -89,9 +89,9 @@ class GrowQueue {
     return node;
   }
 
-  // The nodes to expand at once, at most so many: those that would be split if none but the nodes
-  // known by now were worth it. Nodes still unknown come before some of these and after others, so
-  // no other node can be part of the tree, and the tree needs as many batches as it is deep.
+  // The nodes to expand at once, `most` at most: those that would be split if no node that is still
+  // unknown were worth it. Unknown nodes come before some of these and after others, so no other
+  // node can be part of the tree, and the tree needs as many batches as it is deep.
   void take_batch(std::size_t most, std::vector<GrowNode*>& batch) {
     batch.clear();
     const ComingOrder order{best_first_};

@@ -1,5 +1,5 @@
 // The policy of growing one tree: which nodes are split, in which order, on which features, under
-// which limits. It knows sums and counts of nodes, and no row.
+// which limits. It uses sums and counts of nodes, and does not access rows.
 //
 // Rows (grow/policy/node_rows.h) take nodes from the policy, divide their rows, find the best
 // splits of the children, and report back. Nodes are committed to the tree in one order, so the
@@ -72,7 +72,7 @@ class TreePolicy {
     bool is_finished;
   };
   Next take();
-  // The nodes to expand at once, at most so many; none if the tree is finished.
+  // The nodes to expand at once, `most` at most; none if the tree is finished.
   void take_batch(std::size_t most, std::vector<GrowNode*>& batch);
   bool is_finished();
   // Makes the children of a node whose split sent n_left of its rows in this process, and all_left

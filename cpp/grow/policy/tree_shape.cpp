@@ -12,7 +12,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t ahead = 16;  // places: nodes of subtrees lie in another order
+constexpr std::size_t ahead = 16;  // nodes; those of subtrees are in another order
 
 // Priority queue of nodes: largest gain first, ties by age.
 class ByGain {

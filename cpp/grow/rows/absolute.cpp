@@ -33,7 +33,7 @@ double error_of(std::size_t n, WeightSums all, const double* y, double g_unit, d
 }  // namespace
 
 AbsoluteRows::AbsoluteRows(std::size_t n_table_rows, std::size_t width)
-    : width_(width), number_(n_table_rows), place_(n_table_rows * width) {}
+    : width_(width), number_(n_table_rows), ranks_(n_table_rows * width) {}
 
 void AbsoluteRows::start_tree(const TreeRows& rows, const TreePairs& pairs, Team& team) {
   pairs_ = &pairs;
@@ -45,7 +45,7 @@ void AbsoluteRows::start_tree(const TreeRows& rows, const TreePairs& pairs, Team
     for (std::size_t i = 0; i < rows.n; ++i) order[i] = {y(rows.row(i), output), rows.row(i)};
     std::sort(order.begin(), order.end());
     for (std::size_t i = 0; i < rows.n; ++i)
-      place(order[i].second, output) = static_cast<std::uint32_t>(i);
+      rank(order[i].second, output) = static_cast<std::uint32_t>(i);
   });
 }
 
@@ -59,21 +59,21 @@ double AbsoluteNode::open(const Element* elements, std::size_t n, AbsoluteRows& 
   double error = 0;
   for (std::size_t k = 0; k < width; ++k) {
     for (std::size_t i = 0; i < n; ++i)
-      keys_[i] = std::uint64_t{rows.place(row_of(elements[i]), k)} << 32 | i;
+      keys_[i] = std::uint64_t{rows.rank(row_of(elements[i]), k)} << 32 | i;
     std::sort(keys_.begin(), keys_.end());
     WeightSums* total = total_.data() + k * (n + 1);
-    for (std::size_t place = 0; place < n; ++place) {
-      const RowId row = row_of(elements[keys_[place] & 0xffffffff]);
-      rows.place(row, k) = static_cast<std::uint32_t>(place);
-      y_[k * n + place] = rows.y(row, k);
+    for (std::size_t rank = 0; rank < n; ++rank) {
+      const RowId row = row_of(elements[keys_[rank] & 0xffffffff]);
+      rows.rank(row, k) = static_cast<std::uint32_t>(rank);
+      y_[k * n + rank] = rows.y(row, k);
       const WeightSums sums = rows.sums(row, k);
       all_[k].w += sums.w;
       all_[k].wy += sums.wy;
-      total[place + 1] = {total[place + 1].w + sums.w, total[place + 1].wy + sums.wy};
-      const std::size_t above = place + 1 + ((place + 1) & ~place);
+      total[rank + 1] = {total[rank + 1].w + sums.w, total[rank + 1].wy + sums.wy};
+      const std::size_t above = rank + 1 + ((rank + 1) & ~rank);
       if (above > n) continue;
-      total[above].w += total[place + 1].w;
-      total[above].wy += total[place + 1].wy;
+      total[above].w += total[rank + 1].w;
+      total[above].wy += total[rank + 1].wy;
     }
     error += error_of(n, all_[k], y(k), rows.g_unit(), rows.h_unit(),
                       [total](std::size_t i) { return total[i]; });
@@ -97,7 +97,7 @@ void AbsoluteSide::add(RowId row) {
     all_[k].w += sums.w;
     all_[k].wy += sums.wy;
     WeightSums* left = left_.data() + k * (n + 1);
-    for (std::size_t i = rows_->place(row, k) + std::size_t{1}; i <= n; i += i & (~i + 1)) {
+    for (std::size_t i = rows_->rank(row, k) + std::size_t{1}; i <= n; i += i & (~i + 1)) {
       left[i].w += sums.w;
       left[i].wy += sums.wy;
     }

@@ -46,15 +46,15 @@ class AbsoluteRows {
   }
   // Rank among the rows of the smallest open node that holds the row. Nodes have disjoint rows, so
   // threads may rank theirs concurrently.
-  std::uint32_t& place(RowId row, std::size_t output) { return place_[row * width_ + output]; }
-  std::uint32_t place(RowId row, std::size_t output) const { return place_[row * width_ + output]; }
+  std::uint32_t& rank(RowId row, std::size_t output) { return ranks_[row * width_ + output]; }
+  std::uint32_t rank(RowId row, std::size_t output) const { return ranks_[row * width_ + output]; }
 
  private:
   std::size_t width_;
   const TreePairs* pairs_ = nullptr;
   double g_unit_ = 1, h_unit_ = 1;
   std::vector<std::uint32_t> number_;  // among the tree's rows, by table row
-  std::vector<std::uint32_t> place_;   // [table row][output]
+  std::vector<std::uint32_t> ranks_;   // [table row][output]
 };
 
 // One node, opened for the search of its split.

@@ -137,33 +137,33 @@ bool FeatureSums::Touched::any(std::size_t begin, std::size_t end) const {
 }
 
 bool FeatureSums::varies(std::size_t feature) const {
-  const Place& place = codes_.where[feature];
-  if (!is_small_ || place.storage != Storage::sparse) return true;
-  const std::uint32_t first = codes_.sparse.first_slot[place.store];
-  return touched_.any(first, first + place.n_others);
+  const FeatureStorage& storage = codes_.where[feature];
+  if (!is_small_ || storage.kind != Storage::sparse) return true;
+  const std::uint32_t first = codes_.sparse.first_slot[storage.store];
+  return touched_.any(first, first + storage.n_others);
 }
 
-const std::int64_t* FeatureSums::others(const Place& place) const {
-  if (place.storage == Storage::sparse)
-    return sparse_ + codes_.sparse.first_slot[place.store] * channels_;
-  const std::uint32_t folded = digit_slot_[place.digit];
-  const std::int64_t* digit = folded == not_folded ? stored_ + first_[place.store] * channels_
+const std::int64_t* FeatureSums::others(const FeatureStorage& storage) const {
+  if (storage.kind == Storage::sparse)
+    return sparse_ + codes_.sparse.first_slot[storage.store] * channels_;
+  const std::uint32_t folded = digit_slot_[storage.digit];
+  const std::int64_t* digit = folded == not_folded ? stored_ + first_[storage.store] * channels_
                                                    : folded_.data() + folded * channels_;
-  return digit + (place.exclusive ? place.first : 0) * channels_;
+  return digit + (storage.exclusive ? storage.first : 0) * channels_;
 }
 
 const std::int64_t* FeatureSums::of(std::size_t feature, const std::int64_t* totals,
                                     std::vector<std::int64_t>& buffer) const {
-  const Place& place = codes_.where[feature];
-  if (place.storage == Storage::single) return stored_ + first_[place.store] * channels_;
-  const std::int64_t* from = others(place);
-  if (place.storage == Storage::shared && !place.exclusive) return from;
-  const std::size_t n_codes = place.n_others + std::size_t{1}, usual = place.usual;
+  const FeatureStorage& storage = codes_.where[feature];
+  if (storage.kind == Storage::single) return stored_ + first_[storage.store] * channels_;
+  const std::int64_t* from = others(storage);
+  if (storage.kind == Storage::shared && !storage.exclusive) return from;
+  const std::size_t n_codes = storage.n_others + std::size_t{1}, usual = storage.usual;
   buffer.resize(std::max(buffer.size(), n_codes * channels_));
   std::copy(totals, totals + channels_,
             buffer.begin() + static_cast<std::ptrdiff_t>(usual * channels_));
   for (std::size_t rank = 0; rank + 1 < n_codes; ++rank) {
-    const std::size_t code = place.code_of(static_cast<std::uint32_t>(rank));
+    const std::size_t code = storage.code_of(static_cast<std::uint32_t>(rank));
     for (std::size_t c = 0; c < channels_; ++c) {
       const std::int64_t sum = from[rank * channels_ + c];
       buffer[code * channels_ + c] = sum;
@@ -175,25 +175,25 @@ const std::int64_t* FeatureSums::of(std::size_t feature, const std::int64_t* tot
 
 std::size_t FeatureSums::list(std::size_t feature, const std::int64_t* totals,
                               SplitScratch& scratch) const {
-  const Place& place = codes_.where[feature];
-  const std::uint32_t first = codes_.sparse.first_slot[place.store];
+  const FeatureStorage& storage = codes_.where[feature];
+  const std::uint32_t first = codes_.sparse.first_slot[storage.store];
   std::int64_t* usual_sums = scratch.missing.data();
   std::copy(totals, totals + channels_, usual_sums);  // at first the usual code's
   std::size_t n = 0;
-  touched_.for_each(first, first + place.n_others, [&](std::size_t slot) {
-    scratch.bins[n++] = place.code_of(static_cast<std::uint32_t>(slot - first));
+  touched_.for_each(first, first + storage.n_others, [&](std::size_t slot) {
+    scratch.bins[n++] = storage.code_of(static_cast<std::uint32_t>(slot - first));
     for (std::size_t c = 0; c < channels_; ++c) usual_sums[c] -= sparse_[slot * channels_ + c];
   });
-  // The usual code takes its place among those that were found.
+  // The usual code is inserted among the others, in their order.
   std::size_t at = n++;
-  for (; at > 0 && scratch.bins[at - 1] > place.usual; --at)
+  for (; at > 0 && scratch.bins[at - 1] > storage.usual; --at)
     scratch.bins[at] = scratch.bins[at - 1];
-  scratch.bins[at] = place.usual;
+  scratch.bins[at] = storage.usual;
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::int64_t usual = usual_sums[c];
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t slot = first + place.rank_of(scratch.bins[i]);
+      const std::size_t slot = first + storage.rank_of(scratch.bins[i]);
       usual_sums[c] = i == at ? usual : sparse_[slot * channels_ + c];
       scratch.prefix[c * scratch.stride + i] = sum += usual_sums[c];
     }
@@ -204,12 +204,13 @@ std::size_t FeatureSums::list(std::size_t feature, const std::int64_t* totals,
 std::size_t FeatureSums::add_candidates(std::size_t feature, const std::int64_t* totals,
                                         std::size_t n, SplitScratch& scratch,
                                         std::vector<std::int64_t>& buffer) const {
-  const Place& place = codes_.where[feature];
+  const FeatureStorage& storage = codes_.where[feature];
   const std::uint32_t n_bins = codes_.n_bins[feature];
-  if (n_bins == 2 && place.n_others == 1 && (place.exclusive || place.storage == Storage::sparse)) {
-    const std::int64_t* other = others(place);
+  if (n_bins == 2 && storage.n_others == 1 &&
+      (storage.exclusive || storage.kind == Storage::sparse)) {
+    const std::int64_t* other = others(storage);
     for (std::size_t c = 0; c < channels_; ++c)
-      scratch.prefix[c * scratch.stride + n] = place.usual == 0 ? totals[c] - other[c] : other[c];
+      scratch.prefix[c * scratch.stride + n] = storage.usual == 0 ? totals[c] - other[c] : other[c];
     return n + 1;
   }
   const std::int64_t* sums = of(feature, totals, buffer);

@@ -2,7 +2,7 @@
 //
 // Features share stored columns and leave out their usual code (table/codes.h); the split search
 // needs the sums of each feature alone. The sums of a usual code are the node's minus those of all
-// other codes. Own columns need no conversion.
+// other codes. Unshared columns need no conversion.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class FeatureSums {
   void open(const Element* elements, std::size_t n, const std::int64_t* values,
             const RowSums& sums);
 
-  // The sums [n_codes][channels] of the feature's codes, in `room` or in the histogram itself.
+  // The sums [n_codes][channels] of the feature's codes, in `buffer` or in the histogram itself.
   const std::int64_t* of(std::size_t feature, const std::int64_t* totals,
                          std::vector<std::int64_t>& buffer) const;
 
@@ -61,7 +61,7 @@ class FeatureSums {
   };
 
   // The codes of a feature but the usual one, [n_others][channels].
-  const std::int64_t* others(const Place& place) const;
+  const std::int64_t* others(const FeatureStorage& storage) const;
   void fold(const Slots& slots);
   void clear();
   template <class Slot>
@@ -74,7 +74,7 @@ class FeatureSums {
   const std::uint32_t* first_ = nullptr;  // ... and where each column's begin
   const std::int64_t* sparse_ = nullptr;  // slots of sparse columns
 
-  // Digits of stored columns that have several: folded, at these places.
+  // Digits of stored columns that have several: folded, at these offsets.
   std::vector<std::uint32_t> radices_, digit_slot_;  // by digit
   std::vector<std::uint32_t> digits_begin_;          // by stored column
   std::vector<std::int64_t> rest_, folded_;

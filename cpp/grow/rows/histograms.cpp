@@ -52,11 +52,11 @@ void Histograms::use_features(std::span<const std::uint32_t> features) {
   stores_.clear();
   bool any_sparse = false;
   for (const std::uint32_t f : features) {
-    const Place& place = codes_.where[f];
-    if (place.storage == Storage::sparse)
+    const FeatureStorage& storage = codes_.where[f];
+    if (storage.kind == Storage::sparse)
       any_sparse = true;
     else
-      stores_.push_back(place.store);
+      stores_.push_back(storage.store);
   }
   std::sort(stores_.begin(), stores_.end());
   stores_.erase(std::unique(stores_.begin(), stores_.end()), stores_.end());
@@ -81,12 +81,13 @@ std::vector<std::size_t> Histograms::column_starts() const {
 }
 
 Histograms::ColumnSlots Histograms::column_of(std::size_t feature) const {
-  const Place& place = codes_.where[feature];
-  const std::size_t next = place.store + std::size_t{1};
-  if (place.storage != Storage::sparse)
-    return {slots_.first[place.store], codes_.first_slot[next] - codes_.first_slot[place.store]};
+  const FeatureStorage& storage = codes_.where[feature];
+  const std::size_t next = storage.store + std::size_t{1};
+  if (storage.kind != Storage::sparse)
+    return {slots_.first[storage.store],
+            codes_.first_slot[next] - codes_.first_slot[storage.store]};
   const std::vector<std::uint32_t>& first = codes_.sparse.first_slot;
-  return {slots_.first_sparse + first[place.store], first[next] - first[place.store]};
+  return {slots_.first_sparse + first[storage.store], first[next] - first[storage.store]};
 }
 
 std::int64_t* Histograms::acquire() {

@@ -35,7 +35,7 @@ class Histograms {
 
   const Slots& slots() const { return slots_; }
   std::size_t max_bins() const { return max_bins_; }  // value bins of the feature that has most
-  // Adding a row costs about as much as so many updates of one slot.
+  // Cost of adding a row, in updates of one slot.
   double updates_per_row() const { return updates_per_row_; }
   std::size_t size() const { return slots_.n_slots * channels_; }
   std::size_t memory_limit() const { return memory_limit_; }

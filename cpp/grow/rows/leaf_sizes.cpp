@@ -112,8 +112,8 @@ bool LeafSizes::is_certain(std::size_t feature, const FeatureSplit& split,
 std::span<const std::int64_t> LeafSizes::count(std::size_t feature, const Element* elements,
                                                std::size_t n,
                                                std::vector<std::int64_t>& buffer) const {
-  const Place& place = codes_.where[feature];
-  const bool shared = place.storage == Storage::shared;
+  const FeatureStorage& storage = codes_.where[feature];
+  const bool shared = storage.kind == Storage::shared;
   const std::size_t n_codes = codes_.n_codes(feature);
   const std::size_t n_stored = shared ? 256 : n_codes;  // codes of the stored column
   buffer.assign(n_stored + (shared ? n_codes : 0), 0);
@@ -121,8 +121,8 @@ std::span<const std::int64_t> LeafSizes::count(std::size_t feature, const Elemen
   const auto each_row = [&](const auto* column) {
     for (std::size_t i = 0; i < n; ++i) ++counts[column[row_of(elements[i])]];
   };
-  codes_.width == 1 ? each_row(codes_.column<std::uint8_t>(place.store))
-                    : each_row(codes_.column<std::uint16_t>(place.store));
+  codes_.width == 1 ? each_row(codes_.column<std::uint8_t>(storage.store))
+                    : each_row(codes_.column<std::uint16_t>(storage.store));
   if (!shared) return {counts, n_codes};
   for (std::uint32_t stored = 0; stored < n_stored; ++stored)
     if (counts[stored] > 0) counts[n_stored + codes_.decode(feature, stored)] += counts[stored];

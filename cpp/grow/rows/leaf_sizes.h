@@ -53,11 +53,11 @@ class LeafSizes {
   // True if some row has a zero hessian: a code of zero sums may then occur in a node.
   bool any_empty() const { return low_ == 0; }
 
-  // True if sums alone tell that both sides of a split have enough rows.
+  // True if sums alone show that both sides of a split have enough rows.
   bool is_certain(std::size_t feature, const FeatureSplit& split, const std::int64_t* left_sums,
                   const std::int64_t* sums) const;
 
-  // The number of rows of each code of a feature among n elements, in `room`.
+  // The number of rows of each code of a feature among n elements, in `buffer`.
   std::span<const std::int64_t> count(std::size_t feature, const Element* elements, std::size_t n,
                                       std::vector<std::int64_t>& buffer) const;
   // True if both sides have enough of the counted rows, and no missing value was overlooked.

@@ -77,11 +77,11 @@ class RowPartition::Marks {
   Marks(const Codes& codes, std::size_t feature, const SplitRule& rule, const Element* elements,
         std::size_t n, std::uint8_t* marks)
       : Marks(marks) {  // constructed from here on: an exception below clears the marks
-    const Place& place = codes.where[feature];
+    const FeatureStorage& storage = codes.where[feature];
     const SparseCodes& sparse = codes.sparse;
-    const bool usual_left = goes_left(rule, place.usual);
-    const RowId* begin = sparse.rows.data() + sparse.start[place.store];
-    const RowId* end = sparse.rows.data() + sparse.start[place.store + std::size_t{1}];
+    const bool usual_left = goes_left(rule, storage.usual);
+    const RowId* begin = sparse.rows.data() + sparse.start[storage.store];
+    const RowId* end = sparse.rows.data() + sparse.start[storage.store + std::size_t{1}];
     const auto mark = [&](const RowId* row) {
       const auto k = static_cast<std::size_t>(row - sparse.rows.data());
       const std::uint32_t code =
@@ -131,7 +131,7 @@ template <class Use>
 auto RowPartition::with_column(const GrowNode& node, const SplitRule& rule, const Element* e,
                                std::size_t n, const ColumnCodes& codes, int member, Use use) {
   const auto feature = static_cast<std::size_t>(node.feature);
-  if (codes_.where[feature].storage != Storage::sparse) return use(codes, rule);
+  if (codes_.where[feature].kind != Storage::sparse) return use(codes, rule);
   std::uint8_t* marks = space_.marks[static_cast<std::size_t>(member)].data();
   const Marks column(codes_, feature, rule, e, n, marks);
   return use(ColumnCodes{marks, 1, 1}, column.rule());

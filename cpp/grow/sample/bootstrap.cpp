@@ -63,9 +63,9 @@ Draws<Place> draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n
   std::vector<std::uint32_t> next(n_chunks * n_parts, 0);
   const int shift = draws.shift;
   team.for_chunks(0, n, chunk_draws, [&](std::size_t begin, std::size_t end, int) {
-    const auto place = random;
+    const auto draw = random;
     std::uint32_t* count = next.data() + begin / chunk_draws * n_parts;
-    for (std::size_t j = begin; j < end; ++j) ++count[place(j) >> shift];
+    for (std::size_t j = begin; j < end; ++j) ++count[draw(j) >> shift];
   });
   draws.start.assign(n_parts + 1, n);
   std::uint32_t at = 0;
@@ -79,10 +79,10 @@ Draws<Place> draw_places(std::uint64_t length, std::size_t n_rows, std::size_t n
   }
   Place* places = draws.places.data();
   team.for_chunks(0, n, chunk_draws, [&](std::size_t begin, std::size_t end, int) {
-    const auto place = random;
+    const auto draw = random;
     std::uint32_t* to = next.data() + begin / chunk_draws * n_parts;
     for (std::size_t j = begin; j < end; ++j) {
-      const std::uint64_t drawn = place(j);
+      const std::uint64_t drawn = draw(j);
       places[to[drawn >> shift]++] = static_cast<Place>(drawn);
     }
   });
@@ -95,8 +95,8 @@ class StretchesOfRows {
   StretchesOfRows(const Buffer<std::uint64_t>& ends, std::uint64_t begin, std::uint64_t end,
                   std::size_t n_draws)
       : ends_(ends.data()), begin_(begin) {
-    const auto at = [&](std::uint64_t place) {
-      return static_cast<std::size_t>(std::upper_bound(ends_, ends_ + ends.size(), place) - ends_);
+    const auto at = [&](std::uint64_t drawn) {
+      return static_cast<std::size_t>(std::upper_bound(ends_, ends_ + ends.size(), drawn) - ends_);
     };
     first_ = at(begin);
     last_ = at(end - 1);
@@ -116,12 +116,12 @@ class StretchesOfRows {
 
   std::size_t first() const { return first_; }
   std::size_t last() const { return last_; }
-  std::size_t row_at(std::uint64_t place) const {
-    std::size_t row = guide_[static_cast<std::size_t>((place - begin_) >> shift_)];
+  std::size_t row_at(std::uint64_t drawn) const {
+    std::size_t row = guide_[static_cast<std::size_t>((drawn - begin_) >> shift_)];
     // Most are a row or two away: advanced without branches, which would be mispredicted.
-    row += ends_[row] <= place ? 1 : 0;
-    row += ends_[row] <= place ? 1 : 0;
-    while (ends_[row] <= place) ++row;
+    row += ends_[row] <= drawn ? 1 : 0;
+    row += ends_[row] <= drawn ? 1 : 0;
+    while (ends_[row] <= drawn) ++row;
     return row;
   }
 
@@ -140,7 +140,7 @@ struct EqualRows {
 
   std::size_t first() const { return static_cast<std::size_t>(begin); }
   std::size_t last() const { return static_cast<std::size_t>(end - 1); }
-  std::size_t row_at(std::uint64_t place) const { return static_cast<std::size_t>(place); }
+  std::size_t row_at(std::uint64_t drawn) const { return static_cast<std::size_t>(drawn); }
 };
 
 // Writes down the rows of some draws, and how often each was drawn; returns how many rows they are.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t few_numbers = 32;  // above, halving is faster than comparing all with all
 
-// The size-th lowest of distinct random numbers; `room` is scratch of the same size. A limit first
-// filters out most of the numbers: about 2 sqrt(size) more than needed are expected below it.
+// The size-th lowest of distinct random numbers; `buffer` is scratch of the same size. A limit
+// first filters out most of the numbers: about 2 sqrt(size) more than needed are expected below it.
 std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t size,
                          std::uint64_t* buffer) {
   const auto wanted = static_cast<double>(size), all = static_cast<double>(numbers.size());
@@ -43,7 +43,7 @@ void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
   if (from.size() <= few_features &&
       grow_kernels().draw_few(key, from.data(), from.size(), size, out.data()) == size)
     return out.resize(size);
-  // Hashes of different features differ, so there are as many up to the one in this place.
+  // Hashes of different features differ, so exactly `size` hashes are at most `last`.
   ranks.resize(2 * from.size());
   grow_kernels().rank_features(key, from.data(), from.size(), ranks.data());
   const std::uint64_t last =
@@ -125,9 +125,10 @@ std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
   std::set_difference(features.begin(), features.end(), drawn.begin(), drawn.end(),
                       std::back_inserter(rest));
   // In the order that `draw` takes the first ones of.
-  const auto place = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
-  std::sort(rest.begin(), rest.end(),
-            [place](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  const auto random_key = [key](std::uint32_t f) { return mix_bits(mix_bits(key + f)); };
+  std::sort(rest.begin(), rest.end(), [random_key](std::uint32_t a, std::uint32_t b) {
+    return random_key(a) < random_key(b);
+  });
   return rest;
 }
 

@@ -52,7 +52,7 @@ class ColumnSampler {
 
  private:
   std::span<const std::uint32_t> of_level(std::int64_t depth);
-  // The features of the node's level that the constraints allow on its path; `own` is scratch.
+  // The features of the node's level that the constraints allow on its path; `allowed` is scratch.
   std::span<const std::uint32_t> of_path(const GrowNode& node, std::vector<std::uint32_t>& allowed);
   void turn(std::vector<std::uint32_t>& features) const;
   bool restricts() const { return !params_.interactions.empty(); }

@@ -173,9 +173,9 @@ FeatureSplit best_of_levels(const GainParams& p, std::uint32_t missing, const st
   const auto search = is_plain(p) ? (each ? try_each<true> : try_prefixes<true>)
                                   : (each ? try_each<false> : try_prefixes<false>);
   search(p, totals, scratch, best);
-  best.found = best.score > floor;
+  best.is_valid = best.score > floor;
   const bool in_order = scratch.levels.groups != nullptr && best.score == score_in_order;
-  if (best.found) complete_set(p, totals, missing, in_order, scratch, best);
+  if (best.is_valid) complete_set(p, totals, missing, in_order, scratch, best);
   return best;
 }
 

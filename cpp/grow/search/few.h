@@ -167,7 +167,7 @@ void score_few(FewSearch& search) {
   best.feature = static_cast<std::int32_t>(split_group.feature);
   best.split = {};
   best.split.score = search.scratch.scores[index];
-  best.split.found = true;
+  best.split.is_valid = true;
   best.split.missing_seen = split_group.missing_seen;
   best.split.missing_left = split_group.missing_left;
   for (std::size_t c = 0; c < search.channels(); ++c)
@@ -244,7 +244,7 @@ void name_codes(const FewSearch& search, FewCodes& few) {
 
 // Takes over the split of a feature that was searched by itself.
 void take_split(FewSearch& search, std::uint32_t feature, const FeatureSplit& split) {
-  if (!split.found) return;
+  if (!split.is_valid) return;
   search.best.split = split;
   search.best.feature = static_cast<std::int32_t>(feature);
   for (std::size_t c = 0; c < search.channels(); ++c)

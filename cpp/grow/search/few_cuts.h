@@ -290,7 +290,7 @@ std::size_t find_cut_few(const GainParams& p, const FewRows& rows, const CutDraw
     best.feature = static_cast<std::int32_t>(cut.feature);
     best.split = {};
     best.split.score = scratch.scores[best_cut];
-    best.split.found = true;
+    best.split.is_valid = true;
     best.split.bin = cut.bin;
     best.split.missing_seen = cut.missing_seen;
     best.split.missing_left = cut.missing_left;

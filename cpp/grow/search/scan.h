@@ -132,7 +132,7 @@ FeatureSplit find_split_sorted(const GainParams& p, const SortedRows& rows,
   const int side = best[1].score > best[0].score ? 1 : 0;
   for (std::size_t c = 0; c < channels; ++c)
     scratch.left[c] = scratch.sides[static_cast<std::size_t>(side) * channels + c];
-  best[side].found = best[side].score > floor;
+  best[side].is_valid = best[side].score > floor;
   best[side].missing_seen = missing != nullptr;
   return best[side];
 }

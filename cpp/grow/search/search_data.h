@@ -16,8 +16,8 @@ namespace arboost {
 // The best split of one feature: left are codes <= bin, and missing values when missing_left; or,
 // by_set, the codes of a set.
 struct FeatureSplit {
-  double score = 0;    // sum of the two children's scores
-  bool found = false;  // it beats the floor
+  double score = 0;       // sum of the two children's scores
+  bool is_valid = false;  // the score is above the floor
   std::uint32_t bin = 0;
   bool missing_left = false;
   bool missing_seen = false;  // some of the node's rows are missing here
@@ -102,8 +102,8 @@ constexpr std::size_t sorted_block = 1024;
 // The rows of a small node, of a table without sparse columns.
 struct FewRows {
   const Codes* codes;
-  // By feature: map from the 256 codes of its stored column to its own codes; null for an own
-  // column, or altogether if all columns are own.
+  // By feature: map from the 256 codes of its stored column to its own codes; null for a column
+  // that is not shared, or altogether if no column is.
   const std::uint8_t* const* tables;
   const Element* elements;     // [n]
   const std::int64_t* values;  // [n][channels]

@@ -125,8 +125,8 @@ std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_
   return list_codes<fixed_channels>(touched, slots, channels, scratch);
 }
 
-// The same marks and slots for several features of own columns and one channel, feature by feature:
-// a row is read once, and its updates do not wait for each other.
+// The same marks and slots for several features of unshared columns and one channel, feature by
+// feature: a row is read once, and its updates do not wait for each other.
 void add_together(const FewRows& rows, const std::uint32_t* features, SplitScratch& scratch) {
   const std::uint8_t* first[codes_together];
   std::size_t stride = 1;

@@ -181,7 +181,7 @@ FeatureSplit best_of_prefix(const GainParams& p, std::size_t n, const std::int64
   const std::size_t n_right = missing == nullptr ? n - 1 : n;
   run_pass(p, {n_right, totals, nullptr}, false, scratch, &best);
   if (missing != nullptr) run_pass(p, {n - 1, totals, missing}, true, scratch, &best);
-  best.found = best.score > floor;
+  best.is_valid = best.score > floor;
   best.missing_seen = missing != nullptr;
   return best;
 }

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> FeatureVotes::propose(const std::int64_t* histogram,
   sums_.open(histogram, slots, channels);
   std::vector<std::pair<double, std::uint32_t>> scores;
   for (const std::uint32_t f : allowed) {
-    const std::int64_t* sums = codes_.where[f].storage == Storage::single
+    const std::int64_t* sums = codes_.where[f].kind == Storage::single
                                    ? histogram + slots.first[codes_.where[f].store] * channels
                                    : sums_.of(f, totals_.data(), buffer_);
     scores.emplace_back(-best_score(sums, codes_.n_codes(f), channels, outputs, reg_lambda), f);

@@ -159,7 +159,7 @@ Gradients& ShareRows::own_gradients(std::size_t outputs, bool by_row) {
 
 void ShareRows::draw_own(double rate, std::uint32_t bits, Sample& out, Team& team) const {
   sample_uniform(own_.begin, own_.end, rate, bits, out, team);
-  // At least one row of all is drawn. Where many are to be expected, there is no need to ask.
+  // At least one row of all is drawn. Where many rows are expected, workers need not be asked.
   constexpr double many = 4096;
   if (rate * static_cast<double>(n_training_) > many) return;
   std::int64_t n[] = {static_cast<std::int64_t>(out.size)};

@@ -3,7 +3,7 @@
 //
 // All workers grow the same tree: they take the same batches of nodes, divide their own rows, and
 // add up numbers of rows and histograms, in one exchange a batch. Each worker gets the sums of some
-// stored columns, searches their features, and tells the others its best splits, in another one;
+// stored columns, searches their features, and sends its best splits to the others, in another one;
 // or, where that is fewer bytes or the batch is small, all get all sums and search all features, in
 // one. Histograms are added
 // before those of the larger children are subtracted from their parents'. Searches from few rows

@@ -10,8 +10,8 @@ namespace arboost {
 // The best split of a node among the features of one worker, as it is sent, followed by the sums of
 // its left side.
 struct SplitRecord {
-  std::uint32_t node;   // of those that were searched
-  std::uint32_t place;  // of the feature among those of the node: the first of equal splits wins
+  std::uint32_t node;      // of those that were searched
+  std::uint32_t position;  // of the feature among those of the node: the first of equal splits wins
   std::int32_t feature;
   double gain;
   FeatureSplit split;
@@ -75,7 +75,7 @@ void WorkerRows::share_splits(std::span<GrowNode* const> nodes) {
     if (node.gain < 0) continue;
     SplitRecord record{};
     record.node = static_cast<std::uint32_t>(i);
-    record.place = node.position;
+    record.position = node.position;
     record.feature = node.feature;
     record.gain = node.gain;
     record.split = node.split;
@@ -101,11 +101,11 @@ void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,
                             std::span<const std::int64_t> left_sums) const {
   const double score = record.split.score;
   if (node.gain >= 0 &&
-      (node.split.score > score || (node.split.score == score && node.position < record.place)))
+      (node.split.score > score || (node.split.score == score && node.position < record.position)))
     return;
   node.gain = record.gain;
   node.feature = record.feature;
-  node.position = record.place;
+  node.position = record.position;
   node.split = record.split;
   node.left_sums.assign(left_sums.begin(), left_sums.end());
 }

@@ -67,14 +67,14 @@ FeatureSplit SplitSearch::find_absolute(const GrowNode& node, std::uint32_t feat
       if (i == end || !allows(side, n)) continue;
       const double score = -side.both_errors();
       if (!(score > best.score)) continue;
-      best.found = true;
+      best.is_valid = true;
       best.score = score;
       best.bin = bin;
       best.missing_left = missing_left;
       best.next = i < n_present ? code(i) : n_bins;
     }
   }
-  if (!best.found) return best;
+  if (!best.is_valid) return best;
   std::vector<std::int64_t>& left = scratch.split.left;
   std::fill(left.begin(), left.end(), 0);
   each_sum(node, feature, member_scratch, scratch, [&](std::uint32_t at, const std::int64_t* sums) {

@@ -19,11 +19,11 @@ FeatureSplit SplitSearch::find_counted(const GainParams& params, const GrowNode&
                                        std::uint32_t feature, const Scratch& member_scratch,
                                        double floor, Scratch& scratch) const {
   const FeatureSplit split = find_split(params, node, feature, member_scratch, floor, scratch);
-  if (!split.found || has_enough_rows(node, feature, split, scratch.split.left.data(), scratch))
+  if (!split.is_valid || has_enough_rows(node, feature, split, scratch.split.left.data(), scratch))
     return split;
   const auto counts = sizes_.count(feature, rows_.elements(node), node.n_rows(), scratch.counts);
   const std::int64_t* totals = node.sums.data();
-  const std::int64_t* sums = codes_.where[feature].storage == Storage::single
+  const std::int64_t* sums = codes_.where[feature].kind == Storage::single
                                  ? own_slots(node, feature)
                                  : member_scratch.sums->of(feature, totals, scratch.buffer);
   std::vector<std::int64_t>& counted = scratch.counted;

@@ -104,7 +104,7 @@ void SplitSearch::set_cut_values() {
 // Small nodes with one channel have loops of their own, over columns of numbers.
 bool SplitSearch::cuts_rows(const GrowNode& node, std::uint32_t feature) const {
   return sorted_ == nullptr && node.histogram == nullptr && channels_ == 1 &&
-         codes_.where[feature].storage == Storage::single && !codes_.has_levels(feature);
+         codes_.where[feature].kind == Storage::single && !codes_.has_levels(feature);
 }
 
 bool SplitSearch::varies(const GrowNode& node, std::uint32_t feature,
@@ -223,9 +223,9 @@ FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, st
   const std::size_t best_cut =
       absolute_ ? score_cut(node, feature, best, n, member_scratch, floor, scratch)
                 : grow_kernels().find_candidate(p, n, node.sums.data(), floor, split);
-  best.found = best_cut < n;
-  best.score = best.found ? split.scores[best_cut] : floor;
-  if (!best.found) return best;
+  best.is_valid = best_cut < n;
+  best.score = best.is_valid ? split.scores[best_cut] : floor;
+  if (!best.is_valid) return best;
   for (std::size_t c = 0; c < channels_; ++c)
     split.left[c] = split.prefix[c * split.stride + best_cut];
   if (!best.by_set) {

@@ -25,7 +25,7 @@ SplitSearch::FeatureRatio SplitSearch::ratio_of(const GainParams& p, const GrowN
                                                 Scratch& scratch) const {
   if (member_scratch.sums != nullptr && !member_scratch.sums->varies(feature)) return {-1, 0};
   const FeatureSplit split = find_one(p, node, feature, in_doubt, member_scratch, floor, scratch);
-  if (!split.found) return {-1, 0};
+  if (!split.is_valid) return {-1, 0};
   double left = 0, all = 0;
   for (std::size_t k = 0; k < width_; ++k) {
     left += sum_h(scratch.split.left[k]);

@@ -216,14 +216,14 @@ void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> fe
     if (p.bounded) p.direction = params_.monotone[f];
     const FeatureSplit split =
         find_one(p, node, f, in_doubt, member_scratch, best.split.score, scratch);
-    if (split.found) take(f, split, scratch, best);
+    if (split.is_valid) take(f, split, scratch, best);
   }
   score_candidates(p, node, scratch, best);
 }
 
 // True for features of few values, of which there may be thousands.
 bool SplitSearch::is_scored_with_others(std::uint32_t feature) const {
-  return !params_.random_cuts && !absolute_ && codes_.where[feature].storage != Storage::single &&
+  return !params_.random_cuts && !absolute_ && codes_.where[feature].kind != Storage::single &&
          codes_.has_missing[feature] == 0 && codes_.n_bins[feature] <= most_scored_together &&
          !codes_.has_levels(feature) && !policy_.gain().bounded;
 }
@@ -242,7 +242,7 @@ void SplitSearch::score_candidates(const GainParams& p, const GrowNode& node, Sc
     while (first > 0 && scratch.candidates[first - 1] == feature) --first;
     best.split = {};
     best.split.score = split.scores[best_cut];
-    best.split.found = true;
+    best.split.is_valid = true;
     best.split.bin = static_cast<std::uint32_t>(best_cut - first);
     best.feature = static_cast<std::int32_t>(feature);
     best.left_sums.resize(channels_);
@@ -267,16 +267,16 @@ FeatureSplit SplitSearch::find_split(const GainParams& p, const GrowNode& node,
                           rows_.sums()};
     return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, split);
   }
-  const Storage storage = codes_.where[feature].storage;
+  const Storage kind = codes_.where[feature].kind;
   const bool is_small = node.histogram == nullptr;
-  if (is_small && storage == Storage::single)
+  if (is_small && kind == Storage::single)
     return k.find_split_small(p,
                               few_rows(rows_.elements(node), node.n_rows(), totals, member_scratch),
                               feature, floor, split);
-  if (is_small && storage == Storage::sparse)
+  if (is_small && kind == Storage::sparse)
     return k.find_split_listed(p, member_scratch.sums->list(feature, totals, split),
                                codes_.n_bins[feature], totals, floor, split);
-  const std::int64_t* sums = storage == Storage::single
+  const std::int64_t* sums = kind == Storage::single
                                  ? own_slots(node, feature)
                                  : member_scratch.sums->of(feature, totals, scratch.buffer);
   return (by_set ? k.find_set : k.find_split)(
@@ -286,11 +286,12 @@ FeatureSplit SplitSearch::find_split(const GainParams& p, const GrowNode& node,
 void SplitSearch::set_tables() {
   constexpr std::size_t n_codes = 256;
   std::size_t n_shared = 0;
-  for (const Place& place : codes_.where) n_shared += place.storage == Storage::shared ? 1 : 0;
+  for (const FeatureStorage& storage : codes_.where)
+    n_shared += storage.kind == Storage::shared ? 1 : 0;
   if (n_shared == 0) return;
   decoded_.reserve(n_shared * n_codes);
   for (std::size_t f = 0; f < codes_.n_features; ++f) {
-    const bool is_shared = codes_.where[f].storage == Storage::shared;
+    const bool is_shared = codes_.where[f].kind == Storage::shared;
     tables_.push_back(is_shared ? decoded_.data() + decoded_.size() : nullptr);
     for (std::uint32_t code = 0; is_shared && code < n_codes; ++code)
       decoded_.push_back(static_cast<std::uint8_t>(codes_.decode(f, code)));

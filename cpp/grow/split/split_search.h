@@ -66,7 +66,8 @@ class SplitSearch {
   void find(GrowNode& node, int member, Team& team,
             const std::vector<std::uint8_t>* is_own = nullptr);
 
-  // Parts of it, for nodes of subtrees. `own` has the opened node, `scratch` is the thread's.
+  // Parts of find, for nodes of subtrees. `member_scratch` has the opened node, `scratch` is the
+  // thread's.
   void open_sums(const GrowNode& node, Scratch& member_scratch);
   // `in_doubt`: leaf sizes that hessians leave in doubt are not admitted without counts.
   void search(const GrowNode& node, std::span<const std::uint32_t> features, bool in_doubt,

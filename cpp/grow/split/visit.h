@@ -29,7 +29,7 @@ void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature,
     }
     return;
   }
-  if (node.histogram == nullptr && codes_.where[feature].storage == Storage::single) {
+  if (node.histogram == nullptr && codes_.where[feature].kind == Storage::single) {
     const Element* elements = rows_.elements(node);
     const std::size_t store = codes_.where[feature].store;
     const auto each_row = [&](const auto* column) {
@@ -42,7 +42,7 @@ void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature,
     return;
   }
   const std::int64_t* sums =
-      codes_.where[feature].storage == Storage::single
+      codes_.where[feature].kind == Storage::single
           ? own_slots(node, feature)
           : member_scratch.sums->of(feature, node.sums.data(), scratch.buffer);
   for (std::uint32_t code = 0; code < codes_.n_codes(feature); ++code)
@@ -50,12 +50,12 @@ void SplitSearch::each_sum(const GrowNode& node, std::uint32_t feature,
 }
 
 // The code of one row in a sparse column.
-inline std::uint32_t sparse_code(const Codes& codes, const Place& place, RowId row) {
+inline std::uint32_t sparse_code(const Codes& codes, const FeatureStorage& storage, RowId row) {
   const SparseCodes& sparse = codes.sparse;
-  const RowId* begin = sparse.rows.data() + sparse.start[place.store];
-  const RowId* end = sparse.rows.data() + sparse.start[place.store + std::size_t{1}];
+  const RowId* begin = sparse.rows.data() + sparse.start[storage.store];
+  const RowId* end = sparse.rows.data() + sparse.start[storage.store + std::size_t{1}];
   const RowId* at = std::lower_bound(begin, end, row);
-  if (at == end || *at != row) return place.usual;
+  if (at == end || *at != row) return storage.usual;
   const auto k = static_cast<std::size_t>(at - sparse.rows.data());
   return codes.width == 1 ? sparse.codes[k]
                           : reinterpret_cast<const std::uint16_t*>(sparse.codes.data())[k];
@@ -72,20 +72,20 @@ void SplitSearch::each_row(const GrowNode& node, std::uint32_t feature, Use use)
     return;
   }
   const Element* elements = rows_.elements(node);
-  const Place& place = codes_.where[feature];
+  const FeatureStorage& storage = codes_.where[feature];
   const auto each = [&](auto code_of) {
     for (std::size_t i = 0; i < n; ++i) use(code_of(row_of(elements[i])), row_of(elements[i]));
   };
-  const auto* one_byte = codes_.column<std::uint8_t>(place.store);
-  const auto* two_bytes = codes_.column<std::uint16_t>(place.store);
-  if (place.storage == Storage::shared)
+  const auto* one_byte = codes_.column<std::uint8_t>(storage.store);
+  const auto* two_bytes = codes_.column<std::uint16_t>(storage.store);
+  if (storage.kind == Storage::shared)
     each([&](RowId row) { return codes_.decode(feature, one_byte[row]); });
-  else if (place.storage == Storage::single && codes_.width == 1)
+  else if (storage.kind == Storage::single && codes_.width == 1)
     each([&](RowId row) { return std::uint32_t{one_byte[row]}; });
-  else if (place.storage == Storage::single)
+  else if (storage.kind == Storage::single)
     each([&](RowId row) { return std::uint32_t{two_bytes[row]}; });
   else
-    each([&](RowId row) { return sparse_code(codes_, place, row); });
+    each([&](RowId row) { return sparse_code(codes_, storage, row); });
 }
 
 }  // namespace arboost

@@ -16,7 +16,7 @@ struct GrowNode {
   std::size_t all_rows = 0;        // its rows in all processes
   std::int64_t depth = 0;
   std::uint64_t path = 1;          // hash of the path from the root
-  std::int32_t id = -1;            // place in the finished tree, given when its parent is committed
+  std::int32_t id = -1;            // index in the finished tree, set when its parent is committed
   std::size_t number = 0;          // in the order of creation
   std::vector<std::int64_t> sums;  // [channels]
   std::vector<std::int64_t> left_sums;  // [channels], of the rows that its best split sends left

@@ -30,7 +30,7 @@ struct GrownTrees {
   std::vector<std::int32_t> left;
   std::vector<std::uint8_t> default_left;
   // By set of levels instead: the sets, in the order of their nodes, and which one a node has, or
-  // -1. A set decides on all codes; those that are no level of the feature follow default_left.
+  // -1. A set decides on all codes; those that are not levels of the feature follow default_left.
   std::vector<std::int32_t> set;
   std::vector<CodeSet> sets;
   std::vector<double> value;  // [n_nodes][width], learning rate included
@@ -69,7 +69,7 @@ struct GrownTrees {
 
   // Removes the last tree.
   void drop_last();
-  // Removes all but so many trees and sets; the last tree may be incomplete.
+  // Keeps the first trees and sets, and removes all others; the last tree may be incomplete.
   void keep(std::size_t n_trees, std::size_t n_sets);
 
   // Throws std::invalid_argument unless every walk over codes of this kind ends in a leaf.

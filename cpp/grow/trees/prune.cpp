@@ -17,7 +17,7 @@ constexpr std::int32_t nobody = -1;
 
 struct Branch {
   std::int32_t parent = nobody;
-  std::int32_t place = 0;     // when left branches are read before right ones
+  std::int32_t preorder = 0;  // when left branches are read before right ones
   std::int32_t n_splits = 0;  // from here on down
   double decrease = 0;        // of all of them
   bool gone = false;
@@ -25,9 +25,9 @@ struct Branch {
 
 struct Link {
   double alpha;
-  std::int32_t place, node;
+  std::int32_t preorder, node;
   bool operator>(const Link& other) const {
-    return alpha != other.alpha ? alpha > other.alpha : place > other.place;
+    return alpha != other.alpha ? alpha > other.alpha : preorder > other.preorder;
   }
 };
 
@@ -68,7 +68,7 @@ class Pruning {
 
   void push(std::int32_t node) {
     const Branch& branch = branches_[static_cast<std::size_t>(node)];
-    links_.push({alpha_of(branch), branch.place, node});
+    links_.push({alpha_of(branch), branch.preorder, node});
   }
 
   void find_parents() {
@@ -98,8 +98,8 @@ class Pruning {
     for (std::size_t i = 0; i < left_.size(); ++i) {  // parents come before their children
       if (left_[i] == 0) continue;
       const auto child = static_cast<std::size_t>(left_[i]);
-      branches_[child].place = branches_[i].place + 1;
-      branches_[child + 1].place = branches_[i].place + 2 + 2 * branches_[child].n_splits;
+      branches_[child].preorder = branches_[i].preorder + 1;
+      branches_[child + 1].preorder = branches_[i].preorder + 2 + 2 * branches_[child].n_splits;
     }
   }
 

@@ -43,7 +43,7 @@ struct TreeParams {
   double colsample_bynode = 1;        // ... and each of its nodes may use
   std::vector<std::int8_t> monotone;  // by feature: +1 rising, -1 falling, 0 free; or empty
   // Splits of categories (grow/search/category.h).
-  std::int32_t max_cat_to_onehot = 4;  // up to so many levels in a node: one-vs-rest
+  std::int32_t max_cat_to_onehot = 4;  // most levels in a node for one-vs-rest splits
   std::int32_t max_cat_threshold = 64;
   double min_cat_weight = 10;
   double cat_smooth = 10;
@@ -52,7 +52,7 @@ struct TreeParams {
   // Interaction constraints: groups of features, ascending, allowed together on a path from root to
   // leaf; empty: no constraint.
   std::vector<std::vector<std::uint32_t>> interactions;
-  // Nodes of at most so many rows have their subtrees grown at once by one thread. The tree is the
+  // Largest node whose subtree is grown at once by one thread, in rows. The tree is the
   // same for any number.
   static constexpr std::size_t automatic = std::numeric_limits<std::size_t>::max();
   std::size_t subtree_rows = automatic;

@@ -55,14 +55,14 @@ TreeWalk::TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& code
 }
 
 void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
-  const Place& place = codes_.where[feature];
-  const bool is_sparse = place.storage == Storage::sparse;
+  const FeatureStorage& storage = codes_.where[feature];
+  const bool is_sparse = storage.kind == Storage::sparse;
   source_of_[node] = in_memory;
   if (!is_sparse && !codes_.stored_rows) {
-    nodes_[node].column = codes_.column_bytes(place.store);
+    nodes_[node].column = codes_.column_bytes(storage.store);
     return;
   }
-  const std::uint32_t source = is_sparse ? feature : place.store;
+  const std::uint32_t source = is_sparse ? feature : storage.store;
   const auto entry = std::find(sources_.begin(), sources_.end(), source);
   source_of_[node] = static_cast<std::uint32_t>(entry - sources_.begin());
   if (entry == sources_.end()) sources_.push_back(source);

@@ -157,7 +157,8 @@ class Maker {
       std::vector<std::uint8_t> codes(first_key_[column + 1] - first + 2);
       std::uint32_t code = 0;
       for (std::size_t rank = 0; rank + 1 < codes.size(); ++rank) {
-        codes[rank] = static_cast<std::uint8_t>(code);  // of values above so many thresholds
+        codes[rank] =
+            static_cast<std::uint8_t>(code);  // number of thresholds that a value is above
         if (code < n && keys_[begin + code] - first == rank) ++code;
       }
       codes.back() = static_cast<std::uint8_t>(column % 2 != 0 ? 0 : n);  // missing ones

@@ -22,7 +22,7 @@ struct Scratch {
   Buffer<std::uint16_t> numbers;  // [values][row]
   Buffer<std::uint8_t> codes;     // [column][row]
   Buffer<std::uint64_t> tests, scratch;
-  Buffer<std::uint8_t> leaves;  // [tree][place]
+  Buffer<std::uint8_t> leaves;  // [tree][index]
 };
 
 // Memory of all threads, allocated at first use.

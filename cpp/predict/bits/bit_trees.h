@@ -50,13 +50,13 @@ struct BitGroup {
 // Scratch words of `tests`, for sets of one code and of four codes; `leaves` needs fewer.
 constexpr std::size_t bit_scratch_words = (256 + 64 * 16) * bit_words;
 
-// Each variant has its own order of the rows of a block: `place` is an index in that order.
+// Each variant has its own order of the rows of a block: `index` is a row's index in that order.
 struct BitKernels {
   // tests[t * bit_words + ...] from codes[column * bit_rows + row].
   void (*tests)(const BitGroup& group, const std::uint8_t* codes, std::uint64_t* scratch,
                 std::uint64_t* tests);
 
-  // leaves[i * bit_rows + place] = the leaf's number in the i-th of the trees.
+  // leaves[i * bit_rows + index] = the leaf's number in the i-th of the trees.
   void (*leaves)(const BitGroup& group, const BitTree* trees, std::size_t n_trees,
                  const std::uint64_t* tests, std::uint64_t* scratch, std::uint8_t* leaves);
   std::size_t (*leaf_row)(std::size_t position);
@@ -65,7 +65,7 @@ struct BitKernels {
   std::size_t (*value_bytes)(std::size_t n);
   void (*pack_values)(const double* values, std::size_t n, std::uint8_t* out);
 
-  // sums[place] += values of the leaves, tree by tree. `packed` are the values of all trees.
+  // sums[index] += values of the leaves, tree by tree. `packed` are the values of all trees.
   void (*add)(const BitTree* trees, std::size_t n_trees, const std::uint8_t* packed,
               const std::uint8_t* leaves, double* sums);
   std::size_t (*sum_row)(std::size_t position);

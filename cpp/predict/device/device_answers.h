@@ -20,7 +20,7 @@ struct RawRows {
 void link_on_device(Device& device, Link link, const RawRows& rows, Address out);
 // The scores of each row, ascending; they are one after the other.
 void sort_on_device(Device& device, const RawRows& rows, Address out);
-// The labels of the highest scores, each of so many bytes, to out[row * out_stride].
+// The labels of the highest scores, each of the same number of bytes, to out[row * out_stride].
 void label_on_device(Device& device, const RawRows& rows, std::span<const std::byte> labels,
                      std::size_t bytes, std::size_t out_stride, Address out);
 

@@ -58,7 +58,7 @@ class DeviceForest {
     Address results;
     DeviceArray<std::byte>& scratch;
   };
-  // Runs work on all rows, chunk by chunk; so many bytes of results and scratch a row.
+  // Runs work on all rows, chunk by chunk; the sizes of results and scratch are bytes per row.
   void for_rows(const TableSource& rows, std::size_t result_bytes, std::size_t scratch_bytes,
                 Team& team, RowSink out, const std::function<void(const Chunk&)>& work) const;
 
@@ -76,7 +76,7 @@ class DeviceForest {
   void finish_chunk(Lane& lane) const;
   AnyTrees any_trees() const;
   void walk_small(const Chunk& chunk, const ScoreRows& out) const;
-  // Launches a kernel on trees of any depth, with so many blocks for the same rows.
+  // Launches a kernel on trees of any depth, with several blocks for the same rows.
   template <class... Args>
   void walk_any(const char* kernel, const Chunk& chunk, std::size_t parts,
                 const Args&... args) const;

@@ -19,8 +19,8 @@ struct TableSource {
 
 TableSource device_source(const DeviceColumns& columns);
 
-// Tables of one type in C order are sent as they are, unless so many doubles a row are fewer bytes;
-// all others column by column.
+// Tables of one type in C order are sent as they are, unless doubles of the columns that are used
+// are fewer bytes; all others column by column.
 TableSource host_source(const Columns& columns, std::size_t n_used);
 
 }  // namespace arboost::cuda

@@ -68,8 +68,8 @@ class Quantiles {
 
     // The entry at about this quantile of the list alone; any entry would do as a guess.
     std::size_t entry(double quantile) const {
-      const double place = quantile * static_cast<double>(high);
-      return std::min(static_cast<std::size_t>(place), high - 1);
+      const double index = quantile * static_cast<double>(high);
+      return std::min(static_cast<std::size_t>(index), high - 1);
     }
 
     // Of the first entries.
@@ -121,15 +121,15 @@ class Quantiles {
     std::sort(order_.begin(), order_.end());
     cumulated_.clear();
     std::int64_t sum = 0;
-    for (const std::uint64_t one : order_)
-      cumulated_.push_back(sum += shares_[static_cast<std::uint32_t>(one)]);
+    for (const std::uint64_t entry : order_)
+      cumulated_.push_back(sum += shares_[static_cast<std::uint32_t>(entry)]);
   }
 
   std::int32_t find_sorted(double quantile) const {
     const auto first = std::lower_bound(cumulated_.begin(), cumulated_.end(), goal(quantile));
-    const auto place = static_cast<std::size_t>(first - cumulated_.begin());
+    const auto index = static_cast<std::size_t>(first - cumulated_.begin());
     // Shares of a damaged file may not add up to 1; they must not lead outside.
-    return static_cast<std::int32_t>(order_[std::min(place, order_.size() - 1)] >> 32);
+    return static_cast<std::int32_t>(order_[std::min(index, order_.size() - 1)] >> 32);
   }
 
   std::int32_t find(double quantile) {

@@ -147,7 +147,7 @@ inline std::size_t leaf_place(std::size_t row) {
   return row / (8 * bytes) * (8 * bytes) + row % 8 * bytes + row / 8 % bytes;
 }
 
-// use(row, place) for all rows, in their order.
+// use(row, index) for all rows, in their order; `index` is that in the order of leaves.
 template <class Use>
 ARBOOST_INLINE void for_leaf_rows(Use use) {
   constexpr std::size_t bytes = sizeof(Bits);

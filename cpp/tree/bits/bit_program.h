@@ -27,7 +27,7 @@ constexpr std::size_t most_bit_leaves = 256;      // of a tree: their numbers ta
 constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
 constexpr int most_even_depth = 8;
-// A full tree with up to so many splits for each real one is still cheaper than an uneven one.
+// Largest ratio of splits of a full tree to real splits at which it is cheaper than an uneven tree.
 constexpr std::size_t most_padding = 4;
 
 // Words of scratch memory of an uneven tree: rows that reach each node.

@@ -68,13 +68,14 @@ class Dataset:
         scipy.sparse, lists or dicts; or an array in device memory, which is binned there. NaN and
         None are missing values.
     y : array of shape (n_rows,), optional
-        Target: numbers or labels, or the name of a column of X, which is then no feature. Required
-        if a category has more than 100 levels.
+        Target: numbers or labels. Or the name of a column of X; the column is then not used as a
+        feature. Required if a category has more than 100 levels.
     sample_weight : array of shape (n_rows,), float or str, optional
-        Weights of at least 0; or the name of a column of X, which is then no feature.
+        Weights of at least 0. Or the name of a column of X; the column is then not used as a
+        feature.
     offset : array of shape (n_rows,) or (n_rows, n_outputs), str or list of str, optional
-        Start of the raw scores in gradient boosting; or names of columns of X, which are then no
-        features.
+        Start of the raw scores in gradient boosting. Or names of columns of X; the columns are then
+        not used as features.
     max_bins : int or "auto", default=255
         Largest number of bins of a feature, not counting missing values; above 255 a bin code
         takes two bytes. "auto": 255, or a bin for each value where trees need them for pure

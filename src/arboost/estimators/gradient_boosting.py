@@ -105,7 +105,7 @@ class GradientBoosting(EngineEstimator):
         eval_set : list of (X, y), (X, y, weight) or (X, y, weight, offset), optional
             Several validation sets instead of X_val, each scored after every round; the last one is
             used by early stopping. The training table may be among them, for its learning curve: X
-            itself, or equal values of X and y. It stops no fit.
+            itself, or equal values of X and y. It never stops a fit.
         eval_names : list of str, optional
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.

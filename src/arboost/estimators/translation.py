@@ -1,6 +1,6 @@
 """Interface for estimators with the signatures of another library, as in `arboost.compat`.
 
-A fit of such a booster is a fit of the engine's booster with translated parameters, and with
+A fit of these boosters is a fit of the engine's booster with translated parameters, and with
 settings that the engine's public parameters do not reach: start scores, an observer of the rounds,
 and pruning of each tree.
 """

@@ -24,8 +24,9 @@ inline double pick(bool apart, bool first, bool second, double if_first, double 
 }
 
 inline void split_row(ShapRow& row, const DeviceShapStep& step, const CodeSet* sets) {
-  const CodePlace place = place_of(step.column, row.per_word);
-  const std::uint32_t code = row.words[place.word * row.word_stride] >> place.shift & place.mask;
+  const CodePlace code_place = place_of(step.column, row.per_word);
+  const std::uint32_t code =
+      row.words[code_place.word * row.word_stride] >> code_place.shift & code_place.mask;
   const bool right = step.flags & ShapFlags::by_set
                          ? !holds(sets[step.test], (code - 1) & 255)
                          : code - (step.flags & ShapFlags::shift ? 1 : 0) > step.test;

@@ -57,7 +57,7 @@ extern "C" __global__ void gradients(arboost::LossArgs args, arboost::cuda::Give
   const std::size_t last = (n + 31) / 32 * 32;  // all lanes of a warp take part in sums
   unsigned long long max_g = 0, max_h = 0;
   std::int64_t sum_g = 0, sum_h = 0;
-  // Sums of the block, by output, for as many outputs as there is room.
+  // Sums of the block, by output, for as many outputs as fit.
   constexpr std::size_t most_shared = 32;
   __shared__ unsigned long long block_sums[2 * most_shared];
   if (threadIdx.x < 2 * most_shared) block_sums[threadIdx.x] = 0;

@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
   }
 }
 
-// A row of a batch by its place among all rows of the segments.
+// A row of a batch by its position among all rows of the segments.
 struct PlacedRow {
   std::int64_t* histogram;
   Element element;

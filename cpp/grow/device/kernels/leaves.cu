@@ -17,7 +17,7 @@ extern "C" __global__ void walk(DeviceCodes codes, const WalkNode* tree, const N
   leaf_of_row[row] = leaf_at(codes, tree, tests, row);
 }
 
-// Adds to a sum in shared memory, of two words: there are no quick atomics of 64 bits.
+// Adds to a sum in shared memory, of two words: atomics of 64 bits are slow.
 inline void add_to_words(std::uint32_t* words, std::int64_t value) {
   const auto low = static_cast<std::uint32_t>(value);
   const std::uint32_t before = atomicAdd(&words[0], low);

@@ -8,7 +8,7 @@
 template <class Draw>
 inline void collect_rows(const DrawnRows& out, Draw draw, const GivenTotals& totals) {
   __shared__ std::uint32_t before[33];  // kept rows in the warps before each one of the block
-  __shared__ unsigned long long first;  // place of the block's first row
+  __shared__ unsigned long long first;  // position of the block's first row
   auto* size = reinterpret_cast<unsigned long long*>(totals.sums);
   std::uint32_t largest = 0;
   for (std::uint64_t begin = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x;

@@ -124,7 +124,7 @@ struct FoundSplit {
   double score;
   std::int64_t left;  // packed sum
   std::uint32_t bin, next, feature;
-  std::uint8_t found, missing_left, missing_seen, by_set;
+  std::uint8_t is_valid, missing_left, missing_seen, by_set;
   CodeSet levels;  // by_set: on the left
 };
 
@@ -141,8 +141,8 @@ struct BatchWork {
   FoundSplit* best;         // by search; in the host's memory
   std::int64_t* best_left;  // vector leaves: [search][output], there, too
   Answer answer;
-  Segment* segments;  // two a node
-  FoundSplit* found;  // [search][most_features]
+  Segment* segments;   // two a node
+  FoundSplit* splits;  // [search][most_features]
   // Sums of blocks that have a part of a segment, [block + segment][histogram_size]; null: they are
   // added to the histograms one by one, which begin as 0.
   std::int64_t* parts;

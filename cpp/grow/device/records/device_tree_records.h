@@ -65,13 +65,13 @@ struct FoundCut {
   double score;
   std::int64_t left_h;  // over all outputs
   std::uint32_t bin, next;
-  std::uint32_t found, varies, missing_left, missing_seen;
+  std::uint32_t is_valid, varies, missing_left, missing_seen;
 };
 
 // Nodes of one level that may be split.
 struct TreeLevel {
-  OpenNode* open;      // [kind][room]
-  std::int64_t* sums;  // [kind][room][channels]
+  OpenNode* open;      // [kind][capacity]
+  std::int64_t* sums;  // [kind][capacity][channels]
   RowTile* tiles;
   LevelCounts* counts;
   std::uint32_t capacity;
@@ -118,7 +118,7 @@ struct TreeWork {
   std::int64_t* large_sums;
   std::uint16_t* drawn;
   std::int64_t* histograms;
-  FoundCut* found;
+  FoundCut* cuts;
   std::uint32_t first_large, n_large;  // of this launch: histograms of as many fit into memory
 };
 

@@ -35,9 +35,9 @@ struct DeviceEvaluation::State {
   std::shared_ptr<const DeviceTable> table;
   DeviceArray<RowId> table_rows;
   DeviceArray<double> y, weight, scores, sums, totals, parameters;
-  std::vector<double> sent_parameters, found;  // found: losses that were not asked for yet
-  std::vector<LossSpec> open;                  // losses that were not fetched yet
-  DeviceArray<std::byte> round;                // trees of the last one
+  std::vector<double> sent_parameters, losses;  // losses: fetched, and not returned yet
+  std::vector<LossSpec> open;                   // losses that were not fetched yet
+  DeviceArray<std::byte> round;                 // trees of the last one
   PinnedBytes sent, received;
 };
 
@@ -140,14 +140,14 @@ void DeviceEvaluation::collect() {
   s.queue.download(s.totals, 2 * s.open.size(), totals);
   s.queue.wait();
   for (std::size_t i = 0; i < s.open.size(); ++i)
-    s.found.push_back(mean_of(s.open[i], {totals[2 * i], totals[2 * i + 1]}, outputs_));
+    s.losses.push_back(mean_of(s.open[i], {totals[2 * i], totals[2 * i + 1]}, outputs_));
   s.open.clear();
 }
 
 std::vector<double> DeviceEvaluation::losses() {
   Device::Use use(device_);
   collect();
-  return std::exchange(state_->found, {});
+  return std::exchange(state_->losses, {});
 }
 
 void DeviceEvaluation::set_scores(const double* scores) {

@@ -104,11 +104,11 @@ std::size_t bytes_of(const Codes& codes) {
 }
 
 NodeTest test_of(const Codes& codes, std::size_t feature, const FeatureRule& split) {
-  const Place& place = codes.where[feature];
+  const FeatureStorage& storage = codes.where[feature];
   return {.rule = rule_of(codes, feature, split),
-          .store = place.store,
-          .usual = place.usual,
-          .sparse = place.storage == Storage::sparse ? 1u : 0u,
+          .store = storage.store,
+          .usual = storage.usual,
+          .sparse = storage.kind == Storage::sparse ? 1u : 0u,
           .left = 0};
 }
 

@@ -82,7 +82,7 @@ extern "C" __global__ void sort_rows(const double* raw, std::uint32_t n_outputs,
 }
 
 // The label of the highest score, the first of equal ones; of two classes with one score, of its
-// sign. Labels have so many bytes; rows of the result have `out_stride` labels.
+// sign. Labels have `bytes` bytes; rows of the result have `out_stride` labels.
 extern "C" __global__ void likeliest_labels(const double* raw, std::uint32_t stride,
                                             std::uint32_t n_outputs, std::uint64_t n_rows,
                                             const unsigned char* labels, std::uint32_t bytes,

@@ -112,8 +112,9 @@ inline std::uint32_t leaf_of(const ForestNode* tree, const RowCodes& row, const 
   for (;;) {
     const uint4 loaded = *reinterpret_cast<const uint4*>(tree + at);
     if (loaded.x == 0) return at;
-    const CodePlace place = place_of(loaded.y & column_mask, row.per_word);
-    const std::uint32_t code = row.words[place.word * row.stride] >> place.shift & place.mask;
+    const CodePlace code_place = place_of(loaded.y & column_mask, row.per_word);
+    const std::uint32_t code =
+        row.words[code_place.word * row.stride] >> code_place.shift & code_place.mask;
     const bool right = loaded.y & set_flag ? goes_right(code, sets[loaded.z])
                                            : goes_right(code, loaded.y >> 31, loaded.z);
     at = loaded.x + (right ? 1 : 0);

@@ -95,7 +95,7 @@ class AdaBoost(EngineEstimator):
         eval_set : list of pairs (X, y) or triples (X, y, weight), optional
             Several validation sets instead of X_val, each scored after every round; the last one is
             used by early stopping. The training table may be among them, for its learning curve: X
-            itself, or equal values of X and y. It stops no fit.
+            itself, or equal values of X and y. It never stops a fit.
         eval_names : list of str, optional
             Names of the sets in ``evals_result_``. None: "train" for the training table,
             "validation" for one other set, "validation_0", "validation_1", ... for several.

@@ -83,12 +83,12 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   TreeNode node = w.nodes[at.number];
   const std::int64_t* sums = open_sums(w, w.level, large_kind, open);
   const volatile FoundCut* cuts =  // of other blocks
-      w.found + std::uint64_t{open - w.first_large} * w.n_drawn;
-  Cut lane_cut{floor, no_place, 0};
+      w.cuts + std::uint64_t{open - w.first_large} * w.n_drawn;
+  Cut lane_cut{floor, no_candidate, 0};
   bool varies = false;
   for (std::uint32_t j = threadIdx.x; j < w.n_drawn; j += tree_threads) {
     varies |= cuts[j].varies != 0;
-    if (cuts[j].found) lane_cut = better_cut(lane_cut, {cuts[j].score, j, 0});
+    if (cuts[j].is_valid) lane_cut = better_cut(lane_cut, {cuts[j].score, j, 0});
   }
   const Cut highest = BlockGroup::all(lane_cut, better_cut);
   varies = BlockGroup::any(varies);
@@ -102,8 +102,8 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   if (is_pure<BlockGroup>(w.targets, w.elements[w.buffer] + node.begin, node.end - node.begin))
     return;
   if (threadIdx.x != 0) return;
-  const volatile FoundCut& cut = cuts[highest.place];
-  const auto feature = static_cast<std::int32_t>(drawn_feature(w, open, highest.place));
+  const volatile FoundCut& cut = cuts[highest.candidate];
+  const auto feature = static_cast<std::int32_t>(drawn_feature(w, open, highest.candidate));
   settle(w, score, sums,
          {cut.score, cut.left_h, cut.bin, cut.next, feature, cut.missing_left, cut.missing_seen},
          node);
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 2) search_large(TreeW
         search_feature(w, source, scratch[warp_of()].cuts, sums,
                        open_node(w.level, large_kind, open).path, drawn_feature(w, open, j), best);
     if (lane_of() == 0)
-      w.found[std::uint64_t{blockIdx.y} * w.n_drawn + j] = {
+      w.cuts[std::uint64_t{blockIdx.y} * w.n_drawn + j] = {
           best.score,        best.left_h, best.bin,          best.next,
           best.feature >= 0, varies,      best.missing_left, best.missing_seen};
   }

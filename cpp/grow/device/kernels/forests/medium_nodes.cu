@@ -63,7 +63,7 @@ inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uin
   return best;
 }
 
-// Dynamic shared memory: a room for each warp; a hash and a place for each feature.
+// Dynamic shared memory: search scratch of each warp; a hash and an order index of each feature.
 extern "C" __global__ void __launch_bounds__(tree_threads, 2) grow_medium(TreeWork w) {
   ARBOOST_DYNAMIC_SHARED(SearchScratch, scratch);
   __shared__ std::uint32_t counts[2];

@@ -31,7 +31,7 @@ inline bool are_pure(const TargetPairs& targets, Element element, bool is_row) {
   return true;
 }
 
-// A feature by its place in a node's order of features: that of their hashes.
+// A feature by its index in a node's order of features, which is the order of their hashes.
 struct Ranked {
   std::uint64_t hash, feature;
 };
@@ -92,8 +92,8 @@ inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element&
   const std::uint32_t rights = __ballot_sync(all_lanes, is_row && !left);
   const std::uint32_t below = (1u << lane_of()) - 1;
   n_left = __popc(lefts);
-  const std::uint32_t place = left ? __popc(lefts & below) : n_left + __popc(rights & below);
-  if (is_row) scratch.rows[at.begin + place] = element;
+  const std::uint32_t offset = left ? __popc(lefts & below) : n_left + __popc(rights & below);
+  if (is_row) scratch.rows[at.begin + offset] = element;
   __syncwarp();
   if (is_row) element = scratch.rows[lane_of()];
   std::uint32_t child = 0;

@@ -17,15 +17,15 @@ struct NodeBest {
   std::uint32_t missing_left, missing_seen;
 };
 
-// A split of a feature: the higher score; of equals the lower place.
+// A split of a feature: the higher score; of equal scores, the lower candidate.
 struct Cut {
   double score;
-  std::uint32_t place, unused;
+  std::uint32_t candidate, unused;
 };
-constexpr std::uint32_t no_place = 0xffffffffu;
+constexpr std::uint32_t no_candidate = 0xffffffffu;
 
 inline Cut better_cut(const Cut& a, const Cut& b) {
-  return b.score > a.score || (b.score == a.score && b.place < a.place) ? b : a;
+  return b.score > a.score || (b.score == a.score && b.candidate < a.candidate) ? b : a;
 }
 inline std::uint32_t lower_of(std::uint32_t a, std::uint32_t b) {
   return a < b ? a : b;
@@ -145,8 +145,8 @@ inline std::uint32_t random_bin(const TreeWork& w, std::uint64_t path, std::uint
 }
 
 // Takes the best split of a feature where it beats the best one so far; of equal ones that of the
-// first feature. Returns true if the feature varies in the node. `room` is shared memory of the
-// warp, an entry a code.
+// first feature. Returns true if the feature varies in the node. `cuts` is shared memory of the
+// warp, an entry per code.
 template <class Source>
 inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
                            const std::int64_t* totals, std::uint64_t path, std::uint32_t feature,
@@ -155,8 +155,8 @@ inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
   source.open(w, column);
   FeatureCuts all{cuts, 0, 0, 0, 0, 0, false};
   score_feature(w, source, totals, column, all);
-  // The place of a split is its bin. That of a random cut may have no entry: the last one before it
-  // has the same sums.
+  // The candidate of a split is its bin. That of a random cut may have no entry: the last one
+  // before it has the same sums.
   const bool is_random = w.cut_values != nullptr;
   std::uint32_t random = 0, at = 0;
   if (is_random) {
@@ -166,28 +166,28 @@ inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
         at = higher_of(at, source.code(chunk) + 1);
     at = random < column.n_bins ? WarpGroup::all(at, higher_of) : 0;
   }
-  const auto place_of = [&](std::uint32_t chunk) {  // of a candidate; else no_place
+  const auto candidate_of = [&](std::uint32_t chunk) {  // or no_candidate
     const std::uint32_t code = source.code(chunk);
-    if (!source.is_entry(column, chunk) || (is_random && code + 1 != at)) return no_place;
+    if (!source.is_entry(column, chunk) || (is_random && code + 1 != at)) return no_candidate;
     return is_random ? random : code;
   };
   const std::int64_t min_h = std::int64_t{w.gain.min_h} * w.gain.outputs;
   const std::uint32_t end = all.has_missing ? column.n_bins : column.n_bins - 1;
-  Cut lane_cut{best.score, no_place, 0};
+  Cut lane_cut{best.score, no_candidate, 0};
 #pragma unroll 1
   for (std::uint32_t chunk = 0; chunk < Source::n_chunks; ++chunk) {
-    const std::uint32_t place = place_of(chunk);
-    if (place == no_place) continue;
+    const std::uint32_t candidate = candidate_of(chunk);
+    if (candidate == no_candidate) continue;
     const EntryCuts& cut = cuts[chunk * 32 + lane_of()];
     const std::int64_t h = cut.left_h, with = cut.left_h + all.missing_h;
-    if (place < end && !(all.not_right >> chunk & 1) && h >= min_h && all.total_h - h >= min_h)
-      lane_cut = better_cut(lane_cut, {cut.right, place, 0});
-    if (all.has_missing && place + 1 < column.n_bins && !(all.not_left >> chunk & 1) &&
+    if (candidate < end && !(all.not_right >> chunk & 1) && h >= min_h && all.total_h - h >= min_h)
+      lane_cut = better_cut(lane_cut, {cut.right, candidate, 0});
+    if (all.has_missing && candidate + 1 < column.n_bins && !(all.not_left >> chunk & 1) &&
         with >= min_h && all.total_h - with >= min_h)
-      lane_cut = better_cut(lane_cut, {cut.left, most_codes + place, 0});
+      lane_cut = better_cut(lane_cut, {cut.left, most_codes + candidate, 0});
   }
   const Cut best_cut = WarpGroup::all(lane_cut, better_cut);
-  const bool is_better = best_cut.place != no_place &&
+  const bool is_better = best_cut.candidate != no_candidate &&
                          (best_cut.score > best.score ||
                           (best.feature >= 0 && static_cast<std::int32_t>(feature) < best.feature));
   if (!is_better) {
@@ -197,13 +197,13 @@ inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
   }
   best.score = best_cut.score;
   best.feature = static_cast<std::int32_t>(feature);
-  best.missing_left = best_cut.place >= most_codes;
+  best.missing_left = best_cut.candidate >= most_codes;
   best.missing_seen = all.has_missing;
-  best.bin = best_cut.place % most_codes;
+  best.bin = best_cut.candidate % most_codes;
   std::int64_t left_h = 0;
   std::uint32_t next = column.n_bins;
   for (std::uint32_t chunk = 0; chunk < Source::n_chunks; ++chunk) {
-    if (place_of(chunk) == best.bin) left_h = cuts[chunk * 32 + lane_of()].left_h;
+    if (candidate_of(chunk) == best.bin) left_h = cuts[chunk * 32 + lane_of()].left_h;
     if ((all.seen >> chunk & 1) && source.code(chunk) > best.bin)
       next = lower_of(next, source.code(chunk));
   }

@@ -64,10 +64,10 @@ struct RowTest {
 inline RowTest test_of(const TreeWork& w, const TreeNode& node) {
   const TreeColumn& column = w.columns[node.feature];
   return {codes_of(w.codes, column, node.end - node.begin), node.bin,
-          node.missing_left != 0 && column.has_missing ? column.n_bins : no_place};
+          node.missing_left != 0 && column.has_missing ? column.n_bins : no_candidate};
 }
 
-// The places of a warp's rows on their sides: left ones follow counts[0], right ones counts[1].
+// The positions of a warp's rows on their sides: left ones follow counts[0], right ones counts[1].
 inline std::uint32_t reserve(bool is_row, bool left, std::uint32_t* counts) {
   const std::uint32_t rows = __ballot_sync(all_lanes, is_row);
   const std::uint32_t lefts = __ballot_sync(all_lanes, is_row && left);

@@ -9,14 +9,14 @@
 constexpr int search_threads = 256;
 constexpr double forbidden = -1.7976931348623157e308;
 
-// Better: the higher score; of equals the lower place.
+// Better: the higher score; of equal scores, the lower index.
 struct Candidate {
   double score;
-  std::uint32_t place;
+  std::uint32_t index;
 };
 
 inline Candidate better(const Candidate& a, const Candidate& b) {
-  return b.score > a.score || (b.score == a.score && b.place < a.place) ? b : a;
+  return b.score > a.score || (b.score == a.score && b.index < a.index) ? b : a;
 }
 
 // The best candidate of a block of search_threads, in all threads.
@@ -24,7 +24,7 @@ inline Candidate best_of_block(Candidate best) {
   __shared__ Candidate warp_best[search_threads / 32];
   for (int step = 16; step > 0; step >>= 1)
     best = better(best, {__shfl_xor_sync(all_lanes, best.score, step),
-                         __shfl_xor_sync(all_lanes, best.place, step)});
+                         __shfl_xor_sync(all_lanes, best.index, step)});
   if (lane_of() == 0) warp_best[warp_of()] = best;
   __syncthreads();
   best = warp_best[0];
@@ -33,7 +33,7 @@ inline Candidate best_of_block(Candidate best) {
   return best;
 }
 
-// Inclusive prefix sums over a block of search_threads; `room` is shared memory.
+// Inclusive prefix sums over a block of search_threads; `buffer` is shared memory.
 inline std::int64_t prefix_sum(std::int64_t value, std::int64_t* buffer) {
   for (int step = 1; step < 32; step <<= 1) {
     const std::int64_t other = __shfl_up_sync(all_lanes, value, step);
@@ -74,24 +74,24 @@ inline std::uint32_t best_feature(const BatchWork& batch, std::uint32_t s) {
   if (warp_of() != 0) return 0;
   const NodeSearch& search = batch.searches[s];
   const volatile FoundSplit* splits =  // of other blocks
-      batch.found + static_cast<std::uint64_t>(s) * batch.most_features;
+      batch.splits + static_cast<std::uint64_t>(s) * batch.most_features;
   Candidate highest{search.floor, 0xffffffffu};
   for (std::uint32_t j = lane_of(); j < search.n_features; j += 32)
-    if (splits[j].found) highest = better(highest, {splits[j].score, j});
+    if (splits[j].is_valid) highest = better(highest, {splits[j].score, j});
   for (int step = 16; step > 0; step >>= 1)
     highest = better(highest, {__shfl_xor_sync(all_lanes, highest.score, step),
-                               __shfl_xor_sync(all_lanes, highest.place, step)});
-  return highest.place;
+                               __shfl_xor_sync(all_lanes, highest.index, step)});
+  return highest.index;
 }
 
 // Gives the best feature of a search to the host.
 inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
-  const std::uint32_t place = best_feature(batch, s);
+  const std::uint32_t index = best_feature(batch, s);
   if (threadIdx.x != 0) return;
-  if (place == 0xffffffffu)
-    batch.best[s].found = 0;
+  if (index == 0xffffffffu)
+    batch.best[s].is_valid = 0;
   else
-    batch.best[s] = batch.found[static_cast<std::uint64_t>(s) * batch.most_features + place];
+    batch.best[s] = batch.splits[static_cast<std::uint64_t>(s) * batch.most_features + index];
   __threadfence_system();
   if (atomicAdd(&batch.state->n_searches, 1u) == batch.n_searches - 1) give(batch.answer);
 }
@@ -181,7 +181,7 @@ inline FeatureSearch own_search(GainParams& p, const BatchWork& batch,
           feature,
           channels,
           static_cast<std::uint64_t>(column.first_slot) * channels,
-          batch.found + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x};
+          batch.splits + static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + blockIdx.x};
 }
 
 // The best split of one feature in one node: the same as grow/search/split.h. With `folds`, stored
@@ -215,13 +215,13 @@ inline void search_feature(GainParams p, const BatchWork& batch, const FeatureCo
     best = better(best, {score_of<plain>(p, prefix + missing, search.total, prefix != 0), 256 + t});
   best = best_of_block(best);
   const bool is_found = best.score > search.floor;
-  const std::uint32_t bin = best.place & 255;
+  const std::uint32_t bin = best.index & 255;
   if (is_found && t > bin && t < n && (value != 0 || count != 0)) atomicMin(&next, t);
   __syncthreads();
   if (!is_found) {
-    if (t == 0) out->found = 0;
+    if (t == 0) out->is_valid = 0;
   } else if (t == bin) {
-    const bool missing_left = best.place >= 256;
+    const bool missing_left = best.index >= 256;
     *out = {best.score,
             prefix + (missing_left ? missing : 0),
             bin,

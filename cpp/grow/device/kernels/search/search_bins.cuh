@@ -6,7 +6,7 @@
 
 template <bool plain>
 inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColumn* columns) {
-  constexpr std::uint32_t on_left = 1u << 16;  // place of a split with missing values on the left
+  constexpr std::uint32_t on_left = 1u << 16;  // index of a split with missing values on the left
   __shared__ std::int64_t buffer[search_threads / 32], before, rows_before;
   __shared__ std::uint32_t next;
   const auto [search, column, all_rows, feature, channels, first_slot, out] =
@@ -29,7 +29,7 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
   std::int64_t own_left = 0;
   const auto keep = [&](const Candidate& other, std::int64_t left) {
     const Candidate chosen = better(lane_best, other);
-    if (chosen.place == lane_best.place) return;
+    if (chosen.index == lane_best.index) return;
     lane_best = chosen;
     own_left = left;
   };
@@ -52,7 +52,7 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
   }
   const Candidate best = best_of_block(lane_best);
   const bool is_found = best.score > search.floor;
-  const std::uint32_t bin = best.place & (on_left - 1);
+  const std::uint32_t bin = best.index & (on_left - 1);
   for (std::uint32_t b = bin + 1 + t; is_found && b < n; b += search_threads) {
     bool is_seen = slots[b * channels] != 0;
     if (counted) is_seen = is_seen || slots[b * channels + 1] != 0;
@@ -63,15 +63,15 @@ inline void search_bins(GainParams p, const BatchWork& batch, const FeatureColum
   }
   __syncthreads();
   if (!is_found) {
-    if (t == 0) out->found = 0;
-  } else if (lane_best.place == best.place) {
+    if (t == 0) out->is_valid = 0;
+  } else if (lane_best.index == best.index) {
     *out = {best.score,
             own_left,
             bin,
             next,
             feature,
             1,
-            static_cast<std::uint8_t>(best.place >= on_left),
+            static_cast<std::uint8_t>(best.index >= on_left),
             static_cast<std::uint8_t>(has_missing),
             0,
             {}};

@@ -86,7 +86,7 @@ inline void search_outputs_of(GainParams p, const BatchWork& batch, const Featur
   if (has_missing && t < n - 1) lane_best = better(lane_best, {left.allowed(p), 256 + t});
   const Candidate best = best_of_block(lane_best);
   const bool is_found = best.score > search.floor;
-  const std::uint32_t bin = best.place & 255;
+  const std::uint32_t bin = best.index & 255;
   if (is_found && t > bin && t < n && is_seen) atomicMin(&next, t);
   __syncthreads();
   if (t != 0) return;
@@ -96,7 +96,7 @@ inline void search_outputs_of(GainParams p, const BatchWork& batch, const Featur
           next,
           feature,
           static_cast<std::uint8_t>(is_found),
-          static_cast<std::uint8_t>(best.place >= 256),
+          static_cast<std::uint8_t>(best.index >= 256),
           static_cast<std::uint8_t>(has_missing),
           0,
           {}};
@@ -104,14 +104,14 @@ inline void search_outputs_of(GainParams p, const BatchWork& batch, const Featur
 
 // Sums on the left of the best split of a search, for the host; by the last block of the search.
 inline void write_left(const GainParams& p, const BatchWork& batch, const FeatureColumn* columns) {
-  __shared__ std::uint32_t place;
+  __shared__ std::uint32_t index;
   const NodeSearch& search = batch.searches[blockIdx.y];
   const std::uint32_t feature = best_feature(batch, blockIdx.y);
-  if (threadIdx.x == 0) place = feature;
+  if (threadIdx.x == 0) index = feature;
   __syncthreads();
-  if (place != 0xffffffffu) {
+  if (index != 0xffffffffu) {
     const FoundSplit split =
-        batch.found[static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + place];
+        batch.splits[static_cast<std::uint64_t>(blockIdx.y) * batch.most_features + index];
     const FeatureColumn column = columns[split.feature];
     const auto channels = static_cast<std::uint32_t>(p.channels);
     const volatile std::int64_t* slots =  // other blocks may have added them up

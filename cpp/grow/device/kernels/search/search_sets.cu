@@ -4,11 +4,11 @@
 #include "grow/device/kernels/search/search.cuh"
 #include "grow/device/kernels/search/search_bins.cuh"
 
-// A split by a set of levels: the levels before a place in an order of them.
+// A split by a set of levels: the levels before an index in an order of them.
 struct SetSplit {
   double score;
   std::int64_t left;
-  std::uint32_t place;
+  std::uint32_t index;
   bool is_in_order;   // of groups
   bool missing_left;  // in that order
 };
@@ -101,14 +101,14 @@ inline void try_in_order(const GainParams& p, const SetNode& node, const GroupCo
   // Groups that the node lacks go with the nearer neighbour.
   __shared__ std::uint32_t next;
   __shared__ std::int64_t left_sum;
-  const std::uint32_t place = candidate.place / 2;
+  const std::uint32_t index = candidate.index / 2;
   if (t == 0) next = groups.n;
   __syncthreads();
-  if (is_seen && t > place) atomicMin(&next, t);
-  if (t == place) left_sum = left + (candidate.place % 2 != 0 ? missing : 0);
+  if (is_seen && t > index) atomicMin(&next, t);
+  if (t == index) left_sum = left + (candidate.index % 2 != 0 ? missing : 0);
   __syncthreads();
-  const std::uint32_t n_left = next < groups.n ? (place + next + 1) / 2 : groups.n;
-  best = {candidate.score, left_sum, n_left, true, candidate.place % 2 != 0};
+  const std::uint32_t n_left = next < groups.n ? (index + next + 1) / 2 : groups.n;
+  best = {candidate.score, left_sum, n_left, true, candidate.index % 2 != 0};
 }
 
 // One level against all others; a thread a code.
@@ -122,8 +122,8 @@ inline void try_each(const GainParams& p, const SetNode& node, const GroupColumn
     lane_best = better(lane_best, {score_of_set(p, node, scratch.sums[t], scratch.rows[t]), t});
   const Candidate candidate = best_of_block(lane_best);
   if (!(candidate.score > best.score)) return;
-  best = {candidate.score, scratch.sums[candidate.place], candidate.place, false, false};
-  if (t < 8) scratch.left[t] = candidate.place >> 5 == t ? 1u << (candidate.place & 31) : 0;
+  best = {candidate.score, scratch.sums[candidate.index], candidate.index, false, false};
+  if (t < 8) scratch.left[t] = candidate.index >> 5 == t ? 1u << (candidate.index & 31) : 0;
   __syncthreads();
 }
 
@@ -199,15 +199,15 @@ inline void try_prefixes(const GainParams& params, const SetNode& node, const Gr
   const Candidate candidate = best_of_block(lane_best);
   if (!(candidate.score > best.score)) return;
   __shared__ std::int64_t left_sum;
-  if (t == candidate.place) left_sum = left;
+  if (t == candidate.index) left_sum = left;
   if (t < 8) scratch.left[t] = 0;
   __syncthreads();
-  best = {candidate.score, left_sum, candidate.place, false, false};
-  if (t <= candidate.place && scratch.codes[at] < pooled_levels)
+  best = {candidate.score, left_sum, candidate.index, false, false};
+  if (t <= candidate.index && scratch.codes[at] < pooled_levels)
     add_code(scratch.left, scratch.codes[at]);
   __syncthreads();
   bool with_pool = false;
-  for (std::uint32_t i = 0; i <= candidate.place; ++i)
+  for (std::uint32_t i = 0; i <= candidate.index; ++i)
     with_pool |= scratch.codes[scratch.order[i]] == pooled_levels;
   if (with_pool && t < 8) scratch.left[t] |= scratch.pool[t];
   __syncthreads();
@@ -218,7 +218,7 @@ inline void write_set(const SetNode& node, const GroupColumn* groups, std::uint3
                       const SetSplit& best, LevelScratch& scratch, FoundSplit* out) {
   if (best.is_in_order) {
     for (unsigned& word : scratch.left) word = 0;
-    for (std::uint32_t i = 0; i < best.place; ++i) add_code(scratch.left, groups->order[i]);
+    for (std::uint32_t i = 0; i < best.index; ++i) add_code(scratch.left, groups->order[i]);
     if (best.missing_left) add_code(scratch.left, node.missing);
   }
   const bool missing_seen = has_code(scratch.seen, node.missing);
@@ -271,7 +271,7 @@ inline void search_levels(GainParams p, const BatchWork& batch, const FeatureCol
       try_prefixes(p, node, column.groups, scratch, best);
   }
   if (t != 0) return;
-  out->found = 0;
+  out->is_valid = 0;
   if (best.score > search.floor) write_set(node, column.groups, feature, best, scratch, out);
 }
 
