@@ -369,9 +369,9 @@ def _content(source: object) -> bytes:
 
 def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
     if data.startswith(model_file.ENSEMBLE.magic):
-        from arboost.models.ensemble import EnsemblePredictor, read_ensemble
+        from arboost.models.ensemble import read_ensemble
 
-        return EnsemblePredictor(read_ensemble(data, name).map_models(Predictor.from_model))
+        return read_ensemble(data, name).map_models(Predictor.from_model)
     if data.startswith(model_file.FORMAT.magic) or not data.lstrip().startswith(b"{"):
         return Predictor.from_model(model_file.from_bytes(data, name))
     from arboost.models.files.json_model import from_json
