@@ -453,13 +453,15 @@ class ModelMethods(EstimatorMethods, Model):
         >>> found.grid[0], found.average.round(2)
         (array([0., 3.]), array([0., 3.]))
         """
-        from arboost.models.partial_dependence import DependenceOptions, partial_dependence
+        from arboost.models.partial_dependence import partial_dependence
 
         return partial_dependence(
             self,
             X,
             features,
-            options=DependenceOptions(kind, method, response),
+            kind=kind,
+            method=method,
+            response=response,
             grid=grid,
             sample_weight=sample_weight,
             offset=offset,

@@ -122,8 +122,8 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
     elif levels is not None:
         stored, shown = _level_points(levels, _spread(levels, grid.resolution))
     else:
-        stored = _number_points(table.columns.read(feature), grid)
-        shown = _shown_numbers(stored, schema.unit_of(feature))
+        stored, unit = _number_points(table.columns.read(feature), grid), schema.unit_of(feature)
+        shown = as_times(stored, unit) if unit in _TIMES else stored
     if grid.missing and not _has_missing(shown):
         stored = np.append(stored, np.nan)
         last = None if shown.dtype == object else "NaT" if shown.dtype.kind in "mM" else np.nan
@@ -181,22 +181,10 @@ def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
 
 def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDArray[Any]]:
     """Stored and shown points of level codes; -1 is missing."""
-    numbers_of = (
-        np.arange(len(levels), dtype=np.float64) if levels.numbers is None else levels.numbers
-    )
+    numbers_of = np.arange(len(levels)) if levels.numbers is None else levels.numbers
     stored = np.append(numbers_of, np.nan)[codes]
     labels = [None if code < 0 else levels.label(int(code)) for code in codes]
-    if levels.kind == "number":
-        return stored, np.array(
-            [np.nan if label is None else label for label in labels], np.float64
-        )
-    shown = np.empty(len(labels), object)
-    shown[:] = labels
-    return stored, shown
-
-
-def _shown_numbers(stored: Floats, unit: str) -> NDArray[Any]:
-    return as_times(stored, unit) if unit in _TIMES else stored
+    return stored, np.array(labels, np.float64 if levels.kind == "number" else object)
 
 
 def _user_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDArray[Any]]:
@@ -225,7 +213,7 @@ def _user_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDA
             "values as the column of the fit had them."
         ) from error
     stored = np.where(stored == schema.missing, np.nan, stored)
-    return stored, _shown_numbers(stored, unit)
+    return stored, as_times(stored, unit) if unit in _TIMES else stored
 
 
 def _has_strings(values: Any) -> bool:
@@ -256,41 +244,6 @@ RESPONSES = ("answer", "raw")
 
 _TWO = 2
 _MOST_SCORES = 1 << 21  # raw scores in memory at a time
-
-
-@dataclass(frozen=True)
-class DependenceOptions:
-    """Options of partial dependence: one of `KINDS`, of `METHODS` and of `RESPONSES`."""
-
-    kind: str = "average"
-    method: str = "brute"
-    response: str = "answer"
-
-    def check(self, model: Model) -> None:
-        """Raise ValueError where the options contradict each other or the model."""
-        for name, allowed in (("kind", KINDS), ("method", METHODS), ("response", RESPONSES)):
-            value = getattr(self, name)
-            if value not in allowed:
-                options = ", ".join(allowed)
-                raise ValueError(f"{name}={value!r} is not allowed: use one of {options}.")
-        if self.method == "brute":
-            return
-        if self.kind != "average":
-            raise ValueError(
-                f'kind={self.kind!r} is not allowed with method="recursion", which uses no rows: '
-                'use kind="average" or method="brute".'
-            )
-        if model.combine == "median":
-            raise ValueError(
-                'method="recursion" is not allowed: the model takes a median over its trees, and '
-                'the median of means is not a mean. Use method="brute".'
-            )
-        if self.response == "answer" and model.link not in ("identity", *links.SHARE_LINKS):
-            raise ValueError(
-                'method="recursion" gives the mean of raw scores, and the predictions of this '
-                f'model are not linear in them (link {model.link!r}). Use response="raw", or '
-                'method="brute".'
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,32 +279,21 @@ None
         return f"PartialDependence({', '.join(self.names)}: {points} points)"
 
 
-def partial_dependence(
+def partial_dependence(  # noqa: PLR0913 - the arguments of the method
     model: Model,
     X: object,
     features: object,
     *,
-    options: DependenceOptions,
-    grid: int | Grid = 100,
+    kind: str,
+    method: str,
+    response: str,
+    grid: int | Grid,
     sample_weight: object = None,
     offset: object = None,
     n_threads: int,
 ) -> PartialDependence:
-    """Result of `arboost.Predictor.partial_dependence`.
-
-    Parameters
-    ----------
-    model : Model
-    X : table of shape (n_rows, n_features)
-    features : str, int, or a pair of them
-    options : DependenceOptions
-    grid : int or Grid
-    sample_weight : array of shape (n_rows,), optional
-    offset : object
-        As `predict` takes it.
-    n_threads : int
-    """
-    options.check(model)
+    """Result of `arboost.Predictor.partial_dependence`, which has the arguments."""
+    _check_options(model, kind, method, response)
     chosen = _chosen(model, features)
     table = ingest(split_offset(X, offset)[0], model.schema)
     if not table.n_rows:
@@ -360,7 +302,7 @@ def partial_dependence(
     axes = tuple(axis_of(table, feature, settings) for feature in chosen)
     weight = weights(sample_weight, table.n_rows)
     dates = [feature for feature in chosen if model.schema.parts_of(feature)]
-    if options.method == "recursion":
+    if method == "recursion":
         if dates:
             raise ValueError(
                 f'method="recursion" is not allowed for {model.schema.label(dates[0])}: its '
@@ -383,17 +325,45 @@ def partial_dependence(
         else:
             raw = _row_scores(model, table, axes, n_threads)
         raw = _with_offset(raw, links.read_offset(model, X, table.n_rows, offset))
-    responses = (_responses(model, part, options.response) for part in raw)
-    average, individual = _gathered(responses, options.kind, weight)
+    responses = (_responses(model, part, response) for part in raw)
+    average, individual = _gathered(responses, kind, weight)
     shape = tuple(len(axis.stored) for axis in axes)
     return PartialDependence(
         features=chosen,
         names=tuple(model.schema.shown_names[feature] for feature in chosen),
         grid=tuple(axis.shown for axis in axes),
-        outputs=_output_names(model, options.response),
+        outputs=_output_names(model, response),
         average=None if average is None else _shaped(average[None], shape)[0],
         individual=None if individual is None else _shaped(individual, shape),
     )
+
+
+def _check_options(model: Model, kind: str, method: str, response: str) -> None:
+    """Raise ValueError where the options contradict each other or the model."""
+    for name, value, allowed in (
+        ("kind", kind, KINDS),
+        ("method", method, METHODS),
+        ("response", response, RESPONSES),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} is not allowed: use one of {', '.join(allowed)}.")
+    if method == "brute":
+        return
+    if kind != "average":
+        raise ValueError(
+            f'kind={kind!r} is not allowed with method="recursion", which uses no rows: use '
+            'kind="average" or method="brute".'
+        )
+    if model.combine == "median":
+        raise ValueError(
+            'method="recursion" is not allowed: the model takes a median over its trees, and the '
+            'median of means is not a mean. Use method="brute".'
+        )
+    if response == "answer" and model.link not in ("identity", *links.SHARE_LINKS):
+        raise ValueError(
+            'method="recursion" gives the mean of raw scores, and the predictions of this model '
+            f'are not linear in them (link {model.link!r}). Use response="raw", or method="brute".'
+        )
 
 
 def _chosen(model: Model, features: Any) -> tuple[int, ...]:
