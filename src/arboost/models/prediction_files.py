@@ -48,52 +48,54 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     schema and classes; `Predictor.predict_files` has the parameters.
     """
     require_pyarrow("predict_files")
-    kind = file_kind(os.fsdecode(path))[0] if format is None else format
+    kind, compression = file_kind(os.fsdecode(path)) if format is None else (format, None)
     if escape_formulas and kind not in ("csv", "tsv"):
         raise ValueError(
             f"escape_formulas=True is for CSV and TSV files, but {os.fsdecode(path)!r} is none. "
             "Leave it out."
         )
-    _check_method(model, method)
+    allowed = [name for name in _METHODS if hasattr(model, name)]
+    if method not in allowed:
+        raise ValueError(f"method is {method!r}, but it must be one of {', '.join(allowed)}.")
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
     copied = _checked_names(columns_to_keep)
     options: dict[str, Any] = {}
-    start: list[str] = []
+    offset_columns: list[str] = []
     if method != "shap_values":
-        options, start = _offset_option(model, offset), _offset_columns(model, offset)
+        options = _offset_option(model, offset)
+        offset_columns = list(
+            (model.schema.offset if offset is None else offset_names(offset)) or ()
+        )
     elif offset is not None:
         raise ParameterError(
             "offset is not allowed with method='shap_values': SHAP values are those of the trees.",
             "Leave it out.",
             parameter="offset",
         )
-    rows = open_source(source, _columns_to_read(model, source, [*copied, *start]), once=True)
+    rows = open_source(
+        source, _columns_to_read(model, source, [*copied, *offset_columns]), once=True
+    )
     _refuse_input(path, rows)
 
     def predicted(table: object, file: str) -> Any:
-        X, columns = _divided(table, model, copied, file, start)
+        X, columns = _divided(table, model, copied, file, offset_columns)
         try:
             values = getattr(model, method)(X, **options, n_jobs=n_jobs)
         except SchemaError as error:
             raise SchemaError(f"The rows of {file!r} do not fit the model. {error}") from error
         if method == "shap_values":
-            return _record_batch(columns, _shap_columns(model, values, n_jobs))
-        return _record_batch(columns, _prediction_columns(model, values, method))
+            predictions = _shap_columns(model, values, n_jobs)
+        else:
+            predictions = _prediction_columns(model, values, method)
+        batch = _record_batch(columns, predictions)
+        return _without_formulas(batch) if escape_formulas else batch
 
     batches = (predicted(batch.table, batch.file) for batch in rows.batches(batch_rows))
     first = next(batches, None)
     if first is None:
         first = predicted(_no_rows(rows, model), rows.label)
-    return write_batches(
-        chain([first], batches), first.schema, path, kind=format, escape_formulas=escape_formulas
-    )
-
-
-def _check_method(model: Any, method: str) -> None:
-    allowed = [name for name in _METHODS if hasattr(model, name)]
-    if method not in allowed:
-        raise ValueError(f"method is {method!r}, but it must be one of {', '.join(allowed)}.")
+    return _write_batches(chain([first], batches), first.schema, path, kind, compression)
 
 
 def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
@@ -118,11 +120,6 @@ def _offset_option(model: Any, offset: object) -> dict[str, Any]:
     if fitted is None or offset is None:
         read_offset(model, None, 0, offset)  # raises what `predict` would
     return {"offset": offset}
-
-
-def _offset_columns(model: Any, offset: object) -> list[str]:
-    """Columns of the offset."""
-    return list((model.schema.offset if offset is None else offset_names(offset)) or ())
 
 
 def _columns_to_read(model: Any, source: Any, copied: list[str]) -> list[str] | None:
@@ -154,7 +151,7 @@ def _no_rows(rows: Source, model: Any) -> Any:
 
 
 def _divided(
-    table: Any, model: Any, copied: list[str], file: str, start: list[str]
+    table: Any, model: Any, copied: list[str], file: str, offset_columns: list[str]
 ) -> tuple[object, dict[str, Any]]:
     """Features of a batch with the columns of the offset, and those to keep by name."""
     X = table[0] if isinstance(table, tuple) else table
@@ -170,9 +167,9 @@ def _divided(
     X = pyarrow.table(X)
     names = X.column_names
     if model.schema.columns is not None:
-        names = [*model.schema.columns, *start]
-    elif len(names) != model.schema.n_columns + len(start):
-        names = [name for name in names if name not in copied or name in start]
+        names = [*model.schema.columns, *offset_columns]
+    elif len(names) != model.schema.n_columns + len(offset_columns):
+        names = [name for name in names if name not in copied or name in offset_columns]
     columns = {name: _plain(X.column(name)) for name in selected(copied, X.column_names, file)}
     return X.select(selected(names, X.column_names, file)), columns
 
@@ -264,36 +261,22 @@ def _record_batch(copied: dict[str, Any], predicted: dict[str, Any]) -> Any:
     return pyarrow.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-def write_batches(
+def _write_batches(
     batches: Iterable[Any],
     schema: Any,
     path: str | os.PathLike[str],
-    *,
-    kind: str | None = None,
-    escape_formulas: bool = False,
+    kind: str,
+    compression: str | None,
 ) -> int:
     """Write record batches to a file; return the number of rows.
 
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-    schema : pyarrow.Schema
-    path : str or path-like
-        File to write; a failure leaves the file that was there before.
-    kind : str, optional
-        Kind of the file; that of its name by default.
-    escape_formulas : bool
-        Whether texts and names of CSV and TSV files are copied from being formulas of spreadsheets.
+    A failure leaves the file that was there before.
     """
-    if escape_formulas:
-        batches = map(_without_formulas, batches)
-        schema = _without_formulas(schema.empty_table()).schema
     remove_orphans(path)
-    name = os.fsdecode(path)
     n_rows = 0
     with replaced_file(path) as file:
         sink = _Sink(file, path)
-        writer = _Writer(sink, schema, *(file_kind(name) if kind is None else (kind, None)))
+        writer = _Writer(sink, schema, kind, compression)
         try:
             for batch in batches:
                 writer.write(as_schema(batch, schema))

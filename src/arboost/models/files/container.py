@@ -80,7 +80,10 @@ class Format:
 
 def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Bytes of a file; the header must be JSON, and gets the key "sections"."""
-    stored = {name: _little_endian(array) for name, array in arrays.items()}
+    stored = {
+        name: np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+        for name, array in arrays.items()
+    }
     sections = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
     full = {**header, "sections": sections}
     text = json.dumps(full, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
@@ -123,14 +126,10 @@ def naming_errors(
         ValueError,
     ) as error:
         # Under a right checksum, such bytes were written by a bug, or by hand.
-        cause = f"{problem} ({type(error).__name__}: {_short(error)})"
+        text = str(error)  # in a hostile file as long as the file
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        cause = f"{problem} ({type(error).__name__}: {text})"
         raise ModelFormatError(f"cannot read {name}: {cause}. {kind.remedy}") from error
-
-
-def _short(error: Exception) -> str:
-    """Message of an error, cut: that of a hostile file can be as long as the file."""
-    text = str(error)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def read_file(
@@ -164,10 +163,6 @@ def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
 
 def _digest(body: bytes | memoryview) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest()
-
-
-def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
 def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:
