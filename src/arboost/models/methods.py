@@ -216,15 +216,14 @@ class EstimatorMethods:
         if self.kind == "classifier":
             is_right = (predicted == truth).reshape(len(truth), -1).all(axis=1)
             return float(np.average(is_right, weights=weight))
-        truth, predicted = (
-            np.asarray(values, float).reshape(len(y), -1) for values in (truth, predicted)
+        from arboost.losses.metrics import VALUE_METRICS
+
+        r2 = VALUE_METRICS["r2"].function
+        truths, predictions = (
+            np.asarray(values, float).reshape(len(y), -1).T for values in (truth, predicted)
         )
-        mean = np.average(truth, axis=0, weights=weight)
-        error = np.average((truth - predicted) ** 2, axis=0, weights=weight)
-        variance = np.average((truth - mean) ** 2, axis=0, weights=weight)
-        ratio = np.where(error == 0.0, 0.0, 1.0)  # of a constant truth: R^2 is 0, or 1 if exact
-        np.divide(error, variance, out=ratio, where=variance > 0.0)
-        return float(np.mean(1.0 - ratio))
+        pairs = zip(truths, predictions, strict=True)
+        return float(np.mean([r2(y, values, weight) for y, values in pairs]))
 
     def decision_function(self: Any, X: object, **options: Any) -> Floats:
         """Raw scores of a classifier, as `decision_function` of estimators.

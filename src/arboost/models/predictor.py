@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from arboost.data.cuda import is_device_array
 from arboost.errors import InputTypeError
 from arboost.losses import links
-from arboost.losses.links import Probabilities
 from arboost.models import prediction, single_row
 from arboost.models.files import model_file
 from arboost.models.files.container import read_file
@@ -98,7 +97,7 @@ class Predictor(ModelMethods):
         offset: object = None,
         n_jobs: int | None = None,
         **unknown: Never,
-    ) -> Probabilities:
+    ) -> links.Probabilities:
         """Class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
@@ -149,7 +148,7 @@ class Predictor(ModelMethods):
 
     def staged_predict_proba(
         self, X: object, *, offset: object = None, n_jobs: int | None = None
-    ) -> Iterator[Probabilities]:
+    ) -> Iterator[links.Probabilities]:
         """Yield the result of `predict_proba` after each round."""
         staged = self.staged_raw(X, offset=offset, n_jobs=n_jobs)
         return (links.probabilities(self, raw) for raw in staged)
