@@ -377,15 +377,15 @@ class _Search:
         features = np.arange(len(cells.last))
         middle = cells.last // 2
         row = np.array(cells.point_in(features, replace(cells.whole(features), low=middle)))
-        each = 1 + _MOST_TRIES // len(suspects)
+        n_tries = 1 + _MOST_TRIES // len(suspects)
         pairs = []
-        for fall in (fall for tree in suspects for fall in islice(self._falls(tree), each)):
+        for fall in (fall for tree in suspects for fall in islice(self._falls(tree), n_tries)):
             box = fall.box
-            near = np.clip(middle[fall.features], box.low, box.high)
-            box = replace(box, low=np.where(box.low <= box.high, near, box.low))
-            here = row.copy()
-            here[fall.features] = cells.point_in(fall.features, box)
-            pairs.append(self._on_both_sides(here, fall.ends))
+            nearest = np.clip(middle[fall.features], box.low, box.high)
+            box = replace(box, low=np.where(box.low <= box.high, nearest, box.low))
+            row_in_box = row.copy()
+            row_in_box[fall.features] = cells.point_in(fall.features, box)
+            pairs.append(self._on_both_sides(row_in_box, fall.ends))
         rows = np.concatenate(pairs)
         scores = self._scores(rows)
         change = self._direction * (scores[1::2] - scores[::2])
@@ -395,13 +395,13 @@ class _Search:
 
     def _find_fall(self, suspects: list[int]) -> CounterExample | None:
         """Return two rows at which the sum falls; the steps with the lowest bounds come first."""
-        here = np.isin(self._tree_of, self._trees)
+        in_trees = np.isin(self._tree_of, self._trees)
         last = int(self._cells.last[self._feature])
         inside = np.isin(self._tree_of, suspects) & (self._rank_of < last)
         exact = _integers(self._values)
         steps = []
         for cell in np.unique(self._rank_of[inside]).tolist():
-            trees = np.unique(self._tree_of[here & (self._rank_of == cell)])
+            trees = np.unique(self._tree_of[in_trees & (self._rank_of == cell)])
             step = self._step(cell, trees.tolist(), exact)
             bound = step.bound(np.arange(len(step.group)))
             if bound < 0:
@@ -418,9 +418,10 @@ class _Search:
         parts = []
         for tree in trees:
             leaves, low, high = self._split_leaves(tree)
-            here = np.flatnonzero((low <= cell) & (cell <= high))
-            there = np.flatnonzero((low <= cell + 1) & (cell + 1 <= high))
-            before, after = (index.ravel() for index in np.meshgrid(here, there, indexing="ij"))
+            in_cell = np.flatnonzero((low <= cell) & (cell <= high))
+            in_next = np.flatnonzero((low <= cell + 1) & (cell + 1 <= high))
+            pairs = np.meshgrid(in_cell, in_next, indexing="ij")
+            before, after = (leaf.ravel() for leaf in pairs)
             boxes = leaves.boxes[before].meet(leaves.boxes[after])
             occupied = np.flatnonzero(boxes.occupied())
             old, new = (leaves.nodes[index[occupied]].tolist() for index in (before, after))

@@ -262,13 +262,13 @@ def predict_quantiles(
 
 
 def cuda_forest(model: Model, number: int | None = None) -> core.CudaForest:
-    """Forest of a model on a device, by default on its own; it is uploaded once."""
+    """Forest of a model on a device, by default that of the model; it is uploaded once."""
     number = device_number(model.device) if number is None else number
-    known = model.on_devices.get(number)
-    if known is None:
+    uploaded = model.on_devices.get(number)
+    if uploaded is None:
         forest = core.CudaForest(model.forest, model.schema.n_features, model.n_outputs, number)
-        known = model.on_devices.setdefault(number, forest)
-    return known
+        uploaded = model.on_devices.setdefault(number, forest)
+    return uploaded
 
 
 def _combination(model: Model) -> dict[str, Any]:

@@ -251,10 +251,10 @@ def _numbered(name: str, values: Any) -> dict[str, Any]:
 def _record_batch(copied: dict[str, Any], predicted: dict[str, Any]) -> Any:
     import pyarrow
 
-    twice = sorted(copied.keys() & predicted.keys())
-    if twice:
+    in_both = sorted(copied.keys() & predicted.keys())
+    if in_both:
         raise ValueError(
-            f"columns_to_keep has {twice[0]!r}, which is the name of a column of predictions. "
+            f"columns_to_keep has {in_both[0]!r}, which is the name of a column of predictions. "
             "Leave it out, or rename it in the files."
         )
     columns = copied | predicted

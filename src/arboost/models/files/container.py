@@ -61,9 +61,8 @@ class Format:
         The first 8 bytes. A first byte above 127 and line ends show transfers that strip bits or
         translate text.
     version : int
-        The format version that this code writes, and the newest that it reads.
-    oldest_reader : int
-        The oldest format version whose readers understand files of this code.
+        The format version that this code writes, and the newest that it reads. Older readers do not
+        understand its files.
     source : str
         Advice in messages about a file of another kind.
     remedy : str
@@ -73,7 +72,6 @@ class Format:
     what: str
     magic: bytes
     version: int
-    oldest_reader: int
     source: str
     remedy: str
 
@@ -85,8 +83,8 @@ def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         for name, array in arrays.items()
     }
     sections = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
-    full = {**header, "sections": sections}
-    text = json.dumps(full, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+    header = {**header, "sections": sections}
+    text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
     parts = [text]
     size = _FRAME.size + len(text)
     for array in stored.values():
@@ -94,7 +92,7 @@ def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         parts += [bytes(padding), array.tobytes()]
         size += padding + array.nbytes
     size += _DIGEST_SIZE
-    parts.insert(0, _FRAME.pack(kind.magic, kind.version, kind.oldest_reader, size, len(text)))
+    parts.insert(0, _FRAME.pack(kind.magic, kind.version, kind.version, size, len(text)))
     body = b"".join(parts)
     return body + _digest(body)
 

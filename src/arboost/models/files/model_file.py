@@ -33,19 +33,11 @@ FORMAT = container.Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
     version=6,
-    oldest_reader=6,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
-# Ensembles of models, which `ensemble_file` reads and writes.
-ENSEMBLE = container.Format(
-    what="ensemble",
-    magic=b"\x91ARE\r\n\x1a\n",
-    version=1,
-    oldest_reader=1,
-    source=FORMAT.source,
-    remedy=FORMAT.remedy,
-)
+# Ensembles of models, which `arboost.models.ensemble` reads and writes.
+ENSEMBLE = replace(FORMAT, what="ensemble", magic=b"\x91ARE\r\n\x1a\n", version=1)
 LAYOUTS = ("compact", "arrays")
 _OLDEST_VERSION, _WITH_GROUPS = 4, 5  # format versions that are written
 
@@ -83,8 +75,8 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
         arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
         if model.distributions is not None:
             arrays |= {f"y {name}": getattr(model.distributions, name) for name in LEAF_DTYPES}
-    version = format_version(model.schema)
-    return container.pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
+    kind = replace(FORMAT, version=format_version(model.schema))
+    return container.pack(kind, header, arrays)
 
 
 def format_version(schema: Schema) -> int:

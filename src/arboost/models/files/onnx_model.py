@@ -90,20 +90,20 @@ class Graph:
         """Model of the graph with these properties, an ``onnx.ModelProto``."""
         helper = self._onnx.helper
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML, _ML_OPSET)]
-        made = helper.make_model(
+        proto = helper.make_model(
             helper.make_graph(self._nodes, "arboost", self._inputs, self._outputs, self._constants),
             opset_imports=opsets,
             ir_version=_IR_VERSION,
             producer_name="arboost",
         )
-        helper.set_model_props(made, dict(properties))
-        size = made.ByteSize()
+        helper.set_model_props(proto, dict(properties))
+        size = proto.ByteSize()
         if size > _LARGEST_FILE:
             raise ValueError(
                 f"the model would have {size} bytes as ONNX, but an ONNX file has at most "
                 f"{_LARGEST_FILE}. Use save or to_c, or train fewer or smaller trees."
             )
-        return made
+        return proto
 
     def _attribute(self, name: str, value: Any) -> Any:
         kinds = self._onnx.AttributeProto
@@ -276,10 +276,10 @@ def _trees(
 
 def _members(forest: Forest) -> dict[int, Floats]:
     """Level codes of each nonempty set, ended by NaN."""
-    held = codes_in_sets(forest.level_sets)[:, :N_CODES]
+    is_member = codes_in_sets(forest.level_sets)[:, :N_CODES]
     return {
         number: np.append(np.flatnonzero(row), np.nan)
-        for number, row in enumerate(held)
+        for number, row in enumerate(is_member)
         if row.any()
     }
 
