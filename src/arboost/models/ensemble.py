@@ -25,13 +25,12 @@ from arboost.data.table import Table, apply_raw, read_raw
 from arboost.errors import InputTypeError
 from arboost.losses import links
 from arboost.losses.links import require
+from arboost.models import prediction, shap
 from arboost.models.files import model_file
 from arboost.models.files.container import Budget, naming_errors, pack, typed_fields, unpack
 from arboost.models.metadata import check_metadata
 from arboost.models.methods import EstimatorMethods
 from arboost.models.model import Model
-from arboost.models.prediction import table_scores
-from arboost.models.shap import table_expected, table_shap_values
 from arboost.text import counted
 from arboost.trees.forest import Floats, Integers
 from arboost.write import remove_orphans, write_file
@@ -80,7 +79,7 @@ class EnsembleMember:
 
     def outputs(self, raw: RawTable, n_threads: int) -> Floats:
         """Outputs of the rows, shape (n_rows, n_columns)."""
-        scores = table_scores(self.model, self.table(raw), n_threads=n_threads)
+        scores = prediction.table_scores(self.model, self.table(raw), n_threads=n_threads)
         if self.output == "values":
             return links.predictions(self.model, scores).reshape(len(scores), -1)
         shares = links.probabilities(self.model, scores)
@@ -252,7 +251,7 @@ class EnsemblePredictor(EstimatorMethods):
         if self.passthrough:
             features.extend(raw)
         table = apply_raw(features, self.final.schema)
-        scores = table_scores(self.final, table, n_threads=n_threads)
+        scores = prediction.table_scores(self.final, table, n_threads=n_threads)
         return links.LINKS[self.final.link](scores) if self.classes is None else scores
 
     # ---- SHAP values ----
@@ -279,7 +278,7 @@ class EnsemblePredictor(EstimatorMethods):
         total = np.zeros((int(raw.columns.n_rows), self.schema.n_features, n_outputs))
         for member, linear in zip(self.ensemble_members, maps, strict=True):
             member_background = None if background_rows is None else member.table(background_rows)
-            values = table_shap_values(
+            values = shap.table_shap_values(
                 member.model, member.table(raw), member_background, n_threads
             )
             contributions = values @ linear
@@ -296,7 +295,7 @@ class EnsemblePredictor(EstimatorMethods):
         for member in self.ensemble_members:
             linear = self._linear_map(member, "expected_value")
             member_background = None if background_rows is None else member.table(background_rows)
-            expected = table_expected(member.model, member_background, n_threads)
+            expected = shap.table_expected(member.model, member_background, n_threads)
             total = total + expected @ linear
             if member.model.link == "share_of_two":  # the outputs of a score of 0 are (1, 0)
                 total = total + self._output_map(member)[0]

@@ -27,9 +27,8 @@ from arboost.data.target import encode_known_labels, numeric_target, target, wei
 from arboost.errors import InputTypeError, listing
 from arboost.losses import links
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
+from arboost.models import prediction, shap
 from arboost.models.model import Model
-from arboost.models.prediction import table_scores
-from arboost.models.shap import shap_values
 from arboost.trees.forest import Floats, Integers
 
 ByTarget: TypeAlias = Callable[[Floats], Sequence[Floats]]
@@ -99,7 +98,7 @@ def importances(
 
 def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -> Floats:
     """Mean of |SHAP value| over the rows, summed over the outputs."""
-    values = np.abs(shap_values(model, X, None, n_threads=n_threads))
+    values = np.abs(shap.shap_values(model, X, None, n_threads=n_threads))
     if not len(values):
         raise ValueError("X has no rows, but the importance is a mean over rows. Pass some.")
     by_feature = values.reshape(*values.shape[:2], -1).sum(axis=2)
@@ -308,7 +307,7 @@ def loss_increases(
         return loss_of_raw(scores if added is None else scores + added)
 
     in_threads = not callable(metric)  # a user's metric may not be safe in them
-    baseline = loss(table_scores(model, table, n_threads=n_threads))
+    baseline = loss(prediction.table_scores(model, table, n_threads=n_threads))
     split_on = set(model.forest.feature[model.forest.is_split].tolist())
     used = [i for i in range(model.schema.n_features) if split_on & {i, *model.schema.parts_of(i)}]
     losses = np.zeros((shuffles.n_repeats, model.schema.n_features))
@@ -347,7 +346,7 @@ def _shuffled_scores(
     """
     features = [feature, *model.schema.parts_of(feature)]
     using, without = _divided(model, features, (shuffles.n_repeats - 1) * table.n_rows)
-    constant = None if without is None else table_scores(without, table, n_threads=1)
+    constant = None if without is None else prediction.table_scores(without, table, n_threads=1)
     values = {index: table.columns.read(index) for index in features}
     columns = table.columns.select(range(model.schema.n_features))
     for order in shuffles.orders(feature, table.n_rows):
@@ -355,7 +354,7 @@ def _shuffled_scores(
             column = core.Columns(table.n_rows)
             column.add(column_values[order])
             columns.put(index, column)
-        scores = table_scores(using, Table(columns, table.schema), n_threads=1)
+        scores = prediction.table_scores(using, Table(columns, table.schema), n_threads=1)
         if constant is not None:
             scores += constant
             if model.combine == "mean":

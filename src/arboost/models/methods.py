@@ -306,6 +306,9 @@ class EstimatorMethods:
         0   7         0.0
         1   8         1.0
         """
+        from arboost.data.files import require_pyarrow
+
+        require_pyarrow("predict_files")
         from arboost.models.prediction_files import predict_to_file
 
         return predict_to_file(

@@ -17,10 +17,13 @@ from itertools import chain
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import csv, parquet, types
 
 from arboost.data.feature_names import offset_names
-from arboost.data.files import as_schema, file_kind, require_pyarrow, selected
+from arboost.data.files import as_schema, file_kind, selected
 from arboost.data.source import Source, has_columns, open_source
 from arboost.errors import InputTypeError, ParameterError, SchemaError
 from arboost.losses.links import read_offset
@@ -47,7 +50,6 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     The model has the methods of `Predictor`, a
     schema and classes; `Predictor.predict_files` has the parameters.
     """
-    require_pyarrow("predict_files")
     kind, compression = file_kind(os.fsdecode(path)) if format is None else (format, None)
     if escape_formulas and kind not in ("csv", "tsv"):
         raise ValueError(
@@ -140,8 +142,6 @@ def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
 
 def _no_rows(rows: Source, model: Any) -> Any:
     """Table of the columns of a source, without a row."""
-    import pyarrow
-
     if rows.arrow_schema is not None:
         return rows.arrow_schema.empty_table()
     if model.schema.columns is None:
@@ -157,8 +157,6 @@ def _divided(
     X = table[0] if isinstance(table, tuple) else table
     if not copied:
         return X, {}
-    import pyarrow
-
     if not hasattr(X, "__arrow_c_stream__"):
         raise InputTypeError(
             f"columns_to_keep={copied!r} needs columns with names, but {file} is a "
@@ -176,8 +174,6 @@ def _divided(
 
 def _plain(column: Any) -> Any:
     """Column as one array; a dictionary, which batches may not share, as its values."""
-    from pyarrow import types
-
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks()
@@ -224,8 +220,6 @@ def _shap_columns(model: Any, values: Any, n_jobs: int | None) -> dict[str, Any]
 
 def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
     """Return predicted values or labels as a column, of one type in all batches."""
-    import pyarrow
-
     if values.dtype.kind in "iuf" and (labels is None or labels.dtype == values.dtype):
         return _number_column(values)
     return pyarrow.array(values, None if labels is None else pyarrow.array(labels).type)
@@ -233,8 +227,6 @@ def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
 
 def _number_column(values: NDArray[Any]) -> Any:
     """Numbers as a column; `pyarrow.array` would import pandas, for a tenth of a second."""
-    import pyarrow
-
     data = pyarrow.py_buffer(np.ascontiguousarray(values))
     return pyarrow.Array.from_buffers(
         pyarrow.from_numpy_dtype(values.dtype), len(values), [None, data]
@@ -249,8 +241,6 @@ def _numbered(name: str, values: Any) -> dict[str, Any]:
 
 
 def _record_batch(copied: dict[str, Any], predicted: dict[str, Any]) -> Any:
-    import pyarrow
-
     in_both = sorted(copied.keys() & predicted.keys())
     if in_both:
         raise ValueError(
@@ -291,9 +281,6 @@ def _write_batches(
 
 def _without_formulas(batch: Any) -> Any:
     """Batch with an apostrophe before texts and names that begin like formulas."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     columns = [
         pc.replace_substring_regex(column, r"\A([=+\-@\t\r])", r"'\1")
         if types.is_string(column.type) or types.is_large_string(column.type)
@@ -326,9 +313,6 @@ class _Writer:
     """Writer of record batches: Parquet, Arrow, CSV, TSV or JSON lines."""
 
     def __init__(self, sink: _Sink, schema: Any, kind: str, compression: str | None) -> None:
-        import pyarrow
-        from pyarrow import csv, parquet, types
-
         self._stream = pyarrow.PythonFile(sink, "w")
         if compression is not None:
             self._stream = pyarrow.CompressedOutputStream(self._stream, compression)
