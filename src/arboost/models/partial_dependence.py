@@ -318,15 +318,14 @@ def partial_dependence(  # noqa: PLR0913 - the arguments of the method
                 'offset is not allowed with method="recursion", which uses no rows: its raw scores '
                 'are those without an offset. Use method="brute".'
             )
-        raw: Iterator[Floats] = iter([_tree_means(model, axes)])
+        row_offset, blocks = None, _grid_scores(model, None, axes, n_threads)
     else:
+        row_offset = links.read_offset(model, X, table.n_rows, offset)
         if dates or model.combine == "median":
-            raw = iter([_point_by_point(model, table, axes, n_threads)])
+            blocks = iter([_point_by_point(model, table, axes, n_threads)])
         else:
-            raw = _row_scores(model, table, axes, n_threads)
-        raw = _with_offset(raw, links.read_offset(model, X, table.n_rows, offset))
-    responses = (_responses(model, part, response) for part in raw)
-    average, individual = _gathered(responses, kind, weight)
+            blocks = _grid_scores(model, table, axes, n_threads)
+    average, individual = _gathered(model, blocks, response, kind, weight, row_offset)
     shape = tuple(len(axis.stored) for axis in axes)
     return PartialDependence(
         features=chosen,
@@ -380,54 +379,36 @@ def _chosen(model: Model, features: Any) -> tuple[int, ...]:
     return chosen
 
 
-def _tree_means(model: Model, axes: tuple[Axis, ...]) -> Floats:
-    """Mean raw scores of the points by the covers of the trees."""
-    out = np.empty((1, _n_points(axes), model.n_outputs))
-    _grid_forest(model, axes).of_trees(out)
-    return _scores(model, out)
-
-
-def _row_scores(
-    model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int
+def _grid_scores(
+    model: Model, table: Table | None, axes: tuple[Axis, ...], n_threads: int
 ) -> Iterator[Floats]:
-    """Yield the raw scores of blocks of rows, shape (rows, points, outputs)."""
-    n_points, grid_forest = _n_points(axes), _grid_forest(model, axes)
-    step = max(1, _MOST_SCORES // (n_points * model.n_outputs))
-    for begin in range(0, table.n_rows, step):
-        out = np.empty((min(step, table.n_rows - begin), n_points, model.n_outputs))
-        grid_forest.of_rows(columns=table.columns, begin=begin, out=out, n_threads=n_threads)
-        yield _scores(model, out)
+    """Yield the raw scores of blocks of rows, shape (rows, points, outputs).
 
-
-def _with_offset(blocks: Iterator[Floats], offset: Floats | None) -> Iterator[Floats]:
-    """Yield the raw scores of blocks of rows with the offset of each row."""
-    first = 0
-    for block in blocks:
-        last = first + len(block)
-        yield block if offset is None else block + offset[first:last, np.newaxis]
-        first = last
-
-
-def _grid_forest(model: Model, axes: tuple[Axis, ...]) -> core.GridForest:
-    return core.GridForest(
+    Without a table they are those of one row: means by the covers of the trees.
+    """
+    grid_forest = core.GridForest(
         forest=model.forest,
         n_columns=model.schema.n_features,
         n_outputs=model.n_outputs,
         features=[axis.feature for axis in axes],
         values=[axis.stored for axis in axes],
     )
+    n_points, n_rows = _n_points(axes), 1 if table is None else table.n_rows
+    step = max(1, _MOST_SCORES // (n_points * model.n_outputs))
+    for begin in range(0, n_rows, step):
+        scores = np.empty((min(step, n_rows - begin), n_points, model.n_outputs))
+        if table is None:
+            grid_forest.of_trees(scores)
+        else:
+            grid_forest.of_rows(columns=table.columns, begin=begin, out=scores, n_threads=n_threads)
+        if model.combine == "mean":
+            scores /= max(model.n_rounds, 1)
+        scores += model.base_score
+        yield scores
 
 
 def _n_points(axes: tuple[Axis, ...]) -> int:
-    return int(np.prod([len(axis.stored) for axis in axes]))
-
-
-def _scores(model: Model, sums: Floats) -> Floats:
-    """Raw scores from sums over trees, in place."""
-    if model.combine == "mean":
-        sums /= max(model.n_rounds, 1)
-    sums += model.base_score
-    return sums
+    return math.prod(len(axis.stored) for axis in axes)
 
 
 def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int) -> Floats:
@@ -479,23 +460,31 @@ def _output_names(model: Model, response: str) -> tuple[str, ...]:
 
 
 def _gathered(
-    responses: Iterator[Floats], kind: str, weight: Floats | None
+    model: Model,
+    blocks: Iterator[Floats],
+    response: str,
+    kind: str,
+    weight: Floats | None,
+    offset: Floats | None,
 ) -> tuple[Floats | None, Floats | None]:
-    """Mean over the rows and the values of all rows, each if `kind` includes it."""
+    """Mean over the rows and the responses of all rows, each if `kind` includes it.
+
+    `blocks` are the raw scores without the offset.
+    """
     individual: list[Floats] = []
     total: Floats | float = 0.0
-    first = 0
-    for part in responses:
+    n_rows = 0
+    for block in blocks:
+        rows = slice(n_rows, n_rows + len(block))
+        raw = block if offset is None else block + offset[rows, np.newaxis]
+        responses = _responses(model, raw, response)
         if kind != "average":
-            individual.append(part)
+            individual.append(responses)
         if kind != "individual":
-            rows = slice(first, first + len(part))
-            if weight is None:
-                total = total + part.sum(axis=0)
-            else:
-                total = total + (part * weight[rows, None, None]).sum(axis=0)
-        first += len(part)
-    total_weight = float(first) if weight is None else float(weight.sum())
+            weighted = responses if weight is None else responses * weight[rows, None, None]
+            total = total + weighted.sum(axis=0)
+        n_rows = rows.stop
+    total_weight = float(n_rows) if weight is None else float(weight.sum())
     average = np.asarray(total / total_weight) if kind != "individual" else None
     if len(individual) <= 1:  # without a copy
         return average, individual[0] if individual else None
