@@ -549,7 +549,7 @@ class FromFunctions(Loss):
         return score.reshape(1)
 
     def start_from(self, target: Target, offset: Floats) -> Floats:
-        """The same, whatever the offset."""
+        """The user's start score; it does not depend on the offset."""
         return self.start(target)
 
     def gradients(

@@ -123,7 +123,7 @@ def split_importances(model: Model, kind: str) -> Floats:
 
 
 def sum_by_column(importances: Floats, schema: Schema) -> Floats:
-    """Return importances with those of derived features added to their columns; last axis."""
+    """Importances of the columns: those of derived features are added; last axis."""
     totals = importances[..., : schema.n_columns].copy()
     for feature, (column, _) in enumerate(schema.parts, schema.n_columns):
         totals[..., column] += importances[..., feature]
@@ -426,7 +426,7 @@ def _by_target(model: Model, raw: Floats) -> list[Floats]:
 
 
 def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
-    """Return y as numbers or class codes, as metrics read it."""
+    """Numbers or class codes of y, as metrics read them."""
     if np.shape(y)[1:] == (1,):
         y = np.ravel(y)
     truth = target(y, n_rows, several=bool(model.targets))

@@ -167,7 +167,7 @@ def without_history(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinned_indices(length: int, most: int, best: int | None = None) -> list[int]:
-    """Return at most `most` of the indices, evenly spaced, with the first, last and best one.
+    """Up to `most` of the indices, evenly spaced, with the first, last and best one.
 
     Examples
     --------

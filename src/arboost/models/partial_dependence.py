@@ -430,7 +430,7 @@ def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_thread
 
 
 def _responses(model: Model, raw: Floats, response: str) -> Floats:
-    """Return raw scores or predictions of rows and points; of two classes the second only."""
+    """Raw scores or predictions of rows and points; of two classes the second only."""
     if response == "raw":
         return raw
     flat = raw.reshape(-1, model.n_outputs)
@@ -492,7 +492,7 @@ def _gathered(
 
 
 def _shaped(responses: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return (rows, points, outputs) with an axis for each feature, and none for one output."""
+    """(rows, points, outputs) with an axis for each feature, and none for a single output."""
     n_outputs = responses.shape[-1]
     last = () if n_outputs == 1 else (n_outputs,)
     return responses.reshape(len(responses), *shape, *last)

@@ -75,9 +75,11 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
             "Leave it out.",
             parameter="offset",
         )
-    rows = open_source(
-        source, _columns_to_read(model, source, [*copied, *offset_columns]), once=True
-    )
+    features = model.schema.columns
+    to_read = None  # all, where columns are matched by their order
+    if features is not None and has_columns(source):
+        to_read = list(dict.fromkeys([*features, *copied, *offset_columns]))
+    rows = open_source(source, to_read, once=True)
     _refuse_input(path, rows)
 
     def predicted(table: object, file: str) -> Any:
@@ -122,12 +124,6 @@ def _offset_option(model: Any, offset: object) -> dict[str, Any]:
     if fitted is None or offset is None:
         read_offset(model, None, 0, offset)  # raises what `predict` would
     return {"offset": offset}
-
-
-def _columns_to_read(model: Any, source: Any, copied: list[str]) -> list[str] | None:
-    """Return features and copied columns; None, for all, where columns are matched by order."""
-    is_selected = model.schema.names is not None and has_columns(source)
-    return list(dict.fromkeys([*model.schema.columns, *copied])) if is_selected else None
 
 
 def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
@@ -219,7 +215,7 @@ def _shap_columns(model: Any, values: Any, n_jobs: int | None) -> dict[str, Any]
 
 
 def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
-    """Return predicted values or labels as a column, of one type in all batches."""
+    """Predicted values or labels as a column, of one type in all batches."""
     if values.dtype.kind in "iuf" and (labels is None or labels.dtype == values.dtype):
         return _number_column(values)
     return pyarrow.array(values, None if labels is None else pyarrow.array(labels).type)

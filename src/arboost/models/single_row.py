@@ -134,7 +134,7 @@ def _values_of_pandas(frame: Any, names: tuple[str, ...]) -> list[Any] | None:
 def _ordered(
     row_names: Sequence[Any], values: list[Any], names: tuple[str, ...]
 ) -> list[Any] | None:
-    """Return values in the order of the names; None where names differ."""
+    """Values in the order of the names; None where names differ."""
     if len(row_names) != len(names):
         return None
     if tuple(row_names) == names:

@@ -184,7 +184,7 @@ def _distances(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
 
 
 def _derived(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
-    """Return cover, values and gains of all nodes, those of splits derived from the leaves."""
+    """Covers, values and gains of all nodes, those of splits derived from the leaves."""
     numbers = {name: _columns(getattr(forest, name)).copy() for name in _DERIVED}
     core.derive_splits(
         forest.tree_start,
@@ -254,7 +254,7 @@ def _pack_integers(numbers: NDArray[Any]) -> NDArray[np.uint8]:
 def _unpack_integers(
     sections: Mapping[str, NDArray[Any]], name: str, count: int, largest: int
 ) -> Integers:
-    """Return `count` integers from 0 to `largest`; raise ValueError where there are others."""
+    """Integers from 0 to `largest`, `count` of them; raise ValueError for larger ones."""
     try:
         numbers: NDArray[np.uint64] = core.unpack_bits(_typed(sections, name, np.uint8), count)
     except ValueError as error:
