@@ -9,7 +9,7 @@ undefined behaviour or data race ends the run with a report.
 
 address runs the tests of file reading and tree traversal, and random fits one by one; with --fits,
 or arguments of pytest, only those. thread runs several random fits at once, each with several
-threads, and several predictions by each model.
+threads, and several predictions by each model. Each seed has a process of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,9 +67,12 @@ def main() -> int:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
         status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     seeds = [0, int(time.time()) // 86400] if args.seed is None else [args.seed]
-    for seed in () if tests else seeds:
-        status = status or random_fits(build, kind, seed, args.seconds / len(seeds), environment)
-    return status
+    if tests or status != 0:
+        return status
+    with ThreadPoolExecutor() as pool:
+        seconds = args.seconds / len(seeds)
+        runs = [pool.submit(random_fits, build, kind, seed, seconds, environment) for seed in seeds]
+        return max((run.result() for run in runs), key=abs)
 
 
 def random_fits(

@@ -156,7 +156,7 @@ def needs_packages(extra: str, use: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package in ("", __package__):
+        if package in ("", __package__) or isinstance(error, MissingPackageError):
             raise
         raise MissingPackageError(use, package, extra) from error
 

@@ -38,6 +38,7 @@ BAD_LINES = [
     (f"{TRAIN} --weight city", 3, "Weights must be numbers"),
     (f"{TRAIN} --ignore size,city,id,when,price,w", 3, "Add features"),
     ("train rows.csv -q -t ''", 3, "Its columns are id, size"),
+    ("train rows.csv -t lable", 3, "Did you mean 'label'?"),  # before the table is read
     ("completion", 2, "bash, zsh, fish."),
     ("completion bash zsh", 2, "unexpected extra argument"),
     # parameters
@@ -52,6 +53,7 @@ BAD_LINES = [
     (f"{TRAIN} --loss squared_error --task classification", 2, "regressor"),
     (f"{TRAIN} --loss poisson --class-weight balanced", 3, "loss=poisson is for regression"),
     (f"{TRAIN} --bundling=maybe", 2, "True or False"),
+    (f"{TRAIN} --model voting --set random_state=first", 2, "random_state='first'"),
     (f"{TRAIN} --set learning_rate", 2, "name=value"),
     (f"{TRAIN} --set lerning_rate=0.1", 2, "Did you mean --learning-rate?"),
     (f"{TRAIN} --set gamma=1 --gamma 2", 2, "set twice"),

@@ -76,6 +76,19 @@ class TestExplain:
         found = _json("explain", "labels.arb", "features.csv")
         assert set(found["importances"][0]) == {"feature", "gain", "shap"}
 
+    def test_rows_without_a_target(self, here):
+        """They have SHAP values, and no part in the permutation importances."""
+        table = csv.read_csv("rows.csv")
+        price = table["price"].to_pylist()
+        price[5] = None
+        index = table.column_names.index("price")
+        csv.write_csv(table.set_column(index, "price", [price]), "some.csv")
+        result = run("explain", "prices.arb", "some.csv")
+        assert result.code == 0, result.err
+        assert "1 row without price left out" in result.err
+        assert "SHAP values of 300 rows" in result.err
+        assert "permutation importances of 299 rows" in result.err
+
     def test_row(self, here):
         found = _json("explain", "prices.arb", "rows.csv", "--row", "7")
         steps = sum(one["shap"] for one in found["contributions"])

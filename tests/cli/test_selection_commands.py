@@ -116,6 +116,10 @@ class TestTune:
         settings = tomllib.loads((here / "p.toml").read_text())
         assert settings["parameters"]["n_estimators"] == 4
 
+    def test_a_parameter_of_one_task_asks_for_it(self, here):
+        options = ["-t", "w", "--ignore", "id,when", "--set", "loss=poisson", "--trials", "1"]
+        assert _json("tune", "rows.csv", *options)["task"] == "regression"
+
     def test_seconds(self, here):
         found = _json("tune", "rows.csv", *PRICE, "-m", "decision_tree", "--seconds", "0.3")
         assert found["stop_reason"] == "seconds"

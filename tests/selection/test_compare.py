@@ -193,7 +193,7 @@ def test_a_model_that_fails_is_listed_last_with_its_reason():
     assert [one.name for one in found.models] == ["base", "bad"]
     assert found["bad"].failures[0] == "RuntimeError: no <luck> today"
     assert np.isnan(found["bad"].mean)
-    assert "bad failed in 5 fold(s): RuntimeError: no <luck> today" in repr(found)
+    assert "bad failed in 5 folds: RuntimeError: no <luck> today" in repr(found)
     assert "no &lt;luck&gt;" in found._repr_html_()
     with pytest.raises(ValueError, match="every model failed, bad for this reason"):
         compare(X, X[:, 0], models={"bad": Broken()}, verbose=0)

@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from arboost.cli.errors import EXIT_CODES, ExitCode, Terminated, exit_code, one_line
+from arboost.cli.errors import EXIT_CODES, ExitCode, Terminated, debug_option, exit_code, one_line
+from arboost.errors import needs_packages
 
 # Name -> one line of help. A command is the function of this name in the module of this name, which
 # is imported when the command runs: the list of commands costs nothing.
@@ -48,13 +49,11 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Command with the options that all commands have; None for another name."""
+        """Command of a name, whose module is imported; None for another name."""
         if name not in COMMANDS:
             return None
         module = import_module(f"arboost.cli.{_MODULES.get(name, name)}")
         command: click.Command = getattr(module, name)
-        if not any(param.name == "debug" for param in command.params):
-            command.params.append(_debug_option())
         return command
 
     def resolve_command(
@@ -79,12 +78,6 @@ class LazyGroup(click.Group):
         """Write the exit codes."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), text) for code, text in EXIT_CODES.items()])
-
-
-def _debug_option() -> click.Option:
-    return click.Option(
-        ["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error."
-    )
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
@@ -121,6 +114,7 @@ def cli() -> None:
     + "\n".join(f"{shell}: {advice}" for shell, advice in _SHELLS.items())
 )
 @click.argument("shell", metavar="SHELL", type=click.Choice(list(_SHELLS)))
+@debug_option
 def completion(shell: str) -> None:
     """Print the completion script of a shell."""
     from click.shell_completion import get_completion_class
@@ -139,7 +133,8 @@ def run(args: Sequence[str]) -> int:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     with _terminated_by_exception():
         try:
-            _invoke(list(args))
+            with needs_packages("cli", "The command line"):
+                _invoke(list(args))
             sys.stdout.flush()  # while a closed pipe can still be answered
         except click.exceptions.Exit as stop:
             return stop.exit_code
@@ -165,10 +160,8 @@ def _invoke(args: list[str]) -> None:
     """Run a command; click's own `main` would write lines of its own after an error."""
     if _COMPLETION in os.environ:
         cli.main(args, prog_name=_NAME, complete_var=_COMPLETION)
-    elif not args:
-        click.echo(cli.get_help(click.Context(cli, info_name=_NAME)))
     else:
-        with cli.make_context(_NAME, args) as ctx:
+        with cli.make_context(_NAME, args or ["--help"]) as ctx:
             cli.invoke(ctx)
 
 

@@ -9,7 +9,7 @@ import click
 from arboost.cli import options as opt
 from arboost.cli.console import Console, new_table, seconds_text
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as
-from arboost.cli.tables import InputTable, RowSpec
+from arboost.cli.tables import RowSpec, open_table
 from arboost.progress import steps_reported
 
 _HELP = """Train every ensemble on the same folds, and compare scores and times.
@@ -60,7 +60,7 @@ def compare(
     with failures_as(UsageFailure):  # a misspelt name is answered before the table is read
         make_models(names, ModelSettings("classifier"))
     rows.check()
-    source = InputTable(console, rows.data, rows.form)
+    source = open_table(console, rows.data, rows.form)
     training = read_training_rows(console, rows, source)
     options: dict[str, Any] = {
         "folds": folds,

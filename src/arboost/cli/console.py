@@ -15,18 +15,16 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from arboost.errors import needs_packages
+from arboost.text import number_text
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
 
     from arboost.progress import BarStep
-
 
 _PLAIN_SECONDS = 10.0  # between two lines of a phase where no terminal is
 _REFRESH = 8  # drawings a second
@@ -42,7 +40,6 @@ _WIDEST_CURVE = 100
 _BRAILLE = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _LABEL = 9
 _NARROW = 72  # columns of a terminal that has no room for wide charts
-_LARGE = 1e9  # from which whole numbers have an exponent
 
 
 class Console:
@@ -57,44 +54,22 @@ class Console:
 
     Examples
     --------
-    >>> with Console(quiet=True) as console, console.phase("reading") as phase:
-    ...     phase.update(1, 2)
+    >>> with Console(quiet=True).phase("reading") as phase:
+    ...     phase.update_bytes(1000, 2000)
     """
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet
         self.as_json = as_json
         self.is_live = not quiet and sys.stderr is not None and sys.stderr.isatty()
-        self._warnings: Any = None
         self._said: set[str] = set()
-        self._rich: RichConsole | None = None
+        import rich  # noqa: F401  # a missing package is an error before any work
 
-    def __enter__(self) -> Self:
-        with needs_packages("cli", "The command line"):
-            import rich  # noqa: F401
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = self._show_warning
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._warnings.__exit__(kind, error, trace)
-
-    @property
-    def rich(self) -> RichConsole:
-        """Rich's console of the standard error stream."""
-        if self._rich is None:
+        self.rich: Any = None  # Rich's console of the standard error stream, on a terminal
+        if self.is_live:
             from rich.console import Console as RichConsole
 
-            self._rich = RichConsole(stderr=True, highlight=False, markup=False, emoji=False)
-        return self._rich
+            self.rich = RichConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
     @property
     def has_blocks(self) -> bool:
@@ -104,7 +79,7 @@ class Console:
     @property
     def width(self) -> int:
         """Columns of the terminal of the results; 80 where none is."""
-        return _output(color=False).width
+        return _output().width
 
     def say(self, text: str) -> None:
         """Write a line of information."""
@@ -126,6 +101,20 @@ class Console:
             self.say(text)
 
     @contextmanager
+    def warnings_as_lines(self) -> Iterator[None]:
+        """Write the user warnings of the block as lines; drop all others."""
+
+        def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+            if issubclass(category, UserWarning):
+                self.warn(str(message))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = show
+            yield
+
+    @contextmanager
     def phase(self, label: str) -> Iterator[Phase]:
         """Draw the progress of the block, from its first moment on."""
         phase = Phase(self, label)
@@ -140,14 +129,14 @@ class Console:
     def show(self, *results: Any) -> None:
         """Write tables of Rich and texts to the standard output; nothing with ``--json``."""
         if not self.as_json:
-            console = _output(color=True)
+            console = _output()
             for result in results:
                 # Lines of a text are longer than a narrow terminal; wrapping them is its work.
                 console.print(_safe(result), soft_wrap=isinstance(result, str))
 
     def show_widest(self, *tables: Any) -> None:
         """Write the first table of Rich that fits the width of the terminal, or else the last."""
-        console = _output(color=False)
+        console = _output()
         options = console.options.update(max_width=_WIDEST)
         for table in map(_safe, tables):
             if console.measure(table, options=options).maximum <= console.width:
@@ -160,10 +149,6 @@ class Console:
             text = json.dumps(_plain(result), ensure_ascii=False, allow_nan=False)
             # JSON leaves some control characters as they are, such as the CSI of 8 bits.
             click.echo(_UNSAFE.sub(lambda hit: json.dumps(hit[0])[1:-1], text))
-
-    def _show_warning(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, UserWarning):
-            self.warn(str(message))
 
 
 class Phase:
@@ -191,19 +176,22 @@ class Phase:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
-    def update(self, done: int, total: int, note: str = "", label: str | None = None) -> None:
-        """Draw the number of steps, and a note such as the newest score."""
-        self._draw(done, total, f"{done:,}/{total:,}", note, label)
-
     def update_bytes(self, done: int, total: int) -> None:
         """Draw the number of bytes that are read."""
         self._draw(done, total, f"{size_text(done)} of {size_text(total)}")
 
-    def _draw(
-        self, done: int, total: int, count: str, note: str = "", label: str | None = None
-    ) -> None:
+    def step(self, step: BarStep, before: str = "") -> None:
+        """Draw a step of a bar of the library; see `arboost.progress.steps_reported`."""
+        results = list(step.results.values())
+        note = ""
+        if results and results[-1]:
+            metric, value = next(iter(results[-1].items()))
+            note = f"{metric} {value:.5g}"
+        self._label = plain_text(f"{before}{step.label}")
+        self._draw(step.done, step.total, f"{step.done:,}/{step.total:,}", note)
+
+    def _draw(self, done: int, total: int, count: str, note: str = "") -> None:
         self._count, self._note = count, plain_text(note)
-        self._label = self._label if label is None else plain_text(label)
         if self._progress is not None:
             self._progress.update(
                 self._task,
@@ -214,23 +202,6 @@ class Phase:
                 count=count,
             )
 
-    def relabel(self, label: str) -> None:
-        """Name the next step of the phase, of which no number of steps is known."""
-        self._count, self._note, self._label = "", "", plain_text(label)
-        if self._progress is not None:
-            self._progress.update(
-                self._task, total=None, completed=0, note="", description=self._label, count=""
-            )
-
-    def step(self, step: BarStep, before: str = "") -> None:
-        """Draw a step of a bar of the library; see `arboost.progress.steps_reported`."""
-        results = list(step.results.values())
-        note = ""
-        if results and results[-1]:
-            metric, value = next(iter(results[-1].items()))
-            note = f"{metric} {value:.5g}"
-        self.update(step.done, step.total, note, f"{before}{step.label}")
-
     def start(self) -> None:
         """Begin to draw."""
         if self._console.quiet:
@@ -238,7 +209,7 @@ class Phase:
         if not self._console.is_live:
             threading.Thread(target=self._write_lines, daemon=True).start()
             return
-        self._progress = _progress(self._console.rich)
+        self._progress = _progress_line(self._console.rich)
         self._task = self._progress.add_task(self._label, total=None, note="", count="")
         self._progress.start()
 
@@ -256,13 +227,13 @@ class Phase:
             self._console.say(f"{self._label}{steps} ({seconds_text(self.seconds)}{note})")
 
 
-def _progress(console: RichConsole) -> Any:
+def _progress_line(console: RichConsole) -> Any:
     """Line of Rich: spinner, label, bar, count, time and note."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    def text(form: str, style: str = "none", ratio: int | None = None) -> TextColumn:
-        column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
+    def text(form: str, style: str = "none") -> TextColumn:
+        column = Column(no_wrap=True, overflow="ellipsis")
         return TextColumn(form, style=style, markup=False, table_column=column)
 
     return Progress(
@@ -278,10 +249,11 @@ def _progress(console: RichConsole) -> Any:
     )
 
 
-def _output(*, color: bool) -> RichConsole:
+def _output() -> RichConsole:
+    """Rich's console of the standard output."""
     from rich.console import Console as RichConsole
 
-    return RichConsole(highlight=False, markup=False, emoji=False, no_color=not color)
+    return RichConsole(highlight=False, markup=False, emoji=False)
 
 
 def new_table(title: str, left: Sequence[str], right: Sequence[str] = ()) -> Any:
@@ -444,14 +416,10 @@ def bars(values: Sequence[float], width: int = 16, *, has_blocks: bool = True) -
     """
     longest = max([*values, 0.0]) or 1.0
     lengths = [max(value, 0.0) / longest * width for value in values]
-    return [_bar(length) if has_blocks else "#" * round(length) for length in lengths]
-
-
-def _bar(length: float) -> str:
-    """Blocks of a length in columns, the last block in eighths."""
-    whole = int(length)
-    rest = int((length - whole) * 8)
-    return "\N{FULL BLOCK}" * whole + (chr(0x2590 - rest) if rest else "")
+    if not has_blocks:
+        return ["#" * round(length) for length in lengths]
+    parts = [divmod(int(length * 8), 8) for length in lengths]  # whole blocks, and eighths of one
+    return ["\N{FULL BLOCK}" * n + (chr(0x2590 - rest) if rest else "") for n, rest in parts]
 
 
 def waterfall(
@@ -479,8 +447,6 @@ def waterfall(
     has_blocks : bool
         Whether the terminal has more characters than ASCII.
     """
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     rest = total - base - sum(step for _, _, step in steps)
@@ -491,15 +457,14 @@ def waterfall(
     for _, _, step in lines:
         places.append(places[-1] + step)
     low, high = min(places), max(places)
-    longest = {"feature": 24, "value": 16}
-    bar_width = max(12, min(40, width - 56))
+    widths, bar_width = (24, 16), max(12, min(40, width - 56))
     if width < _NARROW:
-        longest, bar_width = {"feature": 14, "value": 8}, 8
+        widths, bar_width = (14, 8), 8
+    base, total = (0.0 if abs(end) < 1e-9 * (high - low) else end for end in (base, total))
     scale = (bar_width - 1) / ((high - low) or 1.0)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
-    for name, most in longest.items():
-        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=most)
-    table.add_column("SHAP", justify="right", no_wrap=True)
+    table = new_table(title, ["feature", "value"], ["SHAP"])
+    for column, max_width in zip(table.columns, widths, strict=False):
+        column.overflow, column.max_width = "ellipsis", max_width
     table.add_column("", no_wrap=True, width=bar_width)
     block, line = ("\N{FULL BLOCK}", "\N{BOX DRAWINGS LIGHT VERTICAL}") if has_blocks else "#|"
     point = " " * round((base - low) * scale) + line
@@ -518,6 +483,4 @@ def waterfall(
 def _value_text(value: object) -> str:
     if value is None:
         return "missing"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) < _LARGE else f"{value:.5g}"
-    return str(value)
+    return number_text(value, 5) if isinstance(value, float) else str(value)

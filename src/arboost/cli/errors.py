@@ -38,6 +38,9 @@ EXIT_CODES = {
     ExitCode.BROKEN_PIPE: "reader of the output is gone",
     ExitCode.TERMINATED: "ended by SIGTERM",
 }
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+)
 
 
 class Failure(Exception):  # noqa: N818  # a failure of the user's input, not of the program
@@ -182,6 +185,7 @@ _ADVICE = {
     "character between them.",
     "format": "Rename the file, or use --format.",
     "metric": "",  # an option takes names only
+    "models": "",
     "path": "Download it first.",
     "types": "Write the column in one form, or convert the file to Parquet.",
 }

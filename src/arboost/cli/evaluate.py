@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import isfinite, nan
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,17 @@ import click
 
 from arboost.cli import options as opt
 from arboost.cli.console import Console, new_table, seconds_text
-from arboost.cli.errors import DataFailure, ModelFailure, failures_as
+from arboost.cli.errors import DataFailure, failures_as
 from arboost.cli.model_files import load_model
 from arboost.cli.tables import RowSpec
+from arboost.text import counted
 
 if TYPE_CHECKING:
     from arboost import Evaluation
 
 _MOST_CLASSES = 50  # lines of the table of classes
 _INTERVAL = "95 % interval"
-_RATIOS = ("precision", "recall", "F1")
+_CLASS_SCORES = ("rows", "precision", "recall", "f1")
 
 
 @click.command(
@@ -51,12 +52,10 @@ def evaluate(
     """Score a model on a table with known targets."""
     from arboost.cli.rows import read_scored_rows
 
-    loaded = load_model(model, device)
-    if getattr(loaded, "targets", ()):
-        raise ModelFailure("the model has several targets, which evaluate cannot score.")
+    loaded = load_model(model, device, has_target=True)
     scored = read_scored_rows(console, loaded, rows)
-    n_rows = scored.table.num_rows
-    with console.phase(f"scoring {n_rows:,} rows") as phase, failures_as(DataFailure):
+    count = counted(scored.table.num_rows, "row")
+    with console.phase(f"scoring {count}") as phase, failures_as(DataFailure):
         scores = loaded.evaluate(
             scored.table,
             scored.target,
@@ -68,8 +67,8 @@ def evaluate(
         for note in scores.notes:
             console.say(note)
         phase.result = f"scored in {seconds_text(phase.seconds)}"
-    kind = "held-out rows" if rows.held_out else "rows"
-    title = f"{model} on {scored.source.label}, {n_rows:,} {kind}"
+    kind = "held-out row" if rows.held_out else "row"
+    title = f"{model} on {scored.source.label}, {counted(scores.n_rows, kind)}"
     console.show_widest(*score_tables(scores, title))
     if scores.classes:
         console.show(_class_table(scores))
@@ -82,20 +81,18 @@ def evaluate(
             "trained_share": scored.trained_share,
             "scores": score_json(scores),
             "baseline": scores.baseline,
-            "classes": [_class_json(score) for score in scores.classes],
+            "classes": [
+                {"class": score.label} | {name: getattr(score, name) for name in _CLASS_SCORES}
+                for score in scores.classes
+            ],
         }
     )
-
-
-def _class_json(score: Any) -> dict[str, Any]:
-    fields = asdict(score)
-    return {"class": fields.pop("label"), **fields}
 
 
 def _class_table(scores: Evaluation) -> Any:
     from rich.text import Text
 
-    table = new_table("Classes", ["class"], ["rows", *_RATIOS])
+    table = new_table("Classes", ["class"], ["rows", "precision", "recall", "F1"])
     for score in scores.classes[:_MOST_CLASSES]:
         ratios = (score.precision, score.recall, score.f1)
         table.add_row(Text(str(score.label)), f"{score.rows:,}", *map(number_text, ratios))
@@ -109,10 +106,9 @@ def _class_table(scores: Evaluation) -> Any:
 
 def score_tables(scores: Evaluation, title: str) -> list[Any]:
     """Scores as tables of Rich, the widest first; narrow ones have fewer columns."""
-    columns = ("value", _INTERVAL, "baseline", "better")
-    return [_score_table(scores, title, columns[:n]) for n in (4, 3)] + [
-        _score_table(scores, title, ("value", "baseline"))
-    ]
+    widest = ("value", _INTERVAL, "baseline", "better")
+    choices = (widest, widest[:3], ("value", "baseline"))
+    return [_score_table(scores, title, columns) for columns in choices]
 
 
 def _score_table(scores: Evaluation, title: str, columns: Sequence[str]) -> Any:
@@ -122,9 +118,10 @@ def _score_table(scores: Evaluation, title: str, columns: Sequence[str]) -> Any:
     if "better" in columns:
         table.columns[-1].justify = "left"
     for score in scores.scores:
+        interval = f"{number_text(score.low)} to {number_text(score.high)}"
         cells = {
             "value": number_text(score.value),
-            _INTERVAL: _interval_text(score),
+            _INTERVAL: interval if isfinite(score.low) else "",
             "baseline": "" if score.baseline is None else number_text(score.baseline),
             "better": "higher" if score.higher_is_better else "lower",
         }
@@ -154,12 +151,6 @@ def number_text(value: float) -> str:
     if value == 0 or abs(value) >= thousand:
         return f"{value:,.0f}"
     return f"{value:#.4g}"
-
-
-def _interval_text(score: Any) -> str:
-    if not isfinite(score.low):
-        return ""
-    return f"{number_text(score.low)} to {number_text(score.high)}"
 
 
 def fold_scores(folds: Sequence[Evaluation]) -> Evaluation:

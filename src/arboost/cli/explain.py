@@ -12,7 +12,8 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console, bars, new_table, seconds_text, size_text, waterfall
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import check_table_output, load_model
-from arboost.cli.tables import InputTable, RowSpec, refuse_input
+from arboost.cli.tables import RowSpec, open_table, refuse_input
+from arboost.text import counted
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -74,20 +75,22 @@ def explain(
         refuse_input(output, [model])
     loaded = load_model(model, options["device"])
     jobs = options["jobs"]
-    spec = RowSpec(data=data, form=options["form"], offset=options["offset"])
+    spec = RowSpec(
+        data=data, form=options["form"], target=options["target"] or "", offset=options["offset"]
+    )
     if output is not None:
         _write_values(console, loaded, spec, output, jobs, safe_csv=options["safe_csv"])
     elif row is not None:
-        _show_row(console, loaded, spec, row, label, top, jobs)
+        _show_row(console, loaded, replace(spec, target=""), row, label, top, jobs)
     else:
-        _show_importances(console, loaded, spec, options["target"], top, jobs)
+        _show_importances(console, loaded, spec, top, jobs)
 
 
 # ---- importances ----
 
 
 def _show_importances(
-    console: Console, model: Any, spec: RowSpec, target: str | None, top: int, jobs: int | None
+    console: Console, model: Any, spec: RowSpec, top: int, jobs: int | None
 ) -> None:
     import numpy as np
 
@@ -99,7 +102,7 @@ def _show_importances(
     elif not spec.data:
         raise UsageFailure("an ensemble of models is explained by rows: add the path of a table.")
     if spec.data:
-        importances |= _importances_of_rows(console, model, spec, target, jobs)
+        importances |= _importances_of_rows(console, model, spec, jobs)
     if not importances:
         raise ModelFailure(
             "this ensemble of models has no importances: its members predict probabilities, which "
@@ -126,27 +129,23 @@ def _show_importances(
 
 
 def _importances_of_rows(
-    console: Console, model: Any, spec: RowSpec, target: str | None, jobs: int | None
+    console: Console, model: Any, spec: RowSpec, jobs: int | None
 ) -> dict[str, Floats]:
     """Importances that need rows: SHAP values, and permutation with a target."""
     import numpy as np
 
-    from arboost.cli.rows import find_offset, read_model_rows
+    from arboost.cli.rows import find_offset, read_model_rows, with_target
 
-    name = target or model.schema.target or ""
-    offset = find_offset(model, spec.offset)
-    spec = replace(spec, offset=tuple(offset), target=name)
-    try:
-        table, _ = read_model_rows(console, model, spec)
-    except DataFailure:
-        if target is not None or not name:
-            raise
-        table, _ = read_model_rows(console, model, replace(spec, target=""))
+    source = open_table(console, spec.data, spec.form)
+    name = spec.target or model.schema.target or ""
+    if name and not spec.target and name not in source.files.names:
         console.say(f"the table has no column {name!r}: no permutation importances")
-    has_target = name in table.column_names
+        name = ""
+    offset = find_offset(model, spec.offset)
+    table = read_model_rows(model, replace(spec, offset=offset, target=name), source)
     importances: dict[str, Floats] = {}
     with console.phase("SHAP values") as phase, failures_as(DataFailure):
-        rows = _sample(table.drop_columns([*offset, *([name] if has_target else [])]), _SHAP_ROWS)
+        rows = _sample(table.drop_columns([*offset, *filter(None, [name])]), _SHAP_ROWS)
         try:
             values = np.abs(model.shap_values(rows, n_jobs=jobs))
         except TypeError as error:
@@ -156,15 +155,15 @@ def _importances_of_rows(
         else:
             by_output = values.reshape(*values.shape[:2], -1)
             importances["shap"] = by_output.mean(axis=0).sum(axis=1)
-            count, seconds = f"{rows.num_rows:,} rows", seconds_text(phase.seconds)
+            count, seconds = counted(rows.num_rows, "row"), seconds_text(phase.seconds)
             phase.result = f"SHAP values of {count} in {seconds}"
-    if has_target and hasattr(model, "importances"):
+    if name and hasattr(model, "importances"):
         with console.phase("permutation importances") as phase, failures_as(DataFailure):
-            rows = _sample(table, _PERMUTED_ROWS)
+            rows = _sample(with_target(console, table, name), _PERMUTED_ROWS)
             importances["permutation"] = model.importances(
                 "permutation", rows, name, offset=offset or None, n_jobs=jobs
             )
-            count, seconds = f"{rows.num_rows:,} rows", seconds_text(phase.seconds)
+            count, seconds = counted(rows.num_rows, "row"), seconds_text(phase.seconds)
             phase.result = f"permutation importances of {count} in {seconds}"
     return importances
 
@@ -207,9 +206,11 @@ def _show_row(
     import numpy as np
 
     from arboost.cli.rows import find_offset, read_model_rows
+    from arboost.models.shap import shown_columns
 
+    source = open_table(console, spec.data, spec.form)
     offset = find_offset(model, spec.offset)
-    table, source = read_model_rows(console, model, replace(spec, offset=tuple(offset)))
+    table = read_model_rows(model, replace(spec, offset=offset), source)
     if not 0 <= number < table.num_rows:
         raise UsageFailure(
             f"--row {number} is out of range: {source.label} has the rows 0 to "
@@ -227,7 +228,8 @@ def _show_row(
     offsets = [float(row.column(name)[0].as_py()) for name in offset] or [0.0]
     of_row = offsets[min(column, len(offsets) - 1)]
     total = float(base[column] + values[:, column].sum() + of_row)
-    shown = _shown_values(model, row)
+    shown = [column[0] for column in shown_columns(row, model.schema)]
+    shown = [None if value != value else value for value in shown]  # noqa: PLR0124  # NaN
     order = np.argsort(-np.abs(values[:, column]), kind="stable")
     steps = [(model.feature_names[i], shown[i], float(values[i, column])) for i in order]
     console.emit(
@@ -257,19 +259,6 @@ def _show_row(
             has_blocks=console.has_blocks,
         )
     )
-
-
-def _shown_values(model: Any, row: Any) -> list[Any]:
-    """Values of the features of a row; calendar parts of dates are features without a column."""
-    names = model.feature_names
-    values = [row.column(name)[0].as_py() if name in row.column_names else None for name in names]
-    if model.schema.parts:
-        from arboost.models.shap import shown_columns
-
-        first = model.schema.n_columns
-        parts = [column[0] for column in shown_columns(row, model.schema)[first:]]
-        values[first:] = [None if part != part else int(part) for part in parts]  # noqa: PLR0124
-    return values
 
 
 def _output(model: Any, scores: Floats, label: str | None) -> tuple[int, str]:
@@ -303,10 +292,9 @@ def _write_values(
     """Write the SHAP values of all rows, batch by batch."""
     from arboost.cli.rows import needed_columns
 
-    source = InputTable(console, spec.data, spec.form)
+    source = open_table(console, spec.data, spec.form)
     refuse_input(output, source.files.paths)
-    needed = needed_columns(model, source.names, source.label)
-    source = source.select(needed, like=model)
+    source = source.select(needed_columns(model, source), like=model)
     with console.phase("SHAP values") as phase:
         with failures_as(DataFailure), writing_output(output):
             n_rows = model.predict_files(

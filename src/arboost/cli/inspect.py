@@ -14,7 +14,7 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console, size_text
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import SPLIT, check_output, load_model
-from arboost.cli.tables import InputTable, TableFormat, refuse_input
+from arboost.cli.tables import TableFormat, open_table, refuse_input
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"
@@ -54,19 +54,21 @@ def inspect(
     if depth is not None and tree is None:
         raise UsageFailure("--depth is for --tree. Add --tree N.")
     path = data[0]
-    if form.format is None and len(data) == 1 and _is_model(path):
-        if form != TableFormat():
-            raise UsageFailure(
-                f"--delimiter and --decimal are for tables, but {path!r} is a model file."
-            )
-        if date_format is not None:
-            raise UsageFailure(f"--date-format is for tables, but {path!r} is a model file.")
+    is_model = form.format is None and len(data) == 1 and _is_model(path)
+    kinds = ("tables", "model file") if is_model else ("model files", "table")
+    of_tables = {
+        "--delimiter": form.delimiter,
+        "--decimal": form.decimal,
+        "--date-format": date_format,
+    }
+    of_models = {"--tree": tree, "--params": params or None}
+    for option, value in (of_tables if is_model else of_models).items():
+        if value is not None:
+            raise UsageFailure(f"{option} is for {kinds[0]}, but {path!r} is a {kinds[1]}.")
+    if is_model:
         _show_model(console, path, tree, depth, all_params=params)
-        return
-    for option, is_set in (("--tree", tree is not None), ("--params", params)):
-        if is_set:
-            raise UsageFailure(f"{option} is for model files, but {path!r} is a table.")
-    _show_table(console, data, form, date_format or "auto")
+    else:
+        _show_table(console, data, form, date_format or "auto")
 
 
 def _is_model(path: str) -> bool:
@@ -152,7 +154,7 @@ def _model_json(path: str, model: Any) -> dict[str, Any]:
 def _show_table(console: Console, data: Sequence[str], form: TableFormat, date_format: str) -> None:
     import arboost
 
-    table = InputTable(console, data, form).read()
+    table = open_table(console, data, form).read()
     with console.phase("describing columns"), failures_as(DataFailure):
         description = arboost.describe(table, date_format=date_format)
     console.show(description.text(console.width))

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 SPLIT = "split"  # key of the record of the rows in the provenance of a model
 
 
-def load_model(path: str, device: str | None = None) -> Any:
-    """Load the model of a file.
+def load_model(path: str, device: str | None = None, *, has_target: bool = False) -> Any:
+    """Load the model of a file; `has_target` refuses models of several targets.
 
     Raises
     ------
     ModelFailure
-        There is no such file, or it holds no model.
+        There is no such file, it holds no model, or one of several targets.
     UsageFailure
         The device is unknown.
     """
@@ -42,10 +42,13 @@ def load_model(path: str, device: str | None = None) -> Any:
         raise ModelFailure(f"There is no model file {path!r}. Check the path.")
     with failures_as(ModelFailure):
         model = arboost.load(path)
-    if device is None:
-        return model
+    if has_target and getattr(model, "targets", None):
+        raise ModelFailure(
+            f"the model {path!r} has several targets, and scores are those of one. Use "
+            "model.report(X, y, target_index=0) in Python."
+        )
     with failures_as(UsageFailure):
-        return model.to(device)
+        return model if device is None else model.to(device)
 
 
 def save_model(estimator: Any, path: str, record: RowRecord) -> int:

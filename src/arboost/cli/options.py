@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import fields
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import click
 
 from arboost.cli.console import Console
-from arboost.cli.errors import UsageFailure, failures_as
+from arboost.cli.errors import UsageFailure, debug_option, failures_as
 from arboost.cli.models import MODELS, TASKS, declarations
 from arboost.cli.tables import TAB, RowSpec, TableFormat
 
-F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 
@@ -55,10 +55,10 @@ class SectionedCommand(click.Command):
 # ---- decorators ----
 
 
-def combined_options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+def combined_options(*decorators: Callable[[Any], Any]) -> Decorator:
     """Decorator that adds all options, the first of which comes first in the help."""
 
-    def add(function: F) -> F:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
             function = decorator(function)
         return function
@@ -66,36 +66,41 @@ def combined_options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
-def _passed_as(name: str, record: type[Any]) -> Callable[[F], F]:
+def _passed_as(name: str, record: type[Any]) -> Decorator:
     """Decorator that passes on the options that are fields of a record as one argument."""
 
-    def add(function: F) -> F:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def with_record(*args: Any, **options: Any) -> Any:
             names = {field.name for field in fields(record)} & options.keys()
             options[name] = record(**{field: options.pop(field) for field in names})
             return function(*args, **options)
 
-        return cast("F", with_record)
+        return with_record
 
     return add
 
 
-def console_options(*, has_json: bool = True) -> Callable[[F], F]:
-    """Add --json and --quiet; the command gets a `Console` as its first argument."""
+def console_options(*, has_json: bool = True) -> Decorator:
+    """Add --json, --quiet and --debug; the command gets a `Console` as its first argument."""
 
-    def add(function: F) -> F:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def with_console(*args: Any, quiet: bool, as_json: bool = False, **options: Any) -> Any:
-            with Console(quiet=quiet, as_json=as_json) as console:
+            console = Console(quiet=quiet, as_json=as_json)
+            with console.warnings_as_lines():
                 return function(console, *args, **options)
 
-        return cast("F", with_console)
+        return with_console
 
     text = "Print one JSON object instead of tables."
     json = [click.option("--json", "as_json", is_flag=True, help=text)] if has_json else []
-    text = "No progress, messages and warnings."
-    return combined_options(*json, click.option("--quiet", "-q", is_flag=True, help=text), add)
+    return combined_options(
+        *json,
+        click.option("--quiet", "-q", is_flag=True, help="No progress, messages and warnings."),
+        debug_option,
+        add,
+    )
 
 
 def _checked_delimiter(
@@ -162,13 +167,13 @@ def starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and name.isprintable()]
 
 
-def column_option(*names: str, text: str, **options: Any) -> Callable[[F], F]:
+def column_option(*names: str, text: str, **options: Any) -> Decorator:
     """Option whose value is the name of a column."""
     options = {"metavar": "COLUMN", **options}
     return click.option(*names, help=text, shell_complete=complete_columns, **options)
 
 
-def target_option(*, required: bool) -> Callable[[F], F]:
+def target_option(*, required: bool) -> Decorator:
     """Add --target, the column to predict."""
     text = "Column to predict." if required else "Column of the target; the model may know it."
     return column_option("--target", "-t", text=text, required=required)
@@ -185,7 +190,7 @@ def split_names(values: Iterable[str]) -> list[str]:
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
-def offset_option(text: str) -> Callable[[F], F]:
+def offset_option(text: str) -> Decorator:
     """Add --offset, the columns of the offset, one for each raw score."""
     return column_option(
         "--offset",
@@ -196,13 +201,17 @@ def offset_option(text: str) -> Callable[[F], F]:
     )
 
 
-def training_rows(*, time: str, groups: str, offset: str | None = None) -> Callable[[F], F]:
+def training_rows(*, time: str, groups: str, has_offset: bool = False) -> Decorator:
     """Add the table, its target and task, and columns with a role; passed on as `rows`.
 
-    `time`, `groups` and `offset` are the texts of --time-column, --groups and --offset.
+    `time` and `groups` are the texts of --time-column and --groups.
     """
+    task = "Task; inferred from the target by default."
+    offset = (
+        "Start of the raw scores, such as the log of an exposure; not a feature. Several for "
+        "classes."
+    )
     ignored = "Columns that are not features."
-    task = "Task; found from the target by default."
     dropped = "Leave out rows without a target."
     return combined_options(
         table_arguments,
@@ -211,7 +220,7 @@ def training_rows(*, time: str, groups: str, offset: str | None = None) -> Calla
         column_option("--time-column", text=time),
         column_option("--groups", text=groups),
         column_option("--weight", text="Weights of the rows; not a feature."),
-        *([] if offset is None else [offset_option(offset)]),
+        *([offset_option(offset)] if has_offset else []),
         column_option("--ignore", text=ignored, multiple=True, metavar="COLUMN,..."),
         click.option("--drop-missing-target", is_flag=True, help=dropped),
         input_options,
@@ -235,11 +244,9 @@ scored_rows = combined_options(
 )
 
 
-def output_option(text: str, *, required: bool = False) -> Callable[[F], F]:
+def output_option(text: str, **options: Any) -> Decorator:
     """Add -o / --output."""
-    return click.option(
-        "--output", "-o", type=click.Path(), required=required, metavar="PATH", help=text
-    )
+    return click.option("--output", "-o", type=click.Path(), metavar="PATH", help=text, **options)
 
 
 safe_csv_option = click.option(
@@ -247,17 +254,6 @@ safe_csv_option = click.option(
     is_flag=True,
     help="In CSV and TSV output: put ' before texts and names that begin with =, +, -, @, tab or "
     "carriage return, which a spreadsheet would run as formulas.",
-)
-
-# The kind of model to train.
-model_option = click.option(
-    "--model",
-    "-m",
-    type=click.Choice(list(MODELS)),
-    default=next(iter(MODELS)),
-    show_default=True,
-    metavar="NAME",
-    help=f"One of {', '.join(MODELS)}.",
 )
 
 

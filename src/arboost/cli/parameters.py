@@ -2,24 +2,28 @@
 
 ``--learning-rate 0.05``, ``--learning_rate 0.05``, ``--set learning_rate=0.05`` and a line of a
 TOML file are one parameter. Its kind, range, text and messages are those of ``arboost.params``.
+`ModelSpec` has the options that all commands share that train a model.
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from arboost.cli import options as opt
+from arboost.cli.console import Console
 from arboost.cli.errors import UsageFailure
+from arboost.cli.model_files import check_model_output, default_model_path
 from arboost.cli.models import MODELS, TASKS, declarations, declared_anywhere
-from arboost.cli.options import F, SectionedCommand, combined_options, starting_with
+from arboost.cli.tables import InputTable, RowSpec, open_table, refuse_input
 
 if TYPE_CHECKING:
     from arboost.params.kinds import Param
-
 
 # Keys of the context of a command.
 _PARAMETERS = "arboost.parameters"
@@ -38,7 +42,7 @@ _WIDTH = 100  # of the list of parameters
 # ---- parameters as options ----
 
 
-class ParameterCommand(SectionedCommand):
+class ParameterCommand(opt.SectionedCommand):
     """A command whose unknown options are parameters of the estimator.
 
     They are collected in the context for `parameters_of`. Declarations are imported when an option
@@ -49,82 +53,67 @@ class ParameterCommand(SectionedCommand):
         """Take the parameters out of the arguments, then parse the rest."""
         ctx.meta[_ARGS] = list(args)
         options = {
-            opt: param
+            name: param
             for param in self.get_params(ctx)
-            for opt in (*param.opts, *param.secondary_opts)
-            if opt.startswith("-")
+            for name in (*param.opts, *param.secondary_opts)
+            if name.startswith("-")
         }
         of_command: list[str] = []
         parameters: dict[str, str] = {}
         rest = iter(args)
         for token in rest:
-            name, equals, value = token.partition("=")
+            option, equals, value = token.partition("=")
             if token == "--":
                 of_command += [token, *rest]
-            elif name in options or not token.startswith("--"):
+            elif option in options or not token.startswith("--"):
                 of_command.append(token)
-                param = options.get(name)
+                param = options.get(option)
                 takes_value = isinstance(param, click.Option) and not (param.is_flag or param.count)
                 if takes_value and not equals:
                     of_command += [text for text in [next(rest, None)] if text is not None]
             else:
-                key, text = self._parameter(ctx, name, value if equals else None, rest)
-                parameters[key] = text
+                name, text = _parameter(ctx, option, value if equals else None, options)
+                text = next(rest, None) if text is None else text
+                if text is None:
+                    raise click.UsageError(f"Option '{option}' requires a value.", ctx)
+                parameters[name] = text
         ctx.meta[_PARAMETERS] = parameters
         return super().parse_args(ctx, of_command)
 
-    def _parameter(
-        self, ctx: click.Context, option: str, value: str | None, rest: Any
-    ) -> tuple[str, str]:
-        """Name and text of a parameter that is written as an option."""
-        known = declared_anywhere()
-        name = _parameter_name(option[2:])
-        if name.startswith("no_") and name[3:] in known and known[name[3:]].is_flag:
-            return name[3:], "false"
-        if name not in known:
-            options = [opt for param in self.get_params(ctx) for opt in param.opts]
-            raise click.UsageError(_unknown_option(option, name, options, known), ctx)
-        if value is not None:
-            return name, value
-        if known[name].is_flag:
-            return name, "true"
-        following = next(rest, None)
-        if following is None:
-            raise click.UsageError(f"Option '{option}' requires a value.", ctx)
-        return name, following
+
+def _parameter(
+    ctx: click.Context, option: str, value: str | None, options: Iterable[str]
+) -> tuple[str, str | None]:
+    """Parameter that is written as an option, and its value; None where it is the next word."""
+    known = declared_anywhere()
+    name = _parameter_name(option)
+    if name in known:
+        return name, "true" if value is None and known[name].is_flag else value
+    positive = name.removeprefix("no_")
+    if positive in known and known[positive].is_flag:
+        return positive, "false"
+    advice = _advice(name, known, options)
+    raise click.UsageError(f"There is no option {option}. {advice}", ctx)
 
 
 def _parameter_name(option: str) -> str:
-    return option.strip().replace("-", "_")
+    return option.strip().lstrip("-").replace("-", "_")
 
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _unknown_option(
-    option: str, name: str, options: Iterable[str], known: Mapping[str, Param]
-) -> str:
+def _advice(name: str, known: Collection[str], options: Iterable[str] = ()) -> str:
+    """Advice for the unknown name of a parameter, with names of options."""
     from arboost.params.suggestions import closest_name, suggest_parameter
 
     suggestion = suggest_parameter(name, known)
     if suggestion is None or suggestion.is_close:
-        allowed = [*(opt for opt in options if opt.startswith("--")), *map(_option, known)]
-        close = closest_name(option, allowed)
-        if close is not None:
-            return f"There is no option {option}. Did you mean {close}?"
-    return f"There is no option {option}. {_advice(name, known)}"
-
-
-def _advice(name: str, known: Collection[str]) -> str:
-    """Advice for the unknown name of a parameter, with names of options."""
-    from arboost.params.suggestions import suggest_parameter
-
-    suggestion = suggest_parameter(name, known)
-    if suggestion is None:
-        return "--help-params lists the parameters of the model."
-    if suggestion.is_close:
-        return f"Did you mean {_option(suggestion.name)}?"
+        close = closest_name(_option(name), [*options, *map(_option, known)])
+        if close is None:
+            return "--help-params lists the parameters of the model."
+        return f"Did you mean {close}?"
     if suggestion.name:
         called = f"{name} is called {suggestion.name} here: use {_option(suggestion.name)}."
         return f"{called} {suggestion.note}".rstrip()
@@ -134,7 +123,15 @@ def _advice(name: str, known: Collection[str]) -> str:
 # ---- settings: options and parameters of a TOML file ----
 
 
-def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], dict[str, Any]]:
+def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
+    if path is not None:
+        options, parameters = _read_settings(path, ctx.command)
+        ctx.default_map = {**(ctx.default_map or {}), **options}
+        ctx.meta[_SETTINGS] = parameters
+        ctx.meta[_SETTINGS_FILE] = path
+
+
+def _read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read the options and the parameters of a TOML file.
 
     Keys are long names of options, or names of parameters, which may also be in a table
@@ -148,9 +145,9 @@ def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], di
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageFailure(f"the settings {path!r} are not TOML: {error}.") from error
     options_by_key = {
-        _parameter_name(opt.lstrip("-")): param
+        _parameter_name(key): param
         for param in command.params
-        for opt in [*param.opts, param.name or ""]
+        for key in [*param.opts, param.name or ""]
         if param.name not in ("config", "debug", "help_params")
     }
     table = content.pop("parameters", {})
@@ -167,10 +164,7 @@ def read_settings(path: str, command: click.Command) -> tuple[dict[str, Any], di
     known = declared_anywhere()
     for name in parameters:
         if name not in known:
-            from arboost.params.suggestions import closest_name
-
-            close = closest_name(name, options_by_key)
-            advice = _advice(name, known) if close is None else f"Did you mean {close}?"
+            advice = _advice(name, known, map(_option, options_by_key))
             raise UsageFailure(f"the settings {path!r} have the unknown key {name!r}. {advice}")
     return options, parameters
 
@@ -180,19 +174,6 @@ def _option_value(param: click.Parameter, value: Any) -> Any:
     if param.multiple or param.nargs == -1:
         return [str(item) for item in (value if isinstance(value, list) else [value])]
     return ",".join(map(str, value)) if isinstance(value, list) else value
-
-
-def _load_settings(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
-    if path is not None:
-        options, parameters = read_settings(path, ctx.command)
-        ctx.default_map = {**(ctx.default_map or {}), **options}
-        ctx.meta[_SETTINGS] = parameters
-        ctx.meta[_SETTINGS_FILE] = path
-
-
-def settings_files(ctx: click.Context) -> list[str]:
-    """Path of --config, if there is one."""
-    return [ctx.meta[_SETTINGS_FILE]] if _SETTINGS_FILE in ctx.meta else []
 
 
 _settings_option = click.option(
@@ -363,19 +344,123 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     tables = [declarations(model, task) for task in TASKS]
     name, equals, value = incomplete.partition("=")
     if not equals:
-        return starting_with(incomplete, sorted({f"{key}=" for table in tables for key in table}))
+        names = sorted({f"{key}=" for table in tables for key in table})
+        return opt.starting_with(incomplete, names)
     words = [word for table in tables if name in table for word in table[name].completions]
-    return [f"{name}={word}" for word in starting_with(value, dict.fromkeys(words))]
+    return [f"{name}={word}" for word in opt.starting_with(value, dict.fromkeys(words))]
 
 
-def parameter_options(text: str) -> Callable[[F], F]:
-    """Add --set, with its text, --config and --help-params."""
-    assignments = click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help=text,
-        shell_complete=_complete,
+# ---- commands that train a model ----
+
+
+def training_options(*, time: str, groups: str, assignments: str) -> opt.Decorator:
+    """Add the table with the roles of its columns, the model, its file and its parameters.
+
+    `time`, `groups` and `assignments` are the texts of --time-column, --groups and --set.
+    """
+    return opt.combined_options(
+        opt.training_rows(time=time, groups=groups, has_offset=True),
+        opt.output_option("Model file, .arb or .json; the name of the data with .arb by default."),
+        click.option(
+            "--model",
+            "-m",
+            type=click.Choice(list(MODELS)),
+            default=next(iter(MODELS)),
+            show_default=True,
+            metavar="NAME",
+            help=f"One of {', '.join(MODELS)}.",
+        ),
+        click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help=assignments,
+            shell_complete=_complete,
+        ),
+        _settings_option,
+        _help_params_option,
     )
-    return combined_options(assignments, _settings_option, _help_params_option)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """Options of a command that trains a model, under their names.
+
+    Attributes
+    ----------
+    rows : RowSpec
+    model, output : str
+    parameters : mapping of str to object
+        Parameters of the estimator, as texts or values of a TOML file.
+    settings : list of str
+        Path of --config, if there is one.
+    """
+
+    rows: RowSpec
+    model: str
+    output: str
+    parameters: Mapping[str, Any]
+    settings: list[str]
+
+    @classmethod
+    def of_options(
+        cls, ctx: click.Context, rows: RowSpec, parameters: Mapping[str, Any], **options: Any
+    ) -> Self:
+        """Checked options of a command line; raise UsageFailure for contradictions."""
+        output = options.pop("output")
+        spec = cls(
+            rows=rows,
+            output=default_model_path(rows.data) if output is None else output,
+            parameters=parameters,
+            settings=[ctx.meta[_SETTINGS_FILE]] if _SETTINGS_FILE in ctx.meta else [],
+            **options,
+        )
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Raise UsageFailure for options that do not fit together, and wrong parameters."""
+        if self.rows.offset and self.model != "gradient_boosting":
+            raise UsageFailure(
+                f"--offset is for gradient_boosting, whose trees are added to it, but the model is "
+                f"{self.model}. Leave it out, or use --model gradient_boosting."
+            )
+        self.rows.check()
+        self.values(TASKS if self.rows.task is None else (self.rows.task,))
+        check_model_output(self.output, self.model)
+
+    def values(self, tasks: tuple[str, ...]) -> dict[str, Any]:
+        """Values of the parameters, allowed for one of the tasks."""
+        parameters, of_members = dict(self.parameters), {}
+        if self.model == "voting" and "random_state" in parameters:
+            seed = {"random_state": parameters.pop("random_state")}
+            of_members = check_parameters("random_forest", seed, tasks)
+        return check_parameters(self.model, parameters, tasks) | of_members
+
+    @property
+    def asked_task(self) -> tuple[str | None, str]:
+        """Task that the options ask for, and the option: --task, or a parameter of one task."""
+        if self.rows.task is not None:
+            return self.rows.task, "--task"
+        for name, text in self.parameters.items():
+            allowed = [task for task in TASKS if self._allows(name, task)]
+            if len(allowed) == 1:
+                return allowed[0], f"{name}={text}"
+        return None, ""
+
+    def _allows(self, name: str, task: str) -> bool:
+        if name not in declarations(self.model, task):
+            return name == "random_state"  # of the members of a vote
+        try:
+            check_parameters(self.model, {name: self.parameters[name]}, (task,))
+        except UsageFailure:
+            return False
+        return True
+
+    def open_table(self, console: Console, *outputs: str) -> InputTable:
+        """Open the table; raise OutputFailure for an output that is one of the files to read."""
+        source = open_table(console, self.rows.data, self.rows.form)
+        for path in (self.output, *outputs):
+            refuse_input(path, [*source.files.paths, *self.settings])
+        return source

@@ -14,7 +14,8 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import check_table_output, load_model
-from arboost.cli.tables import InputTable, refuse_input, require_columns, resolve_names
+from arboost.cli.tables import open_table, refuse_input, require_columns, resolve_names
+from arboost.text import counted
 
 _BATCH_ROWS = 1 << 20
 
@@ -59,7 +60,7 @@ def predict(console: Console, *, model: str, output: str, **options: Any) -> Non
         raise UsageFailure(
             "--raw needs a model of trees, but the model is an ensemble of models. Leave it out."
         )
-    source = InputTable(console, options["data"], options["form"])
+    source = open_table(console, options["data"], options["form"])
     refuse_input(output, source.files.paths)
     with console.phase(f"predicting {source.label}") as phase:
         with tempfile.TemporaryDirectory(prefix="arboost-output-") as folder:
@@ -71,7 +72,7 @@ def predict(console: Console, *, model: str, output: str, **options: Any) -> Non
                 sys.stdout.buffer.flush()
         size = "" if to_stdout else f" to {output}, {size_text(os.path.getsize(output))}"
         seconds = seconds_text(phase.seconds)
-        phase.result = f"predicted {n_rows:,} rows of {source.label} in {seconds}{size}"
+        phase.result = f"predicted {counted(n_rows, 'row')} of {source.label} in {seconds}{size}"
     console.emit({"output": output, "rows": n_rows, "seconds": phase.seconds})
 
 
@@ -82,9 +83,9 @@ def _write(
     from arboost.cli.rows import find_offset, needed_columns
 
     offset = find_offset(model, options["offset"])
-    features = needed_columns(model, source.names, source.label)
-    columns = resolve_names(options["keep"], source.names, "--keep")
-    require_columns(offset, source.names, "--offset")
+    features = needed_columns(model, source)
+    columns = resolve_names(options["keep"], source.files.names, "--keep")
+    require_columns(offset, source.files.names, "--offset")
     source = source.select(list(dict.fromkeys([*features, *offset, *columns])), like=model)
     start: dict[str, Any] = {"offset": offset} if offset else {}
     with failures_as(DataFailure), writing_output(path):

@@ -11,12 +11,11 @@ import click
 
 from arboost.cli import options as opt
 from arboost.cli.console import Console, seconds_text, size_text
-from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
+from arboost.cli.errors import DataFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import check_output, load_model
-from arboost.cli.tables import RowSpec, refuse_input
+from arboost.cli.tables import RowSpec, open_table, refuse_input
+from arboost.text import counted
 
-_OUTPUT = "report.html"
-_SUFFIXES = (".html", ".htm")
 _MOST_NAMES = 20  # in a message
 
 
@@ -27,7 +26,7 @@ _MOST_NAMES = 20  # in a message
 )
 @opt.model_argument
 @opt.scored_rows
-@opt.output_option("Page to write; report.html by default.")
+@opt.output_option("Page to write.", default="report.html", show_default=True)
 @click.option(
     "--train",
     multiple=True,
@@ -56,18 +55,17 @@ def report(
     *,
     model: str,
     rows: RowSpec,
-    output: str | None,
+    output: str,
     compare: str | None,
     segments: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Write one page about a model and its predictions of a table."""
-    from arboost.cli.rows import read_scored_rows
+    from arboost.cli.rows import read_model_rows, read_scored_rows
 
-    output = _OUTPUT if output is None else output
-    check_output(output, _SUFFIXES)
-    loaded = _load(model)
-    second = None if compare is None else _load(compare)
+    check_output(output, (".html", ".htm"))
+    loaded = load_model(model, has_target=True)
+    second = None if compare is None else load_model(compare, has_target=True)
     columns = opt.split_names(segments)
     for name in columns:
         if name not in loaded.feature_names:
@@ -77,10 +75,15 @@ def report(
                 f"{known}."
             )
     scored = read_scored_rows(console, loaded, rows)
-    refuse_input(output, [model, *scored.source.files.paths, *filter(None, [compare])])
-    train = _training_table(console, loaded, scored.target, output, rows, options["train"])
-    n_rows = scored.table.num_rows
-    with console.phase(f"reporting on {n_rows:,} rows") as phase:
+    inputs, train = [model, *filter(None, [compare]), *scored.source.files.paths], None
+    if options["train"]:
+        spec = RowSpec(data=options["train"], form=rows.form, target=scored.target)
+        source = open_table(console, spec.data, spec.form)
+        inputs += source.files.paths
+        train = read_model_rows(loaded, spec, source)
+    refuse_input(output, inputs)
+    count = counted(scored.table.num_rows, "row")
+    with console.phase(f"reporting on {count}") as phase:
         with failures_as(DataFailure):
             page = loaded.report(
                 scored.table,
@@ -102,8 +105,8 @@ def report(
             page.save(output)
         size = os.path.getsize(output)
         phase.result = f"wrote {output} ({size_text(size)}) in {seconds_text(phase.seconds)}"
-    if options["opens"]:
-        _open(console, output)
+    if options["opens"] and not webbrowser.open(Path(output).resolve().as_uri()):
+        console.warn(f"no browser could be started; open {output} yourself.")
     console.emit(
         {
             "model_file": model,
@@ -117,32 +120,3 @@ def report(
             "seconds": page.seconds,
         }
     )
-
-
-def _load(path: str) -> Any:
-    model = load_model(path)
-    if getattr(model, "targets", ()):
-        raise ModelFailure(
-            f"the model {path!r} has several targets, and a page shows one. Use "
-            "model.report(X, y, target_index=0) in Python."
-        )
-    return model
-
-
-def _training_table(
-    console: Console, model: Any, target: str, output: str, rows: RowSpec, data: tuple[str, ...]
-) -> Any:
-    """Training table with the columns of the model and the target; None without --train."""
-    from arboost.cli.rows import read_model_rows
-
-    if not data:
-        return None
-    spec = RowSpec(data=data, form=rows.form, target=target)
-    table, source = read_model_rows(console, model, spec)
-    refuse_input(output, source.files.paths)
-    return table
-
-
-def _open(console: Console, path: str) -> None:
-    if not webbrowser.open(Path(path).resolve().as_uri()):
-        console.warn(f"no browser could be started; open {path} yourself.")

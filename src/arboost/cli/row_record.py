@@ -26,10 +26,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
-from arboost.cli.console import Console
-from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure
+from arboost.cli.errors import ModelFailure
 from arboost.cli.model_files import SPLIT
 
 Hashes = NDArray[np.uint64]
@@ -39,7 +41,6 @@ _MOST_SAMPLED = 1 << 18  # rows of a sample that is not in a file
 _LARGEST = (1 << 64) - 1
 _LOW_BITS = np.uint64(16)
 _SPREAD = 1 << 16  # numbers for each kept row
-_CHANCE = 0.02  # share of equal rows that means nothing
 _CHUNK = 1 << 16  # rows that are hashed at a time
 _MISSING = np.uint64(0x6D697373696E6721)
 _EXACT = float(1 << 53)
@@ -119,11 +120,11 @@ class RowSet:
         is_whole = len(hashes) == len(sample.hashes)
         below = sample.below if is_whole else int(hashes[-1])
         spread = _SPREAD * max(len(hashes), 1)
-        return cls(sample.n_rows, below, spread, np.unique(_scaled(_mixed(hashes), spread)))
+        return cls(sample.n_rows, below, spread, np.unique(_scaled(hashes, spread)))
 
     def refusing(self, hashes: Hashes) -> RowSet:
         """Set without the numbers of these rows, which are outside of it."""
-        taken = _scaled(_mixed(hashes[self.covers(hashes)]), self.spread)
+        taken = _scaled(hashes[self.covers(hashes)], self.spread)
         return replace(self, keys=self.keys[~np.isin(self.keys, taken)])
 
     def covers(self, hashes: Hashes) -> NDArray[np.bool_]:
@@ -135,7 +136,7 @@ class RowSet:
         is_kept = np.zeros(len(hashes), np.bool_)
         if len(self.keys):
             covered = np.flatnonzero(self.covers(hashes))
-            numbers = _scaled(_mixed(hashes[covered]), self.spread)
+            numbers = _scaled(hashes[covered], self.spread)
             positions = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
             is_kept[covered] = self.keys[positions] == numbers
         return is_kept
@@ -248,10 +249,6 @@ def row_hashes(table: Any, columns: Sequence[str]) -> Hashes:
 
 def _values(column: Any, texts: dict[str, int]) -> Hashes:
     """Hash of each value of a column; `texts` caches those of texts."""
-    import pyarrow
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -282,8 +279,6 @@ def _values(column: Any, texts: dict[str, int]) -> Hashes:
 
 
 def _numbers(column: Any) -> Hashes:
-    import pyarrow
-
     if column.type == pyarrow.float16():
         column = column.cast(pyarrow.float32())
     values = column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0
@@ -310,8 +305,8 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _scaled(hashes: Hashes, spread: int) -> Hashes:
-    """Upper half of the hashes as numbers below `spread`, which is below 2 ** 32."""
-    return ((hashes >> _HALF) * np.uint64(spread)) >> _HALF
+    """Hashes, mixed again, as numbers below `spread`, which is below 2 ** 32."""
+    return ((_mixed(hashes) >> _HALF) * np.uint64(spread)) >> _HALF
 
 
 def _packed(keys: Hashes, spread: int) -> bytes:
@@ -332,100 +327,3 @@ def _unpacked(data: bytes, n_keys: int) -> Hashes:
         raise ValueError("numbers of rows that cannot be read")
     high = (places - np.arange(n_keys)).astype(np.uint64)
     return (high << _LOW_BITS) | low
-
-
-@dataclass(frozen=True)
-class ChosenRows:
-    """Rows to score.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        All rows of a table, or those that were held out.
-    trained_share : float
-        Share of the rows that the model was trained on.
-    note : str
-        Sentence about held-out or trained rows; empty where there is nothing to say.
-    """
-
-    table: Any
-    trained_share: float = 0.0
-    note: str = ""
-
-
-def choose_rows(
-    console: Console, model: Any, table: Any, label: str, target: str, *, held_out: bool
-) -> ChosenRows:
-    """Rows to score: all, with a warning where they were trained on, or the held-out ones.
-
-    Raises
-    ------
-    UsageFailure
-        The model does not know which rows were held out.
-    DataFailure
-        No row of the table was held out.
-    """
-    record = RowRecord.of_model(model)
-    if held_out:
-        _check_held_out(record, target)
-    if record is None or record.target != target:
-        return ChosenRows(table)
-    names = [*dict.fromkeys(name for name in model.schema.columns if name != target), target]
-    with console.phase(f"finding the rows of the training in {label}"):
-        hashes = row_hashes(table, names)
-    if held_out:
-        return _held_out_rows(console, record, table, label, hashes)
-    share = record.trained_share(hashes)
-    if share <= _CHANCE + 2 * record.repeated:
-        return ChosenRows(table)
-    advice = "--held-out scores the held-out rows alone"
-    if not len(record.held_out.keys):
-        advice = "score rows that are new to it"
-    note = f"the model was trained on {share:.0%} of the rows of {label}: scores are too good"
-    console.warn(f"{note}; {advice}")
-    return ChosenRows(table, share, f"{note[0].upper()}{note[1:]}.")
-
-
-def _check_held_out(record: RowRecord | None, target: str) -> None:
-    """Raise UsageFailure for --held-out with a model that held out no rows for this target."""
-    if record is None:
-        raise UsageFailure(
-            "--held-out needs a model of arboost train, which keeps the rows that it held out, "
-            "but this one has no such record. Leave it out."
-        )
-    if record.target != target:
-        raise UsageFailure(
-            f"--held-out finds rows by the target {record.target!r}, but --target is {target!r}. "
-            "Leave one of them out."
-        )
-    if not record.held_out.n_rows:
-        raise UsageFailure(
-            "--held-out has nothing to score: the model was trained on all rows, because of "
-            "--holdout 0, --refit, --folds, --memory-limit or arboost tune. Leave it out, and "
-            "score a table of new rows."
-        )
-    if not len(record.held_out.keys):
-        raise UsageFailure(
-            "--held-out has nothing to score: every held-out row has the values of a row that was "
-            "trained on. Leave it out, and score a table of new rows."
-        )
-
-
-def _held_out_rows(
-    console: Console, record: RowRecord, table: Any, label: str, hashes: Hashes
-) -> ChosenRows:
-    import pyarrow
-
-    mask = record.held_out.has(hashes)
-    n_chosen, n_held_out = int(mask.sum()), record.held_out.n_rows
-    if not n_chosen:
-        raise DataFailure(
-            f"{label} has none of the {n_held_out:,} rows that were held out when the model was "
-            "trained. --held-out is for the table of the training: use that one, or leave the "
-            "option out."
-        )
-    known = f", of {n_held_out:,} that were held out" if n_held_out > n_chosen else ""
-    note = f"{n_chosen:,} held-out rows of {table.num_rows:,}{known}"
-    if known:
-        console.say(f"{label}: {note}")
-    return ChosenRows(table.filter(pyarrow.array(mask)), 0.0, f"The rows are {note}.")

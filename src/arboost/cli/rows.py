@@ -1,4 +1,8 @@
-"""Rows of a command: weights, task, splits, columns that look like keys, rows to score."""
+"""Rows of a command.
+
+To train on: weights, order of time, columns that look like keys, task, and splits. For a model:
+the columns that it reads, its offset, and the rows that were held out when it was trained.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,35 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as
-from arboost.cli.row_record import choose_rows
-from arboost.cli.tables import InputTable, RowSpec, require_columns
+from arboost.cli.row_record import Hashes, RowRecord, RowSample, row_hashes
+from arboost.cli.tables import InputTable, RowSpec, open_table, require_columns
 from arboost.params.suggestions import did_you_mean
+from arboost.text import counted
+from arboost.training import splits
 
 Index = NDArray[np.integer[Any]]
 
-HOLDOUT = 0.2  # share of the rows to score by default
+_HOLDOUT = 0.2  # share of the rows to score by default
 _FEWEST = 2  # rows of either side
 _FEW_STRINGS = 20  # distinct strings that are classes whatever the number of rows
 _MANY_CLASSES = 1000
 _SHOWN = 3  # names or values in a message
 _FEWEST_KEYS = 100  # distinct numbers; fewer do not indicate a key
 _FIRST_ROWS = 1_000  # that are searched for keys before all others
+_CHANCE = 0.02  # share of equal rows that means nothing
 
 
 def read_weights(table: Any, name: str | None) -> NDArray[np.float64] | None:
     """Weights of the rows of a table, in the column of --weight; None without the option."""
     if name is None:
         return None
-    from pyarrow import types
-
     column, kind = table.column(name), table.column(name).type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise DataFailure(f"--weight {name} is of type {kind}. Weights must be numbers.")
@@ -62,14 +70,12 @@ class TrainingRows:
     table : pyarrow.Table
     features : list of str
     task : Task
-    source : InputTable
     """
 
     spec: RowSpec
     table: Any
     features: list[str]
     task: Task
-    source: InputTable
 
     @property
     def X(self) -> Any:  # as in the library
@@ -88,8 +94,6 @@ class TrainingRows:
 
     def take(self, rows: Index) -> TrainingRows:
         """Some rows, in ascending order; consecutive ones without a copy."""
-        import pyarrow
-
         if rows[-1] - rows[0] + 1 == len(rows):
             return replace(self, table=self.table.slice(rows[0], len(rows)))
         mask = np.zeros(self.table.num_rows, np.bool_)
@@ -104,11 +108,11 @@ def read_training_rows(
 
     `asked` is the task that the options ask for, and the option; that of --task by default.
     """
+    features = spec.features(source)
     table = source.read()
     with console.phase("looking at the columns"):
-        features = spec.features(table.column_names, source.label)
         if spec.drop_missing_target:
-            table = _with_target(console, table, spec.target)
+            table = with_target(console, table, spec.target)
         if spec.time_column is not None:
             order = time_order(console, table.column(spec.time_column), spec.time_column)
             table = table if order is None else table.take(order)
@@ -116,24 +120,20 @@ def read_training_rows(
         task = find_task(table.column(spec.target), spec.target, *(asked or (spec.task, "--task")))
         console.say(f"task: {task.name} ({task.reason})")
         say_keys(console, table, features)
-    return TrainingRows(spec, table, features, task, source)
+    return TrainingRows(spec, table, features, task)
 
 
-def _with_target(console: Console, table: Any, name: str) -> Any:
+def with_target(console: Console, table: Any, name: str) -> Any:
     """Rows of a table that have a target; prints the number of others."""
-    import pyarrow.compute as pc
-
     known = table.filter(pc.invert(_missing(table.column(name))))
     n_dropped = table.num_rows - known.num_rows
     if n_dropped:
-        console.say(f"{n_dropped:,} {'row' if n_dropped == 1 else 'rows'} without {name} left out")
+        console.say(f"{counted(n_dropped, 'row')} without {name} left out")
     return known if known.num_rows else table  # the check of the target has the message
 
 
 def time_order(console: Console, times: Any, column: str) -> NDArray[np.intp] | None:
     """Rows in the order of their times, equal times as they are; None where they are in order."""
-    import pyarrow.compute as pc
-
     if times.type == "string":
         console.warn(
             f"--time-column {column} holds strings, such as {times[0].as_py()!r}: rows are in "
@@ -180,13 +180,11 @@ def say_keys(console: Console, table: Any, features: Sequence[str]) -> None:
 
 def _key_kind(column: Any) -> str:
     """Either "number" for a row number, "key" for other distinct whole numbers, or nothing."""
-    from pyarrow import compute, types
-
     is_number = types.is_integer(column.type) or types.is_floating(column.type)
     if not is_number or len(column) - column.null_count <= _FEWEST_KEYS:
         return ""
     for part in (column.slice(0, _FIRST_ROWS), column):
-        values = compute.drop_null(part).to_numpy()
+        values = pc.drop_null(part).to_numpy()
         values = values[np.isfinite(values)]
         is_distinct = len(values) and len(np.unique(values)) == len(values)
         if not is_distinct or not (values == np.floor(values)).all():
@@ -237,9 +235,6 @@ def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task
     DataFailure
         The column cannot be a target: missing values, one value, numbers with a text among them.
     """
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     _check_missing(column, name)
     if types.is_nested(column.type):
         raise DataFailure(
@@ -287,9 +282,6 @@ def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task
 
 def _missing(column: Any) -> Any:
     """Mask of missing values, empty strings included."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     missing = pc.is_null(column, nan_is_null=True)
     if types.is_string(column.type) or types.is_large_string(column.type):
         missing = pc.or_(missing, pc.equal(pc.fill_null(column, ""), ""))
@@ -298,9 +290,6 @@ def _missing(column: Any) -> Any:
 
 def _check_missing(column: Any, name: str) -> None:
     """Raise DataFailure for missing and infinite values, with the first row."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     missing = _missing(column)
     n_missing = pc.sum(missing).as_py() or 0
     if n_missing == len(column):
@@ -360,21 +349,19 @@ class Split:
     text: str
 
 
-def hold_out_rows(rows: TrainingRows, share: float, seed: int) -> Split:
+def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
     """Hold out about a share of the rows: the latest, whole groups, or a share of each class."""
-    from arboost.training.splits import split
-
     n_rows, spec = rows.table.num_rows, rows.spec
-    percent = f"{100 * share:g} %"
     if spec.time_column is not None:
         return hold_out_latest(n_rows, share)
-    _check_share(n_rows, share)
+    share = _checked_share(n_rows, share)
+    percent = f"{100 * share:g} %"
     codes = _split_codes(rows)
     if spec.groups is not None:
         n_groups = int(codes.max()) + 1
         if n_groups < _FEWEST:
             raise DataFailure("--groups has one group only. Choose a column with several groups.")
-        train, test = split(codes, how="group", fraction=share, seed=seed, groups=codes)
+        train, test = splits.split(codes, how="group", fraction=share, seed=seed, groups=codes)
         text = (
             f"{len(np.unique(codes[test])):,} of {n_groups:,} groups, {len(test):,} rows (about "
             f"{percent}), are held out to score the model"
@@ -388,23 +375,23 @@ def hold_out_rows(rows: TrainingRows, share: float, seed: int) -> Split:
             "Check --target and --task, or use --holdout 0."
         )
     is_stratified = rows.task.is_classification
-    _, chosen = split(codes[repeated], fraction=share, seed=seed, stratify=is_stratified)
+    _, chosen = splits.split(codes[repeated], fraction=share, seed=seed, stratify=is_stratified)
     held_out = repeated[chosen]
     text = f"{len(held_out):,} random rows ({percent}) are held out to score the model"
     return Split(np.setdiff1d(np.arange(n_rows), held_out), held_out, text)
 
 
-def hold_out_latest(n_rows: int, share: float) -> Split:
+def hold_out_latest(n_rows: int, share: float | None = None) -> Split:
     """Hold out the last rows, about a share of them."""
-    from arboost.training.splits import split
-
-    _check_share(n_rows, share)
-    train, test = split(np.zeros(n_rows), how="time", fraction=share, seed=0)
+    share = _checked_share(n_rows, share)
+    train, test = splits.split(np.zeros(n_rows), how="time", fraction=share, seed=0)
     text = f"the latest {len(test):,} rows ({100 * share:g} %) are held out to score the model"
     return Split(train, test, text)
 
 
-def _check_share(n_rows: int, share: float) -> None:
+def _checked_share(n_rows: int, share: float | None) -> float:
+    """Share of the rows to hold out; raise UsageFailure where a side has too few rows."""
+    share = _HOLDOUT if share is None else share
     n_test = math.ceil(share * n_rows)
     if n_test < _FEWEST or n_rows - n_test < _FEWEST:
         raise UsageFailure(
@@ -412,13 +399,12 @@ def _check_share(n_rows: int, share: float) -> None:
             f"{n_rows - n_test:,} to train on, but both need {_FEWEST}. Use more rows, --folds, or "
             "--holdout 0."
         )
+    return share
 
 
 def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
     """Splits of a cross-validation; every row is scored once, but not by time."""
     from sklearn.model_selection import TimeSeriesSplit
-
-    from arboost.training.splits import folds
 
     n_rows, spec = rows.table.num_rows, rows.spec
     if not _FEWEST <= n_folds <= n_rows // _FEWEST:
@@ -438,7 +424,7 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
     codes = _split_codes(rows)
     labels = rows.table.column(spec.target).to_numpy() if is_stratified else codes
     with failures_as(DataFailure):
-        pairs = folds(
+        pairs = splits.folds(
             labels,
             n_folds if spec.time_column is None else TimeSeriesSplit(n_folds),
             seed=seed,
@@ -451,8 +437,6 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
 
 def _split_codes(rows: TrainingRows) -> NDArray[np.intp]:
     """Groups or classes of the rows as numbers from 0; zeros where neither divides the rows."""
-    import pyarrow.compute as pc
-
     column = rows.spec.groups or (rows.spec.target if rows.task.is_classification else None)
     if column is None or rows.spec.time_column is not None:
         return np.zeros(rows.table.num_rows, np.intp)
@@ -461,10 +445,19 @@ def _split_codes(rows: TrainingRows) -> NDArray[np.intp]:
     return np.asarray(encoded.indices, np.intp)
 
 
+def record_rows(rows: TrainingRows, split: Split | None = None) -> RowRecord:
+    """Record which rows train the saved model, and which are held out; by default all train."""
+    target = rows.spec.target
+    hashes = row_hashes(rows.table, [*rows.features, target])
+    if split is None:
+        return RowRecord.of(target, RowSample(hashes))
+    return RowRecord.of(target, RowSample(hashes[split.train]), RowSample(hashes[split.test]))
+
+
 # ---- rows for a model ----
 
 
-def find_offset(model: Any, columns: Sequence[str]) -> list[str]:
+def find_offset(model: Any, columns: Sequence[str]) -> tuple[str, ...]:
     """Columns of the offset: those of --offset, or those of the training; often none."""
     fitted = model.schema.offset
     if columns and fitted is None:
@@ -477,17 +470,18 @@ def find_offset(model: Any, columns: Sequence[str]) -> list[str]:
             "the model was trained with an offset, whose columns its file does not tell. Add "
             "--offset COLUMN."
         )
-    return list(columns or fitted or ())
+    return tuple(columns or fitted or ())
 
 
-def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
+def needed_columns(model: Any, source: InputTable) -> list[str]:
     """Columns of a model; all of the table for a model of columns without names.
 
     Raises
     ------
     DataFailure
-        The table, of this label, lacks some of them.
+        The table lacks some of them.
     """
+    names: list[str] = source.files.names
     if model.schema.names is None:
         return names
     needed = list(model.schema.columns)
@@ -498,14 +492,14 @@ def needed_columns(model: Any, names: list[str], label: str) -> list[str]:
         others = [name for name in names if name not in needed]
         near = did_you_mean(missing[0], others) if len(missing) == 1 else ""
         raise DataFailure(
-            f"{label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, which "
-            f"the model needs.{near} Use a table with the columns of the training."
+            f"{source.label} has no {'column' if len(missing) == 1 else 'columns'} {shown}{more}, "
+            f"which the model needs.{near} Use a table with the columns of the training."
         )
     return needed
 
 
-def read_model_rows(console: Console, model: Any, spec: RowSpec) -> tuple[Any, InputTable]:
-    """Read the features of a model, its offset, and the target and weights of a spec.
+def read_model_rows(model: Any, spec: RowSpec, source: InputTable) -> Any:
+    """Table of the features of a model, and the offset, target and weights of a spec.
 
     Text is read with the types of the training, labels as strings where the model has strings.
     """
@@ -515,20 +509,18 @@ def read_model_rows(console: Console, model: Any, spec: RowSpec) -> tuple[Any, I
         fitted = model.schema.target
         known = "" if fitted is None else f" Its target is {fitted!r}."
         raise UsageFailure(f"--target {spec.target} is a feature of the model.{known}")
-    source = InputTable(console, spec.data, spec.form)
-    if spec.target and spec.target not in source.names:
+    names = source.files.names
+    if spec.target and spec.target not in names:
         raise DataFailure(
             f"{source.label} has no column {spec.target!r}, the target of the model. Add it, or "
             "name another one by --target."
         )
     for option, name in spec.roles[1:]:
-        require_columns([name], source.names, option)
-    columns = needed_columns(model, source.names, source.label)
-    columns = [*columns, *spec.offset, *filter(None, [spec.target, spec.weight])]
+        require_columns([name], names, option)
+    columns = [*needed_columns(model, source), *(name for _, name in spec.roles if name)]
     has_labels = model.classes is not None and all(isinstance(k, str) for k in model.classes)
-    types = {spec.target: "string"} if spec.target and has_labels else None
-    source = source.select(list(dict.fromkeys(columns)), like=model, types=types)
-    return source.read(), source
+    read_as = {spec.target: "string"} if spec.target and has_labels else None
+    return source.select(list(dict.fromkeys(columns)), like=model, types=read_as).read()
 
 
 @dataclass(frozen=True)
@@ -538,10 +530,10 @@ class ScoredRows:
     Attributes
     ----------
     table : pyarrow.Table
-        Features, offset and target.
+        Features, offset and target: of all rows, or of those that were held out.
     target : str
     weights : float64 array or None
-    offset : list of str
+    offset : tuple of str
     source : InputTable
     trained_share : float
         Share of the rows that the model was trained on.
@@ -552,26 +544,101 @@ class ScoredRows:
     table: Any
     target: str
     weights: NDArray[np.float64] | None
-    offset: list[str]
+    offset: tuple[str, ...]
     source: InputTable
     trained_share: float
     note: str
 
 
 def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
-    """Read the rows to score: all of them, or those that the training held out."""
+    """Read the rows to score: all, with a warning where they were trained on, or the held-out ones.
+
+    Raises
+    ------
+    UsageFailure
+        --held-out, with a model that held out no rows.
+    DataFailure
+        No row of the table was held out.
+    """
     target = spec.target or model.schema.target
     if target is None:
         raise UsageFailure(
             "the model file does not tell the name of its target. Add --target COLUMN."
         )
-    offset = find_offset(model, spec.offset)
-    spec = replace(spec, target=str(target), offset=tuple(offset))
-    table, source = read_model_rows(console, model, spec)
-    chosen = choose_rows(console, model, table, source.label, spec.target, held_out=spec.held_out)
-    table, weights = chosen.table, read_weights(chosen.table, spec.weight)
+    spec = replace(spec, target=str(target), offset=find_offset(model, spec.offset))
+    record, trained_share, note = RowRecord.of_model(model), 0.0, ""
+    if spec.held_out:
+        _check_held_out(record, spec.target)
+    source = open_table(console, spec.data, spec.form)
+    table = read_model_rows(model, spec, source)
+    if record is not None and record.target == spec.target:
+        names = [*dict.fromkeys(name for name in model.schema.columns if name != target), target]
+        with console.phase(f"finding the rows of the training in {source.label}"):
+            hashes = row_hashes(table, names)
+        if spec.held_out:
+            table, note = _held_out_rows(console, record, table, source.label, hashes)
+        else:
+            trained_share, note = _trained_share(console, record, source.label, hashes)
+    weights = read_weights(table, spec.weight)
     if spec.weight is not None and spec.weight not in model.feature_names:
         table = table.drop_columns([spec.weight])
-    return ScoredRows(
-        table, spec.target, weights, offset, source, chosen.trained_share, chosen.note
-    )
+    return ScoredRows(table, spec.target, weights, spec.offset, source, trained_share, note)
+
+
+def _check_held_out(record: RowRecord | None, target: str) -> None:
+    """Raise UsageFailure for --held-out with a model that held out no rows for this target."""
+    if record is None:
+        raise UsageFailure(
+            "--held-out needs a model of arboost train, which keeps the rows that it held out, "
+            "but this one has no such record. Leave it out."
+        )
+    if record.target != target:
+        raise UsageFailure(
+            f"--held-out finds rows by the target {record.target!r}, but --target is {target!r}. "
+            "Leave one of them out."
+        )
+    if not record.held_out.n_rows:
+        raise UsageFailure(
+            "--held-out has nothing to score: the model was trained on all rows, because of "
+            "--holdout 0, --refit, --folds, --memory-limit or arboost tune. Leave it out, and "
+            "score a table of new rows."
+        )
+    if not len(record.held_out.keys):
+        raise UsageFailure(
+            "--held-out has nothing to score: every held-out row has the values of a row that was "
+            "trained on. Leave it out, and score a table of new rows."
+        )
+
+
+def _held_out_rows(
+    console: Console, record: RowRecord, table: Any, label: str, hashes: Hashes
+) -> tuple[Any, str]:
+    """Held-out rows of a table, and a sentence on their number."""
+    mask = record.held_out.has(hashes)
+    n_chosen, n_held_out = int(mask.sum()), record.held_out.n_rows
+    if not n_chosen:
+        raise DataFailure(
+            f"{label} has none of the {n_held_out:,} rows that were held out when the model was "
+            "trained. --held-out is for the table of the training: use that one, or leave the "
+            "option out."
+        )
+    known = f", of {n_held_out:,} that were held out" if n_held_out > n_chosen else ""
+    note = f"{n_chosen:,} held-out rows of {table.num_rows:,}{known}"
+    if known:
+        console.say(f"{label}: {note}")
+    return table.filter(pyarrow.array(mask)), f"The rows are {note}."
+
+
+def _trained_share(
+    console: Console, record: RowRecord, label: str, hashes: Hashes
+) -> tuple[float, str]:
+    """Share of rows that the model was trained on, with a warning and a sentence where it is."""
+    share = record.trained_share(hashes)
+    if share <= _CHANCE + 2 * record.repeated:
+        return 0.0, ""
+    advice = "--held-out scores the held-out rows alone"
+    if not len(record.held_out.keys):
+        advice = "score rows that are new to it"
+    note = f"the model was trained on {share:.0%} of the rows of {label}: scores are too good"
+    console.warn(f"{note}; {advice}")
+    return share, f"{note[0].upper()}{note[1:]}."

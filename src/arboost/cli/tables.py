@@ -1,25 +1,26 @@
 """Input of a command: files, patterns and folders, or the standard input, read with progress.
 
-`RowSpec` has the files and the roles of their columns, `TableFormat` the kind of the files, and
-`InputTable` reads them.
+`RowSpec` has the files and the roles of their columns, `TableFormat` the kind of the files.
+`open_table` opens them as an `InputTable`, which reads them.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import click
 
 from arboost.cli.console import Console, seconds_text, size_text
 from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, failures_as
-from arboost.errors import needs_packages
+from arboost.text import counted
 
 STANDARD_INPUT = "-"
 TAB = "\t"
@@ -92,8 +93,9 @@ class RowSpec:
             if name == self.target:
                 raise UsageFailure(f"{option} {name} is also the target. Use another column.")
 
-    def features(self, names: Sequence[str], label: str) -> list[str]:
-        """Columns that are features, of those of a table with this label."""
+    def features(self, source: InputTable) -> list[str]:
+        """Columns of a table that are features."""
+        names = source.files.names
         for option, name in self.roles:
             require_columns([name], names, option)
         ignored = resolve_names(self.ignore, names, "--ignore")
@@ -102,52 +104,29 @@ class RowSpec:
         dropped = {name for _, name in self.roles} | set(ignored)
         features = [name for name in names if name not in dropped]
         if not features:
-            raise DataFailure(f"{label} has no column but the target. Add features.")
+            raise DataFailure(f"{source.label} has no column but the target. Add features.")
         return features
 
 
+@dataclass
 class InputTable:
-    """Files or the standard input of a command.
-
-    Parameters
-    ----------
-    console : Console
-        Draws the progress, and says how long it took and which delimiter the first line has.
-    data : sequence of str
-        Paths, patterns and folders, or "-" alone.
-    form : TableFormat
+    """Files or the standard input of a command; made by `open_table`.
 
     Attributes
     ----------
+    console : Console
+        Draws the progress.
     label : str
         Name of the input in messages.
     files : arboost.TableFiles
     seconds : float
         Time of reading.
-
-    Raises
-    ------
-    DataFailure
     """
 
-    def __init__(self, console: Console, data: Sequence[str], form: TableFormat) -> None:
-        with needs_packages("cli", "The command line"):
-            import pyarrow  # noqa: F401
-        from arboost import TableFiles
-
-        self.label = _label(data)
-        self.seconds = 0.0
-        self._console = console
-        with failures_as(DataFailure):
-            self.files = TableFiles(_stored(data, form), **vars(form))
-        for path, delimiter in self.files.unusual_delimiters.items():
-            name = self.label if len(self.files.paths) == 1 else path
-            console.say_once(f"the columns of {name} are separated by {delimiter}")
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns."""
-        return self.files.names
+    console: Console
+    label: str
+    files: Any
+    seconds: float = 0.0
 
     def select(
         self,
@@ -156,36 +135,45 @@ class InputTable:
         types: Mapping[str, str] | None = None,
     ) -> InputTable:
         """Input of some columns; those of text files with the types of a model's columns."""
-        selected = object.__new__(InputTable)
-        vars(selected).update(vars(self))
         with failures_as(DataFailure):
-            selected.files = self.files.select(columns, like=like, types=types)
-        return selected
+            return replace(self, files=self.files.select(columns, like=like, types=types))
 
     def read(self) -> Any:
         """Read a table of at least one row."""
-        with self._console.phase(f"reading {self.label}") as phase, failures_as(DataFailure):
+        with self.console.phase(f"reading {self.label}") as phase, failures_as(DataFailure):
             table = self.files.read(phase.update_bytes)
             if not table.num_rows:
                 raise DataFailure(f"{self.label} has columns but no rows. Add rows.")
             self.seconds = phase.seconds
             phase.result = (
-                f"read {self.label}: {table.num_rows:,} rows x {table.num_columns:,} columns, "
-                f"{size_text(self.files.n_bytes)} in {seconds_text(self.seconds)}"
+                f"read {self.label}: {counted(table.num_rows, 'row')} x "
+                f"{counted(table.num_columns, 'column')}, {size_text(self.files.n_bytes)} in "
+                f"{seconds_text(self.seconds)}"
             )
         return table
 
-    def batches(self, progress: Callable[[int, int], None] | None = None) -> Any:
-        """Stream of record batches; `progress` gets the bytes read so far and all bytes."""
-        return self.files.batches(progress)
 
+def open_table(console: Console, data: Sequence[str], form: TableFormat) -> InputTable:
+    """Open files, patterns and folders, or "-" alone: the standard input.
 
-def _label(data: Sequence[str]) -> str:
-    """Name of the input in messages."""
-    if list(data) == [STANDARD_INPUT]:
-        return "the standard input"
-    first = os.path.basename(data[0].rstrip("/")) or data[0]
-    return first if len(data) == 1 else f"{first} and {len(data) - 1} more"
+    Raises
+    ------
+    DataFailure
+    """
+    import pyarrow  # noqa: F401  # the error names the extra of the command line
+
+    from arboost import TableFiles
+
+    label = "the standard input"
+    if list(data) != [STANDARD_INPUT]:
+        first = os.path.basename(data[0].rstrip("/")) or data[0]
+        label = first if len(data) == 1 else f"{first} and {len(data) - 1} more"
+    with failures_as(DataFailure):
+        files = TableFiles(_stored(data, form), **vars(form))
+    for path, delimiter in files.unusual_delimiters.items():
+        name = label if len(files.paths) == 1 else path
+        console.say_once(f"the columns of {name} are separated by {delimiter}")
+    return InputTable(console, label, files)
 
 
 # ---- standard input ----
@@ -204,7 +192,7 @@ def _stored(data: Sequence[str], form: TableFormat) -> list[str]:
     """Paths to read; the standard input is stored.
 
     A file can be read again: a fault is searched, and batches are read twice. A second call in the
-    same command returns the same file; the end of the command deletes it.
+    same command returns the same file.
     """
     if STANDARD_INPUT not in data:
         return list(data)
@@ -212,13 +200,12 @@ def _stored(data: Sequence[str], form: TableFormat) -> list[str]:
         raise UsageFailure("- is the standard input: it cannot be mixed with files.")
     ctx = click.get_current_context()
     if _META not in ctx.meta:
-        ctx.meta[_META] = _store_input(form.format)
-        ctx.call_on_close(lambda: _remove(ctx.meta[_META]))
+        ctx.meta[_META] = _store_input(ctx, form.format)
     return [ctx.meta[_META]]
 
 
-def _store_input(kind: str | None) -> str:
-    """Copy the standard input to a temporary file."""
+def _store_input(ctx: click.Context, kind: str | None) -> str:
+    """Copy the standard input to a file, which the end of the command deletes."""
     if kind is None:
         raise UsageFailure(
             "the kind of the standard input is unknown: add --format csv, or another kind."
@@ -230,21 +217,14 @@ def _store_input(kind: str | None) -> str:
     if not block:
         raise DataFailure("the standard input is empty. Pipe a table into it.")
     suffix = next((end for magic, end in _COMPRESSED.items() if block.startswith(magic)), "")
-    handle, path = tempfile.mkstemp(suffix=f".{kind}{suffix}", prefix="arboost-input-")
-    try:
-        with open(handle, "wb") as file:
-            while block:
-                file.write(block)
-                block = stream.read(_BLOCK_BYTES)
-    except BaseException:
-        _remove(path)
-        raise
+    folder = ctx.with_resource(
+        tempfile.TemporaryDirectory(prefix="arboost-input-", ignore_cleanup_errors=True)
+    )
+    path = os.path.join(folder, f"table.{kind}{suffix}")
+    with open(path, "wb") as file:
+        file.write(block)
+        shutil.copyfileobj(stream, file)
     return _StoredInput(path)
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
 
 
 # ---- names of columns, and paths ----

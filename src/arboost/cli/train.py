@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +14,10 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console, learning_curve, seconds_text, size_text
 from arboost.cli.errors import UsageFailure
 from arboost.cli.evaluate import score_json, score_tables
-from arboost.cli.model_files import check_model_output, default_model_path, save_model
-from arboost.cli.models import TASKS, declarations
-from arboost.cli.parameters import (
-    ParameterCommand,
-    check_parameters,
-    parameter_options,
-    parameters_of,
-    settings_files,
-)
-from arboost.cli.tables import RowSpec, refuse_input
+from arboost.cli.model_files import save_model
+from arboost.cli.parameters import ModelSpec, ParameterCommand, parameters_of, training_options
+from arboost.cli.tables import RowSpec
+from arboost.text import counted
 
 if TYPE_CHECKING:
     from arboost.cli.training import Trained
@@ -51,15 +44,11 @@ def _checked_share(
 
 
 @click.command(cls=ParameterCommand, help=_HELP)
-@opt.training_rows(
+@training_options(
     time="Hold out the latest rows by this column, which is not a feature.",
     groups="Hold out whole groups of this column, which is not a feature.",
-    offset="Start of the raw scores, such as the log of an exposure; not a feature. Several for "
-    "classes.",
+    assignments="Parameter of the estimator; several are allowed.",
 )
-@opt.output_option("Model file, .arb or .json; the name of the data with .arb by default.")
-@opt.model_option
-@parameter_options("Parameter of the estimator; several are allowed.")
 @click.option(
     "--holdout",
     type=float,
@@ -86,7 +75,17 @@ def train(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any
     from arboost.cli.training import train_model
 
     started = time.monotonic()
-    spec = _read_spec(ctx, rows, options)
+    parameters = parameters_of(ctx, options.pop("assignments"))
+    for option, name in _RUN_PARAMETERS.items():
+        value = options.pop(option)
+        if value is None:
+            continue
+        if name in parameters and str(parameters[name]) != str(value):
+            raise UsageFailure(
+                f"--{option} {value} and {name}={parameters[name]} contradict. Keep one."
+            )
+        parameters[name] = value
+    spec = TrainSpec.of_options(ctx, rows, parameters, **options)
     trained = train_model(console, spec)
     n_bytes = save_model(trained.estimator, spec.output, trained.record)
     trained.seconds["total"] = time.monotonic() - started
@@ -97,20 +96,9 @@ def train(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSpec:
-    """Checked options of the command, under their names.
+class TrainSpec(ModelSpec):
+    """Checked options of the command, under their names."""
 
-    Attributes
-    ----------
-    rows : RowSpec
-    parameters : mapping of str to object
-        Parameters of the estimator, as texts or values of a TOML file.
-    """
-
-    rows: RowSpec
-    output: str
-    model: str
-    parameters: Mapping[str, Any]
     holdout: float | None
     folds: int | None
     refit: bool
@@ -124,73 +112,13 @@ class TrainSpec:
             raise UsageFailure("--refit is for --holdout: --folds always ends on all rows.")
         if self.holdout == 0 and self.refit:
             raise UsageFailure("--refit with --holdout 0 would train twice: leave it out.")
-        check_offset_model(self.rows, self.model)
-        self.rows.check()
-        self.values(TASKS if self.rows.task is None else (self.rows.task,))
-        check_model_output(self.output, self.model)
-
-    def values(self, tasks: tuple[str, ...]) -> dict[str, Any]:
-        """Values of the parameters, allowed for one of the tasks."""
-        parameters = dict(self.parameters)
-        shared = {}
-        if self.model == "voting" and "random_state" in parameters:  # of its members
-            shared = {"random_state": int(parameters.pop("random_state"))}
-        return check_parameters(self.model, parameters, tasks) | shared
-
-    @property
-    def asked_task(self) -> tuple[str | None, str]:
-        """Task that the options ask for, and the option: --task, or a parameter of one task."""
-        if self.rows.task is not None:
-            return self.rows.task, "--task"
-        for name, text in self.parameters.items():
-            allowed = [task for task in TASKS if self._allows(name, text, task)]
-            if len(allowed) == 1:
-                return allowed[0], f"{name}={text}"
-        return None, ""
-
-    def _allows(self, name: str, text: Any, task: str) -> bool:
-        if name not in declarations(self.model, task):
-            return name == "random_state"  # of the members of a vote
-        try:
-            check_parameters(self.model, {name: text}, (task,))
-        except UsageFailure:
-            return False
-        return True
+        super().check()
 
     @property
     def seed(self) -> int:
         """Seed of the held-out rows."""
         value = self.parameters.get("random_state", 0)
         return int(value) if str(value).isdigit() else 0
-
-
-def _read_spec(ctx: click.Context, rows: RowSpec, options: dict[str, Any]) -> TrainSpec:
-    """Checked options of a command line; raise UsageFailure for contradictions."""
-    parameters = parameters_of(ctx, options.pop("assignments"))
-    for option, name in _RUN_PARAMETERS.items():
-        value = options.pop(option)
-        if value is None:
-            continue
-        if name in parameters and str(parameters[name]) != str(value):
-            raise UsageFailure(
-                f"--{option} {value} and {name}={parameters[name]} contradict. Keep one."
-            )
-        parameters[name] = value
-    output = options.pop("output")
-    output = default_model_path(rows.data) if output is None else output
-    refuse_input(output, settings_files(ctx))
-    spec = TrainSpec(rows=rows, output=output, parameters=parameters, **options)
-    spec.check()
-    return spec
-
-
-def check_offset_model(rows: RowSpec, model: str) -> None:
-    """Raise UsageFailure for --offset with a model without offsets."""
-    if rows.offset and model != "gradient_boosting":
-        raise UsageFailure(
-            f"--offset is for gradient_boosting, whose trees are added to it, but the model is "
-            f"{model}. Leave it out, or use --model gradient_boosting."
-        )
 
 
 # ---- result ----
@@ -239,8 +167,8 @@ def _size(estimator: Any) -> str:
         rounds = f"{model.n_rounds:,} rounds, " if model.trees_per_round > 1 else ""
         reason = getattr(estimator, "stop_reason_", None)
         ended = f", ended by {_stop_text(reason)}" if reason not in (None, "n_estimators") else ""
-        return f"{rounds}{model.n_trees:,} {'tree' if model.n_trees == 1 else 'trees'}{ended}"
-    return f"{len(getattr(estimator, 'estimators_', ())):,} members"
+        return f"{rounds}{counted(model.n_trees, 'tree')}{ended}"
+    return counted(len(getattr(estimator, "estimators_", ())), "member")
 
 
 def _stop_text(reason: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow
 
 from arboost import Evaluation
 from arboost.cli.console import Console, seconds_text, size_text
@@ -21,7 +22,6 @@ from arboost.cli.evaluate import fold_scores
 from arboost.cli.models import ENSEMBLES, MODELS, declarations, new_estimator
 from arboost.cli.row_record import RowRecord, RowSample, row_hashes
 from arboost.cli.rows import (
-    HOLDOUT,
     Split,
     Task,
     TrainingRows,
@@ -30,12 +30,14 @@ from arboost.cli.rows import (
     hold_out_latest,
     hold_out_rows,
     read_training_rows,
+    record_rows,
     say_keys,
     time_order,
 )
-from arboost.cli.tables import STANDARD_INPUT, InputTable, RowSpec, refuse_input
+from arboost.cli.tables import STANDARD_INPUT, InputTable
 from arboost.cli.train import TrainSpec
 from arboost.progress import steps_reported
+from arboost.text import counted
 
 _FEWEST_TREES = 50  # all of which draw one row in 10 billion
 _COPIES = 3.0  # of the table: rows to train on, rows to score, and codes
@@ -78,52 +80,55 @@ class Trained:
 
 @dataclass
 class _Fits:
-    """Fits of one model on rows of one table, with their progress and times.
-
-    Attributes
-    ----------
-    params : mapping of str to object
-        Checked parameters.
-    """
+    """Fits of one model on rows of one table, with their progress and times."""
 
     console: Console
-    model: str
+    spec: TrainSpec
     task: Task
-    spec: RowSpec
-    params: Mapping[str, Any]
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def new_estimator(self) -> Any:
-        """Make an estimator whose validation holds out rows as the command does.
+    @property
+    def params(self) -> dict[str, Any]:
+        """Checked parameters."""
+        return self.spec.values((self.task.name,))
 
-        Forests that draw rows measure out-of-bag errors, for the curve of their reports.
-        """
-        known = declarations(self.model, self.task.name)
-        params = dict(self.params)
-        values = {name: param.default for name, param in known.items()} | params
-        has_enough = "ccp_alpha" in known and values.get("n_estimators", 1) >= _FEWEST_TREES
-        if has_enough and values.get("bootstrap") and values["ccp_alpha"] == 0.0:
-            params.setdefault("oob_score", True)
-        if "validation_split" in known and self.splits_rows:
-            if self.spec.groups is not None:
-                params.setdefault("validation_split", "group")
-            elif self.spec.time_column is not None:
-                params.setdefault("validation_split", "time")
-        with self.console.phase(f"loading {self.model}"), failures_as(DataFailure, self.params):
-            return new_estimator(self.model, self.task.name, params)
+    @property
+    def _values(self) -> dict[str, Any]:
+        """Parameters and the defaults of all others."""
+        known = declarations(self.spec.model, self.task.name)
+        return {name: param.default for name, param in known.items()} | self.params
 
     @property
     def splits_rows(self) -> bool:
         """Whether a fit holds out rows itself, to stop early."""
-        known = declarations(self.model, self.task.name)
-        values = {name: param.default for name, param in known.items()} | dict(self.params)
+        values = self._values
         is_auto = values.get("n_estimators") == "auto"
         return is_auto or values.get("n_iter_no_change") is not None
 
     @property
     def offset(self) -> dict[str, Any]:
         """Offset among the arguments of `fit`, where there is one."""
-        return {"offset": list(self.spec.offset)} if self.spec.offset else {}
+        return {"offset": self.spec.rows.offset} if self.spec.rows.offset else {}
+
+    def new_estimator(self) -> Any:
+        """Make an estimator whose validation holds out rows as the command does.
+
+        Forests that draw rows measure out-of-bag errors, for the curve of their reports.
+        """
+        params, values, rows = self.params, self._values, self.spec.rows
+        has_enough = "ccp_alpha" in values and values.get("n_estimators", 1) >= _FEWEST_TREES
+        if has_enough and values.get("bootstrap") and values["ccp_alpha"] == 0.0:
+            params.setdefault("oob_score", True)
+        if "validation_split" in values and self.splits_rows:
+            if rows.groups is not None:
+                params.setdefault("validation_split", "group")
+            elif rows.time_column is not None:
+                params.setdefault("validation_split", "time")
+        with (
+            self.console.phase(f"loading {self.spec.model}"),
+            failures_as(DataFailure, self.params),
+        ):
+            return new_estimator(self.spec.model, self.task.name, params)
 
     def takes(self, estimator: Any, argument: str) -> bool:
         """Whether `fit` of the estimator has an argument."""
@@ -135,13 +140,13 @@ class _Fits:
         `held_out` rows give the learning curve of a fit that holds out none itself; they do not
         stop it. `label` is the first word of the line of progress.
         """
-        estimator = self.new_estimator()
+        estimator, target = self.new_estimator(), self.spec.rows.target
         options = self.offset
         if self.splits_rows:
             if rows.groups is not None and self.takes(estimator, "groups"):
                 options["groups"] = rows.groups
         elif held_out is not None and self.takes(estimator, "eval_set"):
-            options["eval_set"] = [(held_out.X, self.spec.target, *_weights(held_out))]
+            options["eval_set"] = [(held_out.X, target, held_out.weights)]
             options["eval_names"] = ["held-out"]
         before = f"{label}: " if label else ""
         with self.console.phase(f"{before}binning") as phase:
@@ -149,19 +154,19 @@ class _Fits:
                 failures_as(DataFailure, self.params),
                 steps_reported(lambda step: phase.step(step, before)),
             ):
-                estimator.fit(rows.X, self.spec.target, *_weights(rows), **options)
+                estimator.fit(rows.X, target, sample_weight=rows.weights, **options)
             self.add_seconds("fitting", phase.seconds)
-            phase.result = f"{before}fitted {self.model} in {seconds_text(phase.seconds)}"
+            phase.result = f"{before}fitted {self.spec.model} in {seconds_text(phase.seconds)}"
         return estimator
 
     def score(self, estimator: Any, rows: TrainingRows) -> Evaluation:
         """Score a fitted estimator on held-out rows."""
         with (
-            self.console.phase(f"scoring {rows.table.num_rows:,} rows") as phase,
+            self.console.phase(f"scoring {counted(rows.table.num_rows, 'row')}") as phase,
             failures_as(DataFailure),
         ):
             scores: Evaluation = estimator.evaluate(
-                rows.X, self.spec.target, sample_weight=rows.weights
+                rows.X, self.spec.rows.target, sample_weight=rows.weights
             )
             self.add_seconds("scoring", phase.seconds)
             return scores
@@ -171,65 +176,44 @@ class _Fits:
         self.seconds[step] = self.seconds.get(step, 0.0) + seconds
 
 
-def _weights(rows: TrainingRows) -> tuple[Any, ...]:
-    weights = rows.weights
-    return () if weights is None else (weights,)
-
-
 def train_model(console: Console, spec: TrainSpec) -> Trained:
     """Train a model on a table, and score it."""
     if spec.memory_limit is not None:
         _check_batches(spec)
-    source = InputTable(console, spec.rows.data, spec.rows.form)
-    refuse_input(spec.output, source.files.paths)
-    if spec.memory_limit is not None or not _fits_in_memory(console, spec, source):
-        return _train_in_batches(console, spec, source)
+    source = spec.open_table(console)
+    if spec.memory_limit is None and _fits_in_memory(console, spec, source):
+        return _train_in_memory(console, spec, source)
+    return _train_in_batches(console, spec, source)
+
+
+# ---- in memory ----
+
+
+def _train_in_memory(console: Console, spec: TrainSpec, source: InputTable) -> Trained:
+    """Train on a table, and score on held-out rows or on folds."""
     rows = read_training_rows(console, spec.rows, source, spec.asked_task)
-    params = spec.values((rows.task.name,))
-    fits = _Fits(console, spec.model, rows.task, spec.rows, params, {"reading": source.seconds})
+    fits = _Fits(console, spec, rows.task, {"reading": source.seconds})
+    split: Split | None = None  # None: the saved model is trained on all rows
+    scores, split_text = None, "none scored"
     if spec.folds is not None:
-        return _cross_validate(fits, rows, spec.folds, spec.seed)
-    share = HOLDOUT if spec.holdout is None else spec.holdout
-    if share == 0:
-        record = _record(rows)
-        return _trained(fits, rows, record, fits.fit(rows), None, "none scored")
-    with console.phase("holding out rows"):
-        split = hold_out_rows(rows, share, spec.seed)
-        is_default = spec.holdout is None and not spec.refit
+        scores, split_text = _score_folds(fits, rows, spec.folds)
+        estimator = fits.fit(rows, "all rows")
+    elif spec.holdout == 0:
+        estimator = fits.fit(rows)
+    else:
+        with console.phase("holding out rows"):
+            split = hold_out_rows(rows, spec.holdout, spec.seed)
+            training, held_out = rows.take(split.train), rows.take(split.test)
+        split_text, is_default = split.text, spec.holdout is None and not spec.refit
         more = "; --refit trains on all rows afterwards, --holdout changes the share"
-        console.say(split.text + (more if is_default else ""))
-        record = _record(rows, None if spec.refit else split)
-        training, held_out = rows.take(split.train), rows.take(split.test)
-    estimator = fits.fit(training, held_out=held_out)
-    scores = fits.score(estimator, held_out)
-    if not spec.refit:
-        return _trained(fits, rows, record, estimator, scores, split.text, len(split.train))
-    text = f"{split.text}; the saved model is trained on all rows"
-    return _trained(fits, rows, record, fits.fit(rows, "all rows"), scores, text)
-
-
-def _cross_validate(fits: _Fits, rows: TrainingRows, n_folds: int, seed: int) -> Trained:
-    """Score a fit on each fold, then train on all rows."""
-    record = _record(rows)
-    splits = fold_rows(rows, n_folds, seed)
-    fits.console.say(splits[0].text)
-    scores = []
-    for number, split in enumerate(splits, 1):
-        estimator = fits.fit(rows.take(split.train), f"fold {number} of {len(splits)}")
-        scores.append(fits.score(estimator, rows.take(split.test)))
-    estimator = fits.fit(rows, "all rows")
-    return _trained(fits, rows, record, estimator, fold_scores(scores), splits[0].text)
-
-
-def _trained(
-    fits: _Fits,
-    rows: TrainingRows,
-    record: RowRecord,
-    estimator: Any,
-    scores: Evaluation | None,
-    split_text: str,
-    n_train: int | None = None,
-) -> Trained:
+        console.say(split_text + (more if is_default else ""))
+        estimator = fits.fit(training, held_out=held_out)
+        scores = fits.score(estimator, held_out)
+        if spec.refit:
+            estimator, split = fits.fit(rows, "all rows"), None
+            split_text += "; the saved model is trained on all rows"
+    with console.phase("noting the rows"):
+        record = record_rows(rows, split)
     return Trained(
         estimator=estimator,
         task=rows.task,
@@ -237,18 +221,20 @@ def _trained(
         record=record,
         split_text=split_text,
         n_rows=rows.table.num_rows,
-        n_train=rows.table.num_rows if n_train is None else n_train,
+        n_train=rows.table.num_rows if split is None else len(split.train),
         seconds=fits.seconds,
     )
 
 
-def _record(rows: TrainingRows, split: Split | None = None) -> RowRecord:
-    """Record which rows train the saved model, and which are held out; by default all train."""
-    target = rows.spec.target
-    hashes = row_hashes(rows.table, [*rows.features, target])
-    if split is None:
-        return RowRecord.of(target, RowSample(hashes))
-    return RowRecord.of(target, RowSample(hashes[split.train]), RowSample(hashes[split.test]))
+def _score_folds(fits: _Fits, rows: TrainingRows, n_folds: int) -> tuple[Evaluation, str]:
+    """Mean scores of a fit for each fold, and the sentence that says how rows are divided."""
+    splits = fold_rows(rows, n_folds, fits.spec.seed)
+    fits.console.say(splits[0].text)
+    scores = []
+    for number, split in enumerate(splits, 1):
+        estimator = fits.fit(rows.take(split.train), f"fold {number} of {len(splits)}")
+        scores.append(fits.score(estimator, rows.take(split.test)))
+    return fold_scores(scores), splits[0].text
 
 
 # ---- in batches ----
@@ -302,16 +288,18 @@ def _options_of_tables(spec: TrainSpec) -> list[str]:
 
 def _train_in_batches(console: Console, spec: TrainSpec, source: InputTable) -> Trained:
     """Train on files within the memory limit."""
-    rows = spec.rows
-    features = rows.features(source.names, source.label)
+    features = spec.rows.features(source)
     task, split = _read_task(console, spec, source)
-    fits = _Fits(console, spec.model, task, rows, spec.values((task.name,)))
-    _say_keys(console, source, features)
-    estimator = _fit_batches(fits, spec, source, features, split)
+    fits = _Fits(console, spec, task)
+    with failures_as(DataFailure):
+        first = next(iter(source.select(features).files.batches()), None)
+    if first is not None:
+        say_keys(console, pyarrow.Table.from_batches([first]), features)
+    estimator = _fit_batches(fits, source, features, split)
     record, held_out = _record_batches(console, spec, source, features, split)
     scores = None
     if held_out is not None:
-        scores = fits.score(estimator, TrainingRows(rows, held_out, features, task, source))
+        scores = fits.score(estimator, TrainingRows(spec.rows, held_out, features, task))
     n_train = estimator.model_.provenance.get("rows", 0)
     return Trained(
         estimator=estimator,
@@ -327,13 +315,11 @@ def _train_in_batches(console: Console, spec: TrainSpec, source: InputTable) -> 
 
 def _read_task(console: Console, spec: TrainSpec, source: InputTable) -> tuple[Task, Split | None]:
     """Task of the target, and the split by time; their columns alone are read."""
-    import pyarrow
-
     target, times = spec.rows.target, spec.rows.time_column
     columns = source.select([target, *filter(None, [times])])
     label = f"the target of {source.label}"
     with console.phase(f"reading {label}") as phase, failures_as(DataFailure):
-        stream = columns.batches(phase.update_bytes)
+        stream = columns.files.batches(phase.update_bytes)
         table = pyarrow.Table.from_batches(list(stream), stream.schema)
         task = find_task(table.column(target), target, *spec.asked_task)
         phase.result = f"read {label} in {seconds_text(phase.seconds)}"
@@ -348,28 +334,12 @@ def _read_task(console: Console, spec: TrainSpec, source: InputTable) -> tuple[T
             f"but row {row:,} is earlier than the row before it. Sort the files by this column, or "
             "leave --memory-limit out."
         )
-    share = HOLDOUT if spec.holdout is None else spec.holdout
-    return task, hold_out_latest(table.num_rows, share) if share else None
+    return task, None if spec.holdout == 0 else hold_out_latest(table.num_rows, spec.holdout)
 
 
-def _say_keys(console: Console, source: InputTable, features: list[str]) -> None:
-    """Name the features that look like keys in the first batch."""
-    import pyarrow
-
-    with failures_as(DataFailure):
-        first = next(iter(source.select(features).batches()), None)
-    if first is not None:
-        say_keys(console, pyarrow.Table.from_batches([first]), features)
-
-
-def _fit_batches(
-    fits: _Fits,
-    spec: TrainSpec,
-    source: InputTable,
-    features: list[str],
-    split: Split | None,
-) -> Any:
-    console, rows = fits.console, spec.rows
+def _fit_batches(fits: _Fits, source: InputTable, features: list[str], split: Split | None) -> Any:
+    """Fit an estimator to the rows of files; to those before the held-out ones of a split."""
+    console, spec, rows = fits.console, fits.spec, fits.spec.rows
     estimator = fits.new_estimator()
     arguments = fits.offset
     if rows.groups is not None:
@@ -381,7 +351,7 @@ def _fit_batches(
     if rows.weight is not None:
         arguments["sample_weight"] = rows.weight
     needed = {*features, *(name for option, name in rows.roles if option != "--time-column")}
-    table: Any = source.select([name for name in source.names if name in needed]).files
+    table: Any = source.select([name for name in source.files.names if name in needed]).files
     if split is not None:
         table = _first_rows(table.batches(), len(split.train))
     limit = spec.memory_limit or "auto"
@@ -392,14 +362,13 @@ def _fit_batches(
         with failures_as(DataFailure, {*fits.params, "memory_limit"}), steps_reported(phase.step):
             estimator.fit(table, rows.target, memory_limit=limit, **arguments)
         fits.add_seconds("reading and fitting", phase.seconds)
-        text = f"fitted {fits.model} in {seconds_text(phase.seconds)}"
+        text = f"fitted {spec.model} in {seconds_text(phase.seconds)}"
         phase.result = f"read {source.label} and {text}"
     return estimator
 
 
 def _first_rows(stream: Any, n_rows: int) -> Any:
     """Stream of the first rows of a stream."""
-    import pyarrow
 
     def batches() -> Iterator[Any]:
         left = n_rows
@@ -423,8 +392,6 @@ def _record_batches(
 
     Where the held-out rows would take more than a share of the memory limit, they are a sample.
     """
-    import pyarrow
-
     from arboost.data.memory import limit_bytes
 
     rows = spec.rows
@@ -434,7 +401,7 @@ def _record_batches(
     step = 1
     parts: list[Any] = []
     with console.phase("noting the rows") as phase, failures_as(DataFailure):
-        for batch in source.select([*columns, *others]).batches(phase.update_bytes):
+        for batch in source.select([*columns, *others]).files.batches(phase.update_bytes):
             hashes = row_hashes(batch, columns)
             n_train = len(hashes) if split is None else max(len(split.train) - start, 0)
             start += len(hashes)

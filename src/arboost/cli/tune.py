@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +12,14 @@ import click
 from arboost.cli import options as opt
 from arboost.cli.console import Console, new_table, seconds_text, size_text
 from arboost.cli.errors import DataFailure, failures_as, writing_output
-from arboost.cli.model_files import (
-    check_model_output,
-    check_output,
-    default_model_path,
-    save_model,
-)
-from arboost.cli.models import TASKS, new_estimator
-from arboost.cli.parameters import (
-    ParameterCommand,
-    check_parameters,
-    parameter_options,
-    parameters_of,
-    settings_files,
-)
-from arboost.cli.tables import InputTable, RowSpec, refuse_input
-from arboost.cli.train import check_offset_model
+from arboost.cli.model_files import check_output, save_model
+from arboost.cli.models import new_estimator
+from arboost.cli.parameters import ModelSpec, ParameterCommand, parameters_of, training_options
+from arboost.cli.tables import RowSpec
 from arboost.errors import needs_packages
 from arboost.progress import steps_reported
+from arboost.text import counted
+from arboost.write import write_file
 
 if TYPE_CHECKING:
     from arboost import Tuning
@@ -50,45 +37,36 @@ _RUN_PARAMETERS = ("n_jobs", "random_state", "device")  # which no search sets
 
 
 @dataclass(frozen=True, kw_only=True)
-class _TuneSpec:
-    """Options of the search, under their names.
+class _TuneSpec(ModelSpec):
+    """Checked options of the command, under their names; `parameters` are not searched."""
 
-    Attributes
-    ----------
-    parameters : mapping of str to object
-        Parameters of the estimator that are not searched, as texts or values of a TOML file.
-    settings : sequence of str
-        Files of settings that the options are from.
-    """
-
-    model: str
-    output: str
     params_out: str | None
-    parameters: Mapping[str, Any]
     seconds: float | None
     trials: int | None
     folds: int | None
     metric: str | None
     jobs: int | None
     seed: int
-    settings: Sequence[str]
+
+    def check(self) -> None:
+        """Raise UsageFailure for options that do not fit together, and wrong parameters."""
+        super().check()
+        if self.params_out is not None:
+            check_output(self.params_out, (".toml",))
 
 
 @click.command(cls=ParameterCommand, help=_HELP)
-@opt.training_rows(
+@training_options(
     time="Score on rows later than those trained on by this column, which is not a feature.",
     groups="Hold out whole groups of this column, which is not a feature.",
-    offset="Start of the raw scores, such as the log of an exposure; not a feature. Several for "
-    "classes.",
+    assignments="Parameter of the estimator that is not searched; several are allowed.",
 )
-@opt.output_option("Model file, .arb or .json; the name of the data with .arb by default.")
 @click.option(
     "--params-out",
     type=click.Path(),
     metavar="PATH",
     help="Write the best parameters to a .toml file for arboost train --config.",
 )
-@opt.model_option
 @click.option(
     "--seconds",
     type=float,
@@ -100,7 +78,6 @@ class _TuneSpec:
     "--folds", type=int, metavar="K", help="Folds; one hold-out from 5,000 rows on by default."
 )
 @click.option("--metric", metavar="NAME", help="Metric to optimise; the model's own by default.")
-@parameter_options("Parameter of the estimator that is not searched; several are allowed.")
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of search and model."
 )
@@ -109,33 +86,16 @@ class _TuneSpec:
 @click.pass_context
 def tune(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any) -> None:
     """Search for the best parameters of a model, and save it trained on all rows."""
-    from arboost.cli.row_record import RowRecord, RowSample, row_hashes
-    from arboost.cli.rows import read_training_rows
+    from arboost.cli.rows import read_training_rows, record_rows
 
     parameters = parameters_of(ctx, options.pop("assignments"))
-    output = options.pop("output")
-    spec = _TuneSpec(
-        output=default_model_path(rows.data) if output is None else output,
-        parameters=parameters,
-        settings=settings_files(ctx),
-        **options,
-    )
-    check_parameters(spec.model, parameters, TASKS)
-    check_model_output(spec.output, spec.model)
-    if spec.params_out is not None:
-        check_output(spec.params_out, (".toml",))
+    spec = _TuneSpec.of_options(ctx, rows, parameters, **options)
     with needs_packages("tune", "arboost tune"):
         import optuna  # noqa: F401
-    check_offset_model(rows, spec.model)
-    rows.check()
-    source = InputTable(console, rows.data, rows.form)
-    training = read_training_rows(console, rows, source)
-    for path in filter(None, [spec.output, spec.params_out]):
-        refuse_input(path, [*source.files.paths, *spec.settings])
+    source = spec.open_table(console, *filter(None, [spec.params_out]))
+    training = read_training_rows(console, rows, source, spec.asked_task)
     tuning, seconds = _search(console, training, spec)
-    hashes = row_hashes(training.table, [*training.features, rows.target])
-    record = RowRecord.of(rows.target, RowSample(hashes))
-    n_bytes = save_model(tuning.estimator, spec.output, record)
+    n_bytes = save_model(tuning.estimator, spec.output, record_rows(training))
     if spec.params_out is not None:
         _write_settings(spec, spec.params_out, training.task.name, tuning)
     console.emit(
@@ -154,16 +114,15 @@ def tune(ctx: click.Context, console: Console, /, rows: RowSpec, **options: Any)
             "seconds": seconds,
         }
     )
-    _show(console, tuning, rows, spec, n_bytes)
+    _show(console, tuning, spec, n_bytes)
 
 
 def _search(console: Console, training: TrainingRows, spec: _TuneSpec) -> tuple[Tuning, float]:
     """Result of the search and its seconds."""
     import arboost
 
-    params = check_parameters(spec.model, spec.parameters, (training.task.name,))
+    params = spec.values((training.task.name,))
     seed = {"random_state": spec.seed} if spec.model not in ("voting", "stacking") else {}
-    folds = _folds(training, spec)
     names = {"seconds", "trials", "folds", "metric", "eval_metric", "random_state", *params}
     with (
         console.phase("tuning") as phase,
@@ -173,18 +132,18 @@ def _search(console: Console, training: TrainingRows, spec: _TuneSpec) -> tuple[
         tuning = arboost.tune(
             new_estimator(spec.model, training.task.name, seed | params),
             training.X,
-            training.spec.target,
+            spec.rows.target,
             seconds="auto" if spec.seconds is None else spec.seconds,
             trials=spec.trials,
-            folds=folds,
+            folds=_folds(training, spec),
             metric=spec.metric,
             sample_weight=training.weights,
-            offset=list(training.spec.offset) or None,
+            offset=spec.rows.offset or None,
             groups=training.groups,
             random_state=spec.seed,
             n_jobs=spec.jobs,
         )
-        count = f"{len(tuning.trials)} {'trial' if len(tuning.trials) == 1 else 'trials'}"
+        count = counted(len(tuning.trials), "trial")
         reason = {"interrupted": "Ctrl-C"}.get(tuning.stop_reason, f"--{tuning.stop_reason}")
         phase.result = f"{count} in {seconds_text(phase.seconds)}, ended by {reason}"
     return tuning, phase.seconds
@@ -192,13 +151,13 @@ def _search(console: Console, training: TrainingRows, spec: _TuneSpec) -> tuple[
 
 def _folds(training: TrainingRows, spec: _TuneSpec) -> Any:
     """Folds of the search: in the order of time, the rows to score come last."""
-    from arboost.cli.rows import HOLDOUT, fold_rows, hold_out_latest
+    from arboost.cli.rows import fold_rows, hold_out_latest
 
-    if training.spec.time_column is None:
+    if spec.rows.time_column is None:
         return "auto" if spec.folds is None else spec.folds
     n_rows = training.table.num_rows
     if spec.folds is None and n_rows >= _HOLD_OUT_ROWS:
-        splits = [hold_out_latest(n_rows, HOLDOUT)]
+        splits = [hold_out_latest(n_rows)]
     else:
         n_folds = min(_USUAL_FOLDS, n_rows // 2) if spec.folds is None else spec.folds
         splits = fold_rows(training, n_folds, spec.seed)
@@ -208,7 +167,7 @@ def _folds(training: TrainingRows, spec: _TuneSpec) -> Any:
 # ---- result ----
 
 
-def _show(console: Console, tuning: Tuning, rows: RowSpec, spec: _TuneSpec, n_bytes: int) -> None:
+def _show(console: Console, tuning: Tuning, spec: _TuneSpec, n_bytes: int) -> None:
     from rich.text import Text
 
     table = new_table("Best parameters", ["parameter", "value"])
@@ -221,11 +180,12 @@ def _show(console: Console, tuning: Tuning, rows: RowSpec, spec: _TuneSpec, n_by
         f"{tuning.metric} {tuning.score:.6g} on held-out rows; "
         f"{tuning.default_score:.6g} with the given parameters",
         f"file: {spec.output} ({size_text(n_bytes)}), trained on all rows",
-        _next_command(rows, spec),
+        _next_command(spec),
     )
 
 
-def _next_command(rows: RowSpec, spec: _TuneSpec) -> str:
+def _next_command(spec: _TuneSpec) -> str:
+    rows = spec.rows
     if spec.params_out is None:
         return "next: --params-out best.toml writes the parameters for arboost train --config"
     options = [role for role in rows.roles if role[0] != "--offset"]
@@ -245,7 +205,7 @@ def _next_command(rows: RowSpec, spec: _TuneSpec) -> str:
 
 def _write_settings(spec: _TuneSpec, path: str, task: str, tuning: Tuning) -> None:
     """Write the parameters as settings of ``arboost train``; a failure leaves no file."""
-    chosen = check_parameters(spec.model, spec.parameters, (task,))
+    chosen = spec.values((task,))
     chosen = {name: value for name, value in chosen.items() if name not in _RUN_PARAMETERS}
     chosen |= {name: value for name, value in tuning.params.items() if "__" not in name}
     lines = [
@@ -256,15 +216,7 @@ def _write_settings(spec: _TuneSpec, path: str, task: str, tuning: Tuning) -> No
         *(f"{name} = {_toml(value)}" for name, value in chosen.items()),
     ]
     with writing_output(path):
-        folder = os.path.dirname(os.path.realpath(path))
-        handle, scratch = tempfile.mkstemp(dir=folder, suffix=".toml")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write("\n".join(lines) + "\n")
-            os.replace(scratch, path)
-        except BaseException:
-            os.unlink(scratch)
-            raise
+        write_file(path, ("\n".join(lines) + "\n").encode())
 
 
 def _toml(value: Any) -> str:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 import arboost
-from arboost.errors import InputTypeError, warn_caller, warnings_collected
+from arboost.errors import InputTypeError, ParameterError, warn_caller, warnings_collected
 from arboost.estimators.folds import (
     FoldFits,
     Scorer,
@@ -26,13 +26,21 @@ from arboost.estimators.folds import (
     read_rows,
     without_progress,
 )
+from arboost.params import kinds
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments, value_suggestion
 from arboost.progress import Bar
 from arboost.selection.comparison import Comparison, ModelScores, rank_models
+from arboost.text import shortened
 
 _DEFAULT_METRICS = {"classifier": "auc", "regressor": "rmse"}
 _LONGEST_REASON = 200  # characters of a failure
+_TIME_ORDER = kinds.Flag(
+    name="time_order",
+    default=False,
+    text="Whether rows are ordered by time.",
+    advice="Use time_order=False for folds at random.",
+)
 
 
 @known_arguments
@@ -80,7 +88,7 @@ def compare(
         Whether rows are ordered by time: each fold is trained on the rows before its held-out rows.
         ``folds`` is then a number.
     task : {"classification", "regression"}, optional
-        None: found from y. Strings, truth values and whole numbers of few distinct values are
+        None: inferred from y. Strings, truth values and whole numbers of few distinct values are
         classes.
     random_state : int, default=0
         Seed of the folds and of the models by name.
@@ -121,10 +129,11 @@ def compare(
     rows = read_rows(X, y, sample_weight, groups, task)
     kind = rows.task.kind
     scorer = Scorer.of(_DEFAULT_METRICS[kind] if metric is None else metric, kind)
-    how = "time" if _checked_time_order(time_order, folds, groups) else "random"
-    settings = ModelSettings(kind, seed, n_jobs, "group" if groups is not None else how)
-    estimators = make_models(models, settings)
-    splits = _time_folds(rows, folds) if how == "time" else rows.splits(folds, seed)
+    if _TIME_ORDER.check(time_order):
+        how, splits = "time", _time_folds(rows, folds, groups)
+    else:
+        how, splits = "random" if groups is None else "group", rows.splits(folds, seed)
+    estimators = make_models(models, ModelSettings(kind, seed, n_jobs, how))
     fits = FoldFits(rows, splits, n_jobs)
     with _warnings_once():
         scores = _score_models(estimators, fits, scorer, visible=verbose > 0)
@@ -157,7 +166,8 @@ def _score_models(
                 try:
                     results[fold] = fits.run(clone(estimator), fold, scorer)
                 except Exception as error:  # a model that fails is part of the result
-                    failures[fold] = _failure_text(error)
+                    text = " ".join(f"{type(error).__name__}: {error}".split())
+                    failures[fold] = shortened(text, _LONGEST_REASON)
                 score = {scorer.name: float(results[fold, 0])}
                 bar.show(number * n_folds + fold + 1, {name: score})
             scores.append(
@@ -172,20 +182,8 @@ def _score_models(
     return scores
 
 
-def _failure_text(error: Exception) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
-
-
-def _checked_time_order(time_order: object, folds: object, groups: object) -> bool:
-    """Whether rows are ordered by time; raise where folds or groups contradict it."""
-    if not isinstance(time_order, bool | np.bool_):
-        raise InputTypeError(
-            f"time_order={time_order!r} ({type(time_order).__name__}) is not allowed: time_order "
-            "must be True or False. Use time_order=False for folds at random."
-        )
-    if not time_order:
-        return False
+def _time_folds(rows: SelectionRows, folds: object, groups: object) -> Splits:
+    """Folds whose held-out rows follow their training rows; raise for groups and other folds."""
     if isinstance(folds, bool) or not isinstance(folds, int | np.integer):
         raise InputTypeError(
             f"folds={folds!r} ({type(folds).__name__}) is not allowed with time_order=True, which "
@@ -196,12 +194,7 @@ def _checked_time_order(time_order: object, folds: object, groups: object) -> bo
             "groups are given, but time_order=True divides rows by their order only. Leave out "
             "one of the two."
         )
-    return True
-
-
-def _time_folds(rows: SelectionRows, folds: object) -> Splits:
-    """Folds whose held-out rows follow their training rows."""
-    if isinstance(folds, int | np.integer) and not 1 < folds < len(rows.y):
+    if not 1 < folds < len(rows.y):
         raise ValueError(
             f"folds={folds} is not allowed: with {len(rows.y)} rows in time order it must be from "
             f"2 to {len(rows.y) - 1}. Use folds={min(5, len(rows.y) - 1)}."
@@ -209,27 +202,27 @@ def _time_folds(rows: SelectionRows, folds: object) -> Splits:
     return rows.splits(TimeSeriesSplit(folds), 0)
 
 
+# ---- models by name ----
+
 _MEMBERS = ("random_forest", "extra_trees", "gradient_boosting")  # of stack and vote
 _STACK_FOLDS = 5
 _PAIR = 2
 
-# Classes without "Classifier" and "Regressor". Rounds are searched with preset="fast" where
-# dropout, or the folds of a stack, multiply the work.
-_BOOSTERS: dict[str, dict[str, Any]] = {
-    "gradient_boosting": {},
-    "boosting_depthwise": {"grow_policy": "depthwise", "max_depth": 6},
-    "boosting_friedman": {"boosting": "gradient"},
-    "boosting_goss": {"sampling_method": "goss"},
-    "boosting_dart": {"rate_drop": 0.1, "preset": "fast"},
+# Name -> class without "Classifier" and "Regressor", and parameters. Rounds are searched with
+# preset="fast" where dropout, or the folds of a stack, multiply the work.
+_SINGLE_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gradient_boosting": ("GradientBoosting", {}),
+    "boosting_depthwise": ("GradientBoosting", {"grow_policy": "depthwise", "max_depth": 6}),
+    "boosting_friedman": ("GradientBoosting", {"boosting": "gradient"}),
+    "boosting_goss": ("GradientBoosting", {"sampling_method": "goss"}),
+    "boosting_dart": ("GradientBoosting", {"rate_drop": 0.1, "preset": "fast"}),
+    "adaboost": ("AdaBoost", {}),
+    "random_forest": ("RandomForest", {}),
+    "extra_trees": ("ExtraTrees", {}),
+    "bagging": ("Bagging", {}),
+    "decision_tree": ("DecisionTree", {}),
 }
-_OTHERS = {
-    "adaboost": "AdaBoost",
-    "random_forest": "RandomForest",
-    "extra_trees": "ExtraTrees",
-    "bagging": "Bagging",
-    "decision_tree": "DecisionTree",
-}
-MODELS: tuple[str, ...] = (*_BOOSTERS, *_OTHERS, "stacking", "voting", "baseline")
+MODELS: tuple[str, ...] = (*_SINGLE_MODELS, "stacking", "voting", "baseline")
 
 
 @dataclass(frozen=True)
@@ -263,8 +256,17 @@ def make_models(models: object, settings: ModelSettings) -> dict[str, Any]:
     """
     if models is None:
         models = MODELS
+    elif isinstance(models, str):
+        models = [models]
+    elif isinstance(models, Mapping):
+        models = list(models.items())
+    if not isinstance(models, Sequence):
+        raise TypeError(
+            f"models={models!r} ({type(models).__name__}) is not allowed: it must be a list of "
+            f"names and estimators, or a dict of names and estimators. {_models_advice()}"
+        )
     made: dict[str, Any] = {}
-    for name, estimator in _name_pairs(models):
+    for name, estimator in map(_name_pair, models):
         if name in made:
             raise ValueError(
                 f"models holds {name!r} twice, but results go by name. Pass a dict of names and "
@@ -284,12 +286,12 @@ def make_model(name: str, settings: ModelSettings) -> Any:
     is_classifier = settings.kind == "classifier"
     if name == "baseline":
         return DummyClassifier(strategy="prior") if is_classifier else DummyRegressor()
-    common = {"random_state": settings.seed, "n_jobs": settings.n_jobs, "verbose": 0}
-    if name in _OTHERS:
-        return _estimator_class(_OTHERS[name], settings)(**common)
-    if name in _BOOSTERS:
-        common |= _BOOSTERS[name] | {"validation_split": settings.validation_split}
-        return _estimator_class("GradientBoosting", settings)(**common)
+    if name in _SINGLE_MODELS:
+        stem, params = _SINGLE_MODELS[name]
+        params = {"random_state": settings.seed, "n_jobs": settings.n_jobs, "verbose": 0} | params
+        if stem == "GradientBoosting":
+            params["validation_split"] = settings.validation_split
+        return _estimator_class(stem, settings)(**params)
     # Members of stacks and votes get no groups.
     split = "random" if settings.validation_split == "group" else settings.validation_split
     members = {
@@ -316,27 +318,17 @@ def _stack_folds(settings: ModelSettings) -> Any:
     return kind(_STACK_FOLDS, shuffle=True, random_state=settings.seed)
 
 
-def _name_pairs(models: object) -> list[tuple[str, Any]]:
-    """Names and estimators; None in place of an estimator for a name of `MODELS`."""
-    if isinstance(models, str):
-        models = [models]
-    if isinstance(models, Mapping):
-        models = list(models.items())
-    if not isinstance(models, Sequence):
-        raise TypeError(
-            f"models={models!r} ({type(models).__name__}) is not allowed: it must be a list of "
-            f"names and estimators, or a dict of names and estimators. {_models_advice()}"
-        )
-    return [_name_pair(entry) for entry in models]
-
-
 def _name_pair(entry: object) -> tuple[str, Any]:
+    """Name and estimator; None in place of an estimator for a name of `MODELS`."""
     if isinstance(entry, str):
         if entry not in MODELS:
             hint = value_suggestion("models", entry, MODELS)
             hint = f" {hint[0].upper()}{hint[1:]}" if hint else ""
-            raise ValueError(
-                f"models holds {entry!r}, which is not a model.{hint} {_models_advice()}"
+            raise ParameterError(
+                f"models holds {entry!r}, which is not a model.{hint} Names are "
+                f"{', '.join(MODELS)}.",
+                "An estimator may stand in place of a name.",
+                parameter="models",
             )
         return entry, None
     name, estimator = type(entry).__name__, entry

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arboost.text import counted
+
 Floats = NDArray[np.float64]
 
 _HEADER = ("± se", "to best", "± se", "fit s", "predict s")
@@ -155,12 +157,9 @@ class Comparison:
 
     def table(self) -> list[tuple[str, ...]]:
         """Cells of the printed table, a row for each model."""
-        decimals = _decimals(self.models[0])
-        best, *others = self.models
-        return [
-            _cells(best, decimals, is_best=True),
-            *(_cells(model, decimals) for model in others),
-        ]
+        best = self.models[0]
+        decimals = _decimals(best)
+        return [_cells(model, decimals, is_best=model is best) for model in self.models]
 
     def notes(self) -> list[str]:
         """Lines below the table: ties, the shared binning, failures."""
@@ -172,8 +171,8 @@ class Comparison:
             lines.append(f"Binning, shared by all fits and not included above: {seconds} s.")
         for model in self.models:
             reasons = dict.fromkeys(model.failures.values())
-            n_failed = len(model.failures)
-            lines += [f"{model.name} failed in {n_failed} fold(s): {text}" for text in reasons]
+            count = counted(len(model.failures), "fold")
+            lines += [f"{model.name} failed in {count}: {text}" for text in reasons]
         return lines
 
     def title(self) -> str:
@@ -250,7 +249,7 @@ def _decimals(best: ModelScores) -> int:
     return min(max(1 - math.floor(math.log10(error)), 0), _MOST_DECIMALS)
 
 
-def _cells(model: ModelScores, decimals: int, *, is_best: bool = False) -> tuple[str, ...]:
+def _cells(model: ModelScores, decimals: int, *, is_best: bool) -> tuple[str, ...]:
     def number(value: float, sign: str = "") -> str:
         return "-" if math.isnan(value) else f"{value:{sign}.{decimals}f}"
 

@@ -13,49 +13,42 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from statistics import median
 from threading import Event
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import optuna
-from optuna.pruners import BasePruner
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from arboost.backend import in_caller_context, startable_threads, threads
 from arboost.errors import InputTypeError, warnings_collected
 from arboost.progress import Bar
 from arboost.selection.space import Space
 from arboost.selection.trials import TrialResult, Trials
+from arboost.text import counted
 
 _WINDOW = 4  # trials that are proposed and not told yet
 _STARTUP_TRIALS, _WARMUP_STEPS = 5, 2  # of the pruner
 _REDRAW_S = 0.5  # seconds between two drawings of the bar while trials run
-_ROUNDS, _SECONDS, _DEFAULT, _REASON = "rounds", "seconds", "default", "reason"
+# Attributes of a trial in its study.
+ROUNDS, _SECONDS, _DEFAULT, _REASON = "rounds", "seconds", "default", "reason"
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of a search: the number of trials, and the time of its end by time.monotonic."""
+    """Limits of a search that begins now: the number of trials, and the seconds."""
 
     trials: int | None
     seconds: float | None
-    started: float
-    ends: float | None
-
-    @classmethod
-    def of(cls, seconds: float | None, trials: int | None) -> Self:
-        """Budget of a search that begins now."""
-        now = time.monotonic()
-        return cls(trials, seconds, now, None if seconds is None else now + seconds)
+    started: float = field(default_factory=time.monotonic)
 
     def is_over(self) -> bool:
         """Whether the time is spent."""
-        return self.ends is not None and time.monotonic() >= self.ends
+        return self.seconds is not None and time.monotonic() - self.started >= self.seconds
 
     def allows(self, n_proposed: int) -> bool:
         """Whether one more trial may be proposed; the first one always."""
@@ -72,20 +65,11 @@ class Budget:
         return int(elapsed), max(int(self.seconds), 1)
 
 
-@dataclass(frozen=True)
-class BestTrial:
-    """Parameters, rounds and score of the best trial of a study."""
-
-    params: Mapping[str, Any]
-    rounds: int | None
-    score: float
-
-
 @dataclass(eq=False)
 class _RunningTrial:
     """A proposed trial: its future result, error, or stop before the end."""
 
-    trial: Trial
+    trial: optuna.Trial
     is_default: bool
     future: Future[None] | None = None
     result: TrialResult | None = None
@@ -105,6 +89,7 @@ class SearchRun:
     budget : Budget
     n_jobs : int or None
     verbose : int
+    study : optuna.Study
     in_parallel : bool
         Whether trials may run at the same time; a user's pruner may look at running trials.
     """
@@ -114,39 +99,41 @@ class SearchRun:
     budget: Budget
     n_jobs: int | None
     verbose: int
-    in_parallel: bool = True
+    study: optuna.Study
+    in_parallel: bool
     _stop: Event = field(default_factory=Event)
     _window: deque[_RunningTrial] = field(default_factory=deque)
 
-    def search(self, study: Study) -> tuple[BestTrial, str]:
+    def search(self) -> tuple[FrozenTrial, str]:
         """Run trials until the budget is spent; return the best one, and the reason of the end."""
         reason = "trials" if self.budget.trials is not None else "seconds"
         _, total = self.budget.progress(0)
         with _quiet_logs(self.verbose), Bar(total, "tuning", visible=self.verbose > 0) as bar:
             try:
-                self._run_all(study, bar)
+                self._run_all(bar)
             except KeyboardInterrupt:
-                if self._best(study) is None:
+                if self._best is None:
                     raise
                 reason = "interrupted"
         if reason == "trials" and self.budget.is_over():
             reason = "seconds"
-        best = self._best(study)
+        best = self._best
         assert best is not None
         return best, reason
 
-    def records(self, study: Study) -> tuple[dict[str, Any], ...]:
+    @property
+    def records(self) -> tuple[dict[str, Any], ...]:
         """Trials of the study as rows of a table."""
-        return tuple(_trial_record(trial) for trial in study.get_trials(deepcopy=False))
+        return tuple(_trial_record(trial) for trial in self.study.get_trials(deepcopy=False))
 
-    def default_score(self, study: Study) -> float:
+    @property
+    def default_score(self) -> float:
         """Score of the given parameters."""
-        trial = self._default(study)
+        trial = self._default
         assert trial is not None
-        assert trial.value is not None
-        return float(trial.value)
+        return float(trial.values[0])
 
-    def _run_all(self, study: Study, bar: Bar) -> None:
+    def _run_all(self, bar: Bar) -> None:
         """Propose trials, run them, and tell their results in the order of the proposals."""
         n_threads = threads(self.n_jobs)
         n_parallel = min(_WINDOW, n_threads, self.trials.n_parallel) if self.in_parallel else 1
@@ -156,47 +143,47 @@ class SearchRun:
         run = in_caller_context(self._run)
         with ThreadPoolExecutor(n_parallel) if n_parallel > 1 else nullcontext() as pool:
             try:
-                if self._default(study) is None:
-                    self._run(self._propose(study, is_default=True), n_threads)
-                    n_proposed = n_told = self._tell_next(study, bar, 0)
+                if self._default is None:
+                    self._run(self._propose(is_default=True), n_threads)
+                    n_proposed = n_told = self._tell_next(bar, 0)
                 while True:
                     while len(self._window) < _WINDOW and self.budget.allows(n_proposed):
-                        running = self._propose(study, is_default=False)
+                        running = self._propose(is_default=False)
                         if pool is not None:
                             running.future = pool.submit(run, running, share)
                         n_proposed += 1
                     if not self._window:
                         break
                     self._finish(self._window[0], share, bar, n_told)
-                    n_told = self._tell_next(study, bar, n_told)
-                    self._check_failures(study, at_least=_WINDOW)
-                self._check_failures(study, at_least=1)
+                    n_told = self._tell_next(bar, n_told)
+                    self._check_failures(at_least=_WINDOW)
+                self._check_failures(at_least=1)
             except BaseException:
                 self._stop.set()
                 raise
             finally:
-                self._end(study)
+                self._end()
 
-    def _end(self, study: Study) -> None:
+    def _end(self) -> None:
         """Tell the study the remaining trials of an interrupted search."""
         for running in self._window:
             if running.future is not None and not running.future.cancel():
                 wait([running.future])
         while self._window:
-            self._tell(study, self._window.popleft())
+            self._tell(self._window.popleft())
 
-    def _propose(self, study: Study, *, is_default: bool) -> _RunningTrial:
+    def _propose(self, *, is_default: bool) -> _RunningTrial:
         """Ask the study for a trial, and put it at the end of the window."""
-        trial = study.ask() if is_default else study.ask(self.space)
+        trial = self.study.ask() if is_default else self.study.ask(self.space)
         if is_default:
             trial.set_user_attr(_DEFAULT, value=True)
         self._window.append(_RunningTrial(trial, is_default))
         return self._window[-1]
 
-    def _tell_next(self, study: Study, bar: Bar, n_told: int) -> int:
+    def _tell_next(self, bar: Bar, n_told: int) -> int:
         """Tell the result of the first trial of the window; return the number of trials told."""
-        self._tell(study, self._window.popleft())
-        self._show(study, bar, n_told + 1)
+        self._tell(self._window.popleft())
+        self._show(bar, n_told + 1)
         return n_told + 1
 
     def _finish(self, running: _RunningTrial, n_threads: int, bar: Bar, n_told: int) -> None:
@@ -206,7 +193,7 @@ class SearchRun:
             return
         while not running.future.done():
             wait([running.future], timeout=_REDRAW_S)
-            self._show(running.trial.study, bar, n_told)
+            self._show(bar, n_told)
         running.future.result()
 
     def _run(self, running: _RunningTrial, n_threads: int) -> None:
@@ -233,26 +220,26 @@ class SearchRun:
         finally:
             running.seconds = time.monotonic() - started
 
-    def _tell(self, study: Study, running: _RunningTrial) -> None:
+    def _tell(self, running: _RunningTrial) -> None:
         """Tell the study the result of a trial; one without a result has failed."""
         trial, result = running.trial, running.result
         trial.set_user_attr(_SECONDS, round(running.seconds, 6))
         if running.was_stopped and running.error is None:
-            study.tell(trial, state=TrialState.PRUNED)
+            self.study.tell(trial, state=TrialState.PRUNED)
         elif result is None:
             error = running.error
             reason = "interrupted" if error is None else f"{type(error).__name__}: {error}"
             trial.set_user_attr(_REASON, reason)
-            study.tell(trial, state=TrialState.FAIL)
+            self.study.tell(trial, state=TrialState.FAIL)
         else:
-            trial.set_user_attr(_ROUNDS, result.rounds)
-            study.tell(trial, result.score)
+            trial.set_user_attr(ROUNDS, result.rounds)
+            self.study.tell(trial, result.score)
 
-    def _check_failures(self, study: Study, *, at_least: int) -> None:
+    def _check_failures(self, *, at_least: int) -> None:
         """Raise where `at_least` trials of the search space, and all of them, have failed."""
         sampled = [
             trial.user_attrs
-            for trial in study.get_trials(deepcopy=False)
+            for trial in self.study.get_trials(deepcopy=False)
             if trial.state.is_finished() and _DEFAULT not in trial.user_attrs
         ]
         if len(sampled) >= at_least and all(_REASON in attributes for attributes in sampled):
@@ -262,35 +249,37 @@ class SearchRun:
                 f"{reason}"
             )
 
-    def _show(self, study: Study, bar: Bar, n_done: int) -> None:
-        best = self._best(study)
+    def _show(self, bar: Bar, n_done: int) -> None:
+        best = self._best
         done, _ = self.budget.progress(n_done)
-        bar.label = f"tuning, {n_done} trials"
-        bar.show(done, {} if best is None else {"best": {self.trials.metric: best.score}})
+        bar.label = f"tuning, {counted(n_done, 'trial')}"
+        bar.show(done, {} if best is None else {"best": {self.trials.metric: best.values[0]}})
 
-    def _best(self, study: Study) -> BestTrial | None:
-        """Best trial of this library's searches in a study; the first among equals."""
+    @property
+    def _best(self) -> FrozenTrial | None:
+        """Best trial of this library's searches in the study; the first among equals."""
         sign = -1.0 if self.trials.greater_is_better else 1.0
-        trials = _complete_trials(study)
-        best = min(trials, key=lambda trial: sign * float(trial.value or 0.0), default=None)
-        if best is None:
-            return None
-        assert best.value is not None
-        return BestTrial(best.params, best.user_attrs[_ROUNDS], float(best.value))
+        return min(self._complete, key=lambda trial: sign * trial.values[0], default=None)
 
-    def _default(self, study: Study) -> FrozenTrial | None:
+    @property
+    def _default(self) -> FrozenTrial | None:
         """Complete trial of the given parameters."""
-        trials = _complete_trials(study)
-        return next((trial for trial in trials if _DEFAULT in trial.user_attrs), None)
+        return next((trial for trial in self._complete if _DEFAULT in trial.user_attrs), None)
+
+    @property
+    def _complete(self) -> list[FrozenTrial]:
+        """Complete trials of this library's searches."""
+        trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return [trial for trial in trials if ROUNDS in trial.user_attrs]
 
 
-def new_study(study: Any, run: SearchRun, seed: int) -> Study:
+def make_study(study: Any, trials: Trials, seed: int, verbose: int) -> optuna.Study:
     """A user's study, checked, or a new one in memory."""
     direction: Literal["maximize", "minimize"] = (
-        "maximize" if run.trials.greater_is_better else "minimize"
+        "maximize" if trials.greater_is_better else "minimize"
     )
     if study is None:
-        with _quiet_logs(run.verbose):
+        with _quiet_logs(verbose):
             return optuna.create_study(
                 direction=direction,
                 sampler=optuna.samplers.TPESampler(seed=seed),
@@ -304,13 +293,13 @@ def new_study(study: Any, run: SearchRun, seed: int) -> Study:
     names = [direction.name.lower() for direction in study.directions]
     if names != [direction]:
         raise ValueError(
-            f"the study has the direction {', '.join(names)}, but {run.trials.metric!r} is to "
+            f"the study has the direction {', '.join(names)}, but {trials.metric!r} is to "
             f'{direction}. Use optuna.create_study(direction="{direction}").'
         )
     return study
 
 
-class InOrderMedianPruner(BasePruner):
+class InOrderMedianPruner(optuna.pruners.BasePruner):
     """Prune a trial that is worse than the median of earlier ones at the same step.
 
     Earlier trials are those that had ended before this one was proposed, not all that have ended by
@@ -331,7 +320,7 @@ class InOrderMedianPruner(BasePruner):
         self._n_startup = n_startup
         self._n_warmup = n_warmup
 
-    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+    def prune(self, study: optuna.Study, trial: FrozenTrial) -> bool:
         """Whether the trial stops after its last step."""
         step = trial.last_step
         if step is None or step < self._n_warmup:
@@ -345,12 +334,8 @@ class InOrderMedianPruner(BasePruner):
         if len(ended) < self._n_startup or not values:
             return False
         value, middle = trial.intermediate_values[step], median(values)
-        return value < middle if study.direction == StudyDirection.MAXIMIZE else value > middle
-
-
-def _complete_trials(study: Study) -> list[FrozenTrial]:
-    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial for trial in done if _ROUNDS in trial.user_attrs]
+        is_maximized = study.direction == optuna.study.StudyDirection.MAXIMIZE
+        return value < middle if is_maximized else value > middle
 
 
 def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
@@ -362,7 +347,7 @@ def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
         "number": trial.number,
         "state": trial.state.name.lower(),
         "score": score,
-        "rounds": trial.user_attrs.get(_ROUNDS),
+        "rounds": trial.user_attrs.get(ROUNDS),
         "seconds": trial.user_attrs.get(_SECONDS),
         "params": dict(trial.params),
         "reason": trial.user_attrs.get(_REASON),

@@ -12,19 +12,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna import distributions
 
 from arboost.errors import InputTypeError
 from arboost.estimators.folds import arboost_estimators
-from arboost.params.kinds import Param, Search
+from arboost.params.kinds import Param
 from arboost.params.suggestions import check_params, closest_name
 
-Space = dict[str, BaseDistribution]
+Space = dict[str, distributions.BaseDistribution]
 
 _PAIR = 2
 _TREE_NAMES = ("max_depth", "max_leaves", "min_samples_leaf")
@@ -36,9 +31,9 @@ def declared_space(estimator: Any) -> Space:
     Members of arboost bring theirs, as ``name__parameter``.
     """
     space = {
-        f"{prefix}{name}": _declared_distribution(search)
+        f"{prefix}{name}": distribution
         for prefix, owner in arboost_estimators(estimator)
-        for name, search in _searched_params(owner)
+        for name, distribution in _declared_distributions(owner)
     }
     if not space:
         raise ValueError(
@@ -88,47 +83,48 @@ def _refuse_unknown(name: str, estimator: Any, known: Mapping[str, Any]) -> None
     )
 
 
-def _searched_params(owner: Any) -> Iterator[tuple[str, Search]]:
-    """Yield the parameters of one estimator that are searched."""
+def _declared_distributions(owner: Any) -> Iterator[tuple[str, distributions.BaseDistribution]]:
+    """Yield the parameters of one estimator that are searched, and their distributions."""
     values = owner.get_params(deep=False)
     table: Mapping[str, Param] = owner._TABLE
     has_own_trees = values.get("estimator") is None
     for name, value in values.items():
         param = table.get(name)
-        if param is None or param.search is None or not _is_default(value, param):
+        search = None if param is None else param.search
+        if param is None or search is None or not _is_default(value, param):
             continue
         # Parameters of the engine's trees have no meaning for other learners.
         if not has_own_trees and name in _TREE_NAMES:
             continue
-        if param.search.applies(values):
-            yield name, param.search
+        if search.applies(values):
+            if search.choices:
+                yield name, distributions.CategoricalDistribution(search.choices)
+            else:
+                yield name, _range_distribution(search.low, search.high, log=search.log)
 
 
 def _is_default(value: Any, param: Param) -> bool:
     return type(value) is type(param.default) and bool(value == param.default)
 
 
-def _declared_distribution(search: Search) -> BaseDistribution:
-    if search.choices:
-        return CategoricalDistribution(search.choices)
-    return _range_distribution(search.low, search.high, log=search.log)
-
-
-def _range_distribution(low: float, high: float, *, log: bool) -> BaseDistribution:
+def _range_distribution(low: float, high: float, *, log: bool) -> distributions.BaseDistribution:
     if isinstance(low, numbers.Integral) and isinstance(high, numbers.Integral):
-        return IntDistribution(int(low), int(high), log=log)
-    return FloatDistribution(float(low), float(high), log=log)
+        return distributions.IntDistribution(int(low), int(high), log=log)
+    return distributions.FloatDistribution(float(low), float(high), log=log)
 
 
-def _user_distribution(name: str, values: Any, declared: Param | None) -> BaseDistribution:
-    if isinstance(values, BaseDistribution):
+def _user_distribution(
+    name: str, values: Any, declared: Param | None
+) -> distributions.BaseDistribution:
+    """Distribution of the values that a user names for a parameter; raise for other types."""
+    if isinstance(values, distributions.BaseDistribution):
         _check_values(declared, _distribution_values(values))
         return values
     if isinstance(values, list) and values:
         _check_values(declared, values)
         with warnings.catch_warnings():  # Optuna warns of values that databases cannot hold
             warnings.simplefilter("ignore")
-            return CategoricalDistribution(values)
+            return distributions.CategoricalDistribution(values)
     is_pair = isinstance(values, tuple) and len(values) == _PAIR
     if not is_pair or not all(map(_is_number, values)) or not values[0] < values[1]:
         raise ValueError(

@@ -11,21 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 import arboost
-from arboost.estimators.folds import (
-    BoosterFolds,
-    FoldFits,
-    Scorer,
-    SelectionRows,
-    Splits,
-    arboost_estimators,
-    without_progress,
-)
+from arboost.estimators import folds
 from arboost.params.auto import AUTO
 from arboost.selection.space import Space
 
@@ -53,66 +45,22 @@ class TrialResult:
     rounds: int | None = None
 
 
-class Trials(Protocol):
-    """Trials of one estimator on one table.
-
-    Attributes
-    ----------
-    metric : str
-    greater_is_better : bool
-    n_parallel : int
-        Largest number of trials at a time that is of use.
-    """
-
-    metric: str
-    greater_is_better: bool
-    n_parallel: int
-
-    def run(
-        self, params: Mapping[str, Any], report: ReportProgress, n_threads: int, *, is_default: bool
-    ) -> TrialResult:
-        """Result of the estimator with these parameters."""
-        ...
-
-    def take_rounds(self, space: Space) -> None:
-        """Take `n_estimators` out of a declared space where early stopping finds it."""
-        ...
-
-    def chosen(self, params: Mapping[str, Any], rounds: int | None) -> dict[str, Any]:
-        """Parameters of a fit to all rows, given those of a trial and its rounds."""
-        ...
-
-
-def make_trials(
-    estimator: Any, rows: SelectionRows, splits: Splits, metric: object, n_jobs: int | None
-) -> Trials:
-    """Trials of an estimator: rounds for boosters on their own trees, else fits."""
-    if isinstance(estimator, _BOOSTERS) and getattr(estimator, "estimator", None) is None:
-        return RoundTrials(estimator, BoosterFolds(estimator, rows, splits, metric, n_jobs))
-    kind = rows.task.kind
-    scorer = Scorer.of(_DEFAULT_METRICS[kind] if metric is None else metric, kind)
-    return FoldTrials(estimator, FoldFits(rows, splits, n_jobs), scorer)
-
-
 class RoundTrials:
     """Trials of a booster: rounds on shared bins, stopped early on the held-out rows."""
 
-    def __init__(self, estimator: Any, folds: BoosterFolds) -> None:
-        self._estimator, self._folds = estimator, folds
+    def __init__(self, estimator: Any, fits: folds.BoosterFolds) -> None:
+        self._estimator, self._fits = estimator, fits
         self._most_rounds: int | None = None
-        self.metric = folds.metric.name
-        self.greater_is_better = folds.metric.greater_is_better
-        self.n_parallel = _MOST_PARALLEL if folds.n_cells <= _PARALLEL_CELLS else 1
+        self.metric = fits.metric.name
+        self.greater_is_better = fits.metric.greater_is_better
+        self.n_parallel = _MOST_PARALLEL if fits.n_cells <= _PARALLEL_CELLS else 1
 
     def run(
         self, params: Mapping[str, Any], report: ReportProgress, n_threads: int, *, is_default: bool
     ) -> TrialResult:
         """Result of the booster with these parameters."""
-        booster = without_progress(self._booster(params, is_default=is_default), n_threads)
-        progress = _ProgressCallback(
-            report, self.metric, self._unit(booster), greater=self.greater_is_better
-        )
-        curve, best = self._folds.run(booster, progress)
+        booster = folds.without_progress(self._booster(params, is_default=is_default), n_threads)
+        curve, best = self._fits.run(booster, self._callback(booster, report))
         stops_early = booster.n_iter_no_change is not None or booster.n_estimators == AUTO
         last = best if stops_early else len(curve) - 1
         return TrialResult(float(curve[last]), last + 1)
@@ -125,9 +73,9 @@ class RoundTrials:
     def chosen(self, params: Mapping[str, Any], rounds: int | None) -> dict[str, Any]:
         """Parameters of the trial, with values in place of "auto", and its number of rounds."""
         declared, booster = self._estimator.get_params(deep=False), clone(self._estimator)
-        tried = self._folds.resolved(self._booster(params, is_default=not params))
+        tried = self._fits.resolved(self._booster(params, is_default=not params))
         booster.set_params(**{**params, "n_estimators": rounds, "tol": 0.0})
-        alone = self._folds.resolved(booster)
+        alone = self._fits.resolved(booster)
         names = declared.keys() & alone.keys() - _STOPPING.keys() - {"missing", "random_state"}
         resolved = {
             name: tried[name] for name in declared if name in names and tried[name] != alone[name]
@@ -146,30 +94,21 @@ class RoundTrials:
             booster.set_params(n_iter_no_change=_PATIENCE)
         return booster
 
-    def _unit(self, booster: Any) -> float:
-        """Progress of a round: with half the rate, a booster needs twice the rounds."""
-        if isinstance(booster, _ADABOOST):
-            return _ADABOOST_UNIT
-        return float(self._folds.resolved(booster)["learning_rate"])
+    def _callback(self, booster: Any, report: ReportProgress) -> Callable[[arboost.Round], bool]:
+        """Callback of a booster: reports the best score after every unit of progress."""
+        unit = _ADABOOST_UNIT
+        if not isinstance(booster, _ADABOOST):  # with half the rate, it needs twice the rounds
+            unit = float(self._fits.resolved(booster)["learning_rate"])
+        sign = -1.0 if self.greater_is_better else 1.0
+        best_loss, step = math.inf, 0
 
+        def report_unit(done: arboost.Round) -> bool:
+            nonlocal best_loss, step
+            best_loss = min(best_loss, sign * next(iter(done.results.values()))[self.metric])
+            previous, step = step, int((done.index + 1) * unit)
+            return step != previous and report(sign * best_loss, step)
 
-class _ProgressCallback:
-    """Callback of a booster: reports the best score after every unit of progress."""
-
-    def __init__(self, report: ReportProgress, metric: str, unit: float, *, greater: bool) -> None:
-        self._report, self._metric, self._unit = report, metric, unit
-        self._sign = -1.0 if greater else 1.0
-        self._best = math.inf
-        self._step = 0
-
-    def __call__(self, done: arboost.Round) -> bool:
-        value = next(iter(done.results.values()))[self._metric]
-        self._best = min(self._best, self._sign * value)
-        step = int((done.index + 1) * self._unit)
-        if step == self._step:
-            return False
-        self._step = step
-        return self._report(self._sign * self._best, step)
+        return report_unit
 
 
 class FoldTrials:
@@ -177,8 +116,8 @@ class FoldTrials:
 
     n_parallel = 1
 
-    def __init__(self, estimator: Any, folds: FoldFits, scorer: Scorer) -> None:
-        self._estimator, self._folds, self._scorer = estimator, folds, scorer
+    def __init__(self, estimator: Any, fits: folds.FoldFits, scorer: folds.Scorer) -> None:
+        self._estimator, self._fits, self._scorer = estimator, fits, scorer
         self.metric, self.greater_is_better = scorer.name, scorer.greater_is_better
 
     def run(
@@ -186,10 +125,12 @@ class FoldTrials:
     ) -> TrialResult:
         """Mean score over the folds of the estimator with these parameters."""
         scores: list[float] = []
-        for fold in range(len(self._folds.splits)):
-            estimator = without_progress(clone(self._estimator).set_params(**params), n_threads)
-            scores.append(self._folds.run(estimator, fold, self._scorer).score)
-            is_last = fold + 1 == len(self._folds.splits)
+        for fold in range(len(self._fits.splits)):
+            estimator = folds.without_progress(
+                clone(self._estimator).set_params(**params), n_threads
+            )
+            scores.append(self._fits.run(estimator, fold, self._scorer).score)
+            is_last = fold + 1 == len(self._fits.splits)
             if not is_last and report(float(np.mean(scores)), fold + 1):
                 break
         return TrialResult(float(np.mean(scores)))
@@ -198,10 +139,28 @@ class FoldTrials:
         """Take `n_estimators` of boosters in pipelines out: "auto" finds it in every fit."""
         if hasattr(self._estimator, "_TABLE"):
             return
-        for prefix, estimator in arboost_estimators(self._estimator):
+        for prefix, estimator in folds.arboost_estimators(self._estimator):
             if getattr(estimator, "n_estimators", None) == AUTO:
                 space.pop(f"{prefix}n_estimators", None)
 
     def chosen(self, params: Mapping[str, Any], rounds: int | None) -> dict[str, Any]:
         """Parameters of the trial."""
         return dict(params)
+
+
+Trials = RoundTrials | FoldTrials
+
+
+def make_trials(
+    estimator: Any,
+    rows: folds.SelectionRows,
+    splits: folds.Splits,
+    metric: object,
+    n_jobs: int | None,
+) -> Trials:
+    """Trials of an estimator: rounds for boosters on their own trees, else fits."""
+    if isinstance(estimator, _BOOSTERS) and getattr(estimator, "estimator", None) is None:
+        return RoundTrials(estimator, folds.BoosterFolds(estimator, rows, splits, metric, n_jobs))
+    kind = rows.task.kind
+    scorer = folds.Scorer.of(_DEFAULT_METRICS[kind] if metric is None else metric, kind)
+    return FoldTrials(estimator, folds.FoldFits(rows, splits, n_jobs), scorer)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import html
-import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone, is_classifier
 
 import arboost
-from arboost.errors import InputTypeError, ParameterError, ParameterTypeError, needs_packages
+from arboost.errors import InputTypeError, ParameterTypeError, needs_packages
 from arboost.estimators.folds import SelectionRows, Splits, read_rows, set_threads
+from arboost.params import kinds
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
 
@@ -27,6 +25,24 @@ _HOLD_OUT_ROWS = 5_000  # from here on one split of the rows, below it folds
 _HOLD_OUT_SHARE = 0.2
 _DEFAULT_FOLDS = 5
 _BOOSTERS = (arboost.GradientBoostingClassifier, arboost.GradientBoostingRegressor)
+_SECONDS = kinds.Real(
+    name="seconds",
+    default="auto",
+    low=0.0,
+    low_open=True,
+    optional=True,
+    automatic=True,
+    text="Seconds after which the search ends and the final fit begins.",
+    advice="Use seconds=60.",
+)
+_TRIALS = kinds.Integer(
+    name="trials",
+    default=None,
+    low=1,
+    optional=True,
+    text="Number of trials, the first one included.",
+    advice="Use trials=50.",
+)
 _STACKS = (arboost.StackingClassifier, arboost.StackingRegressor)
 
 
@@ -123,16 +139,25 @@ def tune(
     >>> tuning.estimator.predict(X).shape
     (200,)
     """
-    require_optuna()
-    from arboost.selection.search import Budget, SearchRun, new_study
+    with needs_packages("tune", "arboost.tune"):
+        import optuna  # noqa: F401
+    from arboost.selection.search import ROUNDS, Budget, SearchRun, make_study
     from arboost.selection.space import declared_space, user_space
     from arboost.selection.trials import make_trials
 
     _check_estimator(estimator, offset)
     seed = PARAMS["random_state"].check(random_state)
     n_jobs = PARAMS["n_jobs"].check(n_jobs)
-    budget = Budget.of(_checked_seconds(seconds, trials), _checked_trials(trials))
     verbose = PARAMS["verbose"].check(verbose)
+    trials, limit = _TRIALS.check(trials), _SECONDS.check(seconds)
+    if limit == "auto":
+        limit = _DEFAULT_SECONDS if trials is None else None
+    elif limit is None and trials is None:
+        raise ValueError(
+            "seconds=None and trials=None would never end. Set one of the two, for example "
+            "trials=50."
+        )
+    budget = Budget(trials, limit)
     distributions = declared_space(estimator) if space is None else user_space(space, estimator)
     kind = "classifier" if is_classifier(estimator) else "regressor"
     rows = read_rows(X, y, sample_weight, groups, kind, offset)
@@ -145,11 +170,11 @@ def tune(
         budget=budget,
         n_jobs=n_jobs,
         verbose=verbose,
+        study=make_study(study, runner, seed, verbose),
         in_parallel=study is None,
     )
-    study = new_study(study, run, seed)
-    best, stop_reason = run.search(study)
-    params = runner.chosen(best.params, best.rounds)
+    best, stop_reason = run.search()
+    params = runner.chosen(best.params, best.user_attrs[ROUNDS])
     best_estimator = set_threads(clone(estimator).set_params(**params), n_jobs)
     if hasattr(estimator, "_TABLE"):
         by_row = {"sample_weight": sample_weight, "offset": offset}
@@ -162,20 +187,14 @@ def tune(
     return Tuning(
         estimator=best_estimator,
         params=MappingProxyType(params),
-        score=best.score,
-        default_score=run.default_score(study),
+        score=float(best.values[0]),
+        default_score=run.default_score,
         metric=runner.metric,
         greater_is_better=runner.greater_is_better,
-        study=study,
-        trials=run.records(study),
+        study=run.study,
+        trials=run.records,
         stop_reason=stop_reason,
     )
-
-
-def require_optuna() -> None:
-    """Raise MissingPackageError where Optuna is not installed."""
-    with needs_packages("tune", "arboost.tune"):
-        import optuna  # noqa: F401
 
 
 def _check_estimator(estimator: Any, offset: object) -> None:
@@ -191,40 +210,6 @@ def _check_estimator(estimator: Any, offset: object) -> None:
             f"offset is not allowed with {type(estimator).__name__}: only gradient boosting starts "
             "from an offset. Leave it out."
         )
-
-
-def _checked_seconds(seconds: object, trials: object) -> float | None:
-    if seconds == "auto" and isinstance(seconds, str):
-        return _DEFAULT_SECONDS if trials is None else None
-    if seconds is None:
-        if trials is None:
-            raise ValueError(
-                "seconds=None and trials=None would never end. Set one of the two, for example "
-                "trials=50."
-            )
-        return None
-    is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
-    if not is_number or not (math.isfinite(float(seconds)) and float(seconds) > 0):  # type: ignore[arg-type]
-        raise ParameterError(
-            f"seconds={seconds!r} ({type(seconds).__name__}) is not allowed: it must be a finite "
-            'number above 0, "auto" or None.',
-            "Use seconds=60.",
-            parameter="seconds",
-        )
-    return float(seconds)  # type: ignore[arg-type]
-
-
-def _checked_trials(trials: object) -> int | None:
-    if trials is None:
-        return None
-    if not isinstance(trials, int | np.integer) or isinstance(trials, bool) or trials < 1:
-        raise ParameterError(
-            f"trials={trials!r} ({type(trials).__name__}) is not allowed: it must be an integer of "
-            "at least 1, or None.",
-            "Use trials=50.",
-            parameter="trials",
-        )
-    return int(trials)
 
 
 def _make_splits(rows: SelectionRows, folds: object, seed: int) -> Splits:
