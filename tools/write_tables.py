@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 import arboost  # noqa: E402
-from arboost.losses.metric_functions import (  # noqa: E402  (of the checkout, not an install)
+from arboost.losses.metrics import (  # noqa: E402  (of the checkout, not an install)
     PROBABILITY_METRICS,
     VALUE_METRICS,
     BuiltIn,

@@ -233,7 +233,7 @@ def test_every_damaged_byte_is_noticed(small):
         {"schema": Schema(names=("x", "x"), n_features=2)},
         {"divisor": 0.0},
         {"classes": np.array(["a", "b"])},
-        {"members": ()},
+        {"ensemble_members": ()},
         {"passthrough": 1},
     ],
 )
@@ -258,8 +258,8 @@ def test_inconsistent_files(small, change):
 def test_inconsistent_members(small, change):
     from dataclasses import replace
 
-    (member,) = small.members
-    broken = replace(small, members=(replace(member, **change),))
+    (member,) = small.ensemble_members
+    broken = replace(small, ensemble_members=(replace(member, **change),))
     with pytest.raises(ModelFormatError):
         read_ensemble(ensemble_bytes(broken), "it")
 

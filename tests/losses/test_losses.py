@@ -10,9 +10,9 @@ import pytest
 from scipy import optimize
 from sklearn import metrics
 
-from arboost import _core
+from arboost import GradientBoostingRegressor, _core
 from arboost.losses import CLASSIFICATION, REGRESSION, CustomLoss, Target, make
-from arboost.losses.losses import start_from
+from arboost.losses.links import base_scores
 from arboost.losses.metrics import find_metric
 from support.loss_cases import LOSSES, ORDERED, SMOOTH, problem
 
@@ -268,7 +268,7 @@ def test_exponentials_and_logarithms_are_exact(rng):
 SCRIPT = """
 import hashlib, sys
 import numpy as np
-from arboost import _core
+from arboost import GradientBoostingRegressor, _core
 from support.loss_cases import LOSSES, ORDERED, problem
 digest = hashlib.sha256()
 for name, loss in LOSSES.items():
@@ -408,7 +408,7 @@ def test_a_custom_loss_is_as_good_as_a_built_in_one(rng):
         assert squares[2] == pairs(built_in, target, scores, least_squares=True)[2]
         assert custom.start(target) == pytest.approx(built_in.start(target))
         assert custom.value(target, scores, 1) == pytest.approx(built_in.value(target, scores, 1))
-    assert custom.scores_of(1.0).tolist() == [0.0]
+    assert base_scores(custom.link, 1.0, custom.n_outputs).tolist() == [0.0]
     assert (custom.name, custom.link, custom.n_outputs) == ("counts", "exp", 1)
     assert pickle.loads(pickle.dumps(custom)) == custom
 
@@ -495,7 +495,7 @@ CASES = {
 def test_start_on_an_offset_is_the_best_constant(case, weight):
     loss, y, n_outputs = CASES[case]
     target, offset = Target(y, weight), OFFSET[:, :n_outputs].copy()
-    start = start_from(loss, target, offset)
+    start = loss.start_from(target, offset)
     assert start.shape == (n_outputs,)
     best = loss.value(target, offset + start, 1)
     for output in range(n_outputs):
@@ -510,14 +510,14 @@ def test_start_of_huber_is_that_of_the_residuals():
     target = Target(AMOUNT, WEIGHT)
     without = Target(AMOUNT - OFFSET[:, 0], WEIGHT)
     loss = make("huber", alpha=0.8)
-    assert start_from(loss, target, OFFSET[:, :1]) == loss.start(without)
+    assert loss.start_from(target, OFFSET[:, :1]) == loss.start(without)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_constant_offset_is_taken_out(case):
     loss, y, n_outputs = CASES[case]
     target, offset = Target(y, WEIGHT), np.full((N, n_outputs), 0.75)
-    start = start_from(loss, target, offset)
+    start = loss.start_from(target, offset)
     np.testing.assert_allclose(start + 0.75, loss.start(target) + (n_outputs == 3) * 0.75)
 
 
@@ -525,16 +525,18 @@ def test_constant_offset_is_taken_out(case):
 def test_large_offsets_do_not_overflow(case):
     loss, y, _ = CASES[case]
     offset = np.where(np.arange(N) % 2 == 0, 900.0, -900.0)[:, np.newaxis]
-    assert np.isfinite(start_from(loss, Target(y, None), offset)).all()
+    assert np.isfinite(loss.start_from(Target(y, None), offset)).all()
 
 
 def test_no_offset_is_the_start_of_the_loss():
     loss, y, _ = CASES["poisson"]
-    assert start_from(loss, Target(y, None), None) == loss.start(Target(y, None))
+    booster = GradientBoostingRegressor(n_estimators=1, loss="poisson")
+    base_score = booster.fit(OFFSET, y).model_.base_score
+    np.testing.assert_array_equal(base_score, loss.start(Target(y, None)))
 
 
 def test_custom_loss_starts_where_its_function_says():
     loss = CustomLoss(
         name="half", gradients=lambda y, f, w: (w * (f - y), w), start=lambda y, w: 0.5
     )
-    assert start_from(make(loss), Target(AMOUNT, None), OFFSET[:, :1]) == 0.5
+    assert make(loss).start_from(Target(AMOUNT, None), OFFSET[:, :1]) == 0.5

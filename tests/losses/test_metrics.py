@@ -11,8 +11,13 @@ from sklearn import metrics as reference
 from arboost import losses
 from arboost.losses import metrics
 from arboost.losses.links import LINKS
-from arboost.losses.metric_functions import PROBABILITY_METRICS, VALUE_METRICS
-from arboost.losses.metrics import Metric, find_metric, find_metrics
+from arboost.losses.metrics import (
+    PROBABILITY_METRICS,
+    VALUE_METRICS,
+    Metric,
+    find_metric,
+    find_metrics,
+)
 from arboost.params.suggestions import library_rows, metric_name
 from support.fake_losses import LOGISTIC, SOFTMAX, FakeLoss
 

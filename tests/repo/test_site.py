@@ -14,7 +14,7 @@ import arboost.compat.sklearn
 import arboost.dask
 import arboost.plots
 from arboost.losses import CLASSIFICATION, REGRESSION
-from arboost.losses.metric_functions import PROBABILITY_METRICS, VALUE_METRICS
+from arboost.losses.metrics import PROBABILITY_METRICS, VALUE_METRICS
 from support.browser import Visit, launched
 from support.paths import DOCS, ROOT
 

@@ -34,7 +34,7 @@ from arboost.estimators.estimator import (
     store_arguments,
 )
 from arboost.losses.base import Floats
-from arboost.models.ensemble import Ensemble
+from arboost.models.ensemble import EnsemblePredictor
 from arboost.params.ensembles import BAGGING_CLASSIFIER, BAGGING_REGRESSOR
 from arboost.params.kinds import Param
 from arboost.params.records import check
@@ -279,7 +279,7 @@ class Bagging(EnsembleMethods):
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
 
-    def _ensemble(self, caller: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> EnsemblePredictor:
         pairs = zip(self.estimators_, self.estimators_features_, strict=True)
         members = tuple(
             ensemble_member(
@@ -292,11 +292,11 @@ class Bagging(EnsembleMethods):
             )
             for i, (member, features) in enumerate(pairs)
         )
-        return Ensemble(
+        return EnsemblePredictor(
             kind=self._KIND,
             schema=self._schema,
             classes=self._outputs.classes,
-            members=members,
+            ensemble_members=members,
             n_columns=self._outputs.n_columns,
             divisor=float(len(members)),
         )

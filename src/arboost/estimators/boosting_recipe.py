@@ -20,8 +20,8 @@ from arboost.data.schema import Schema
 from arboost.data.target import Task
 from arboost.errors import warn_caller
 from arboost.losses.base import Floats, Loss, Target
-from arboost.losses.links import CLASS_LINKS
-from arboost.losses.losses import CustomLoss, make, start_from
+from arboost.losses.links import CLASS_LINKS, base_scores
+from arboost.losses.losses import CustomLoss, make
 from arboost.params.auto import AUTO
 from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.params.records import ParamRecord
@@ -86,8 +86,9 @@ class BoostingRecipe:
 
     def start(self, target: Target, offset: Floats | None) -> Floats:
         """The raw scores that training starts from, on top of an offset: (n_outputs,)."""
-        start = self.base_score
-        return start_from(self.loss, target, offset) if start is None else start
+        if self.base_score is not None:
+            return self.base_score
+        return self.loss.start(target) if offset is None else self.loss.start_from(target, offset)
 
     @property
     def width(self) -> int:
@@ -186,7 +187,9 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
         rows=_row_sampling(params, loss, reg_lambda),
         dropout=Dropout.of(params) if params["rate_drop"] > 0.0 else None,
         parallel_trees=params["num_parallel_tree"],
-        base_score=None if base_score is None else loss.scores_of(base_score),
+        base_score=(
+            None if base_score is None else base_scores(loss.link, base_score, loss.n_outputs)
+        ),
     )
 
 

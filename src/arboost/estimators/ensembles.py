@@ -27,7 +27,7 @@ from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators import member_fits
 from arboost.estimators.estimator import set_feature_names
 from arboost.losses.base import Floats
-from arboost.models.ensemble import Ensemble, EnsembleMember, EnsemblePredictor, LinearModel
+from arboost.models.ensemble import EnsembleMember, EnsemblePredictor, LinearModel
 from arboost.models.methods import evaluate, report
 from arboost.models.model import Model
 from arboost.models.predictor import ModelSource
@@ -117,9 +117,9 @@ class EnsembleMethods(BaseEstimator):
 
     def _predictor(self, caller: str) -> EnsemblePredictor:
         check_is_fitted(self)
-        return EnsemblePredictor(replace(self._ensemble(caller), metadata=self.metadata))
+        return replace(self._ensemble(caller), metadata=self.metadata)
 
-    def _ensemble(self, caller: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> EnsemblePredictor:
         """The fitted ensemble; raises TypeError for other members."""
         raise NotImplementedError
 

@@ -33,7 +33,7 @@ from arboost.data.target import encode_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, ParameterError, listing, warns_once
 from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
-from arboost.models.ensemble import Ensemble
+from arboost.models.ensemble import EnsemblePredictor
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
 from arboost.params.kinds import Param
 from arboost.training.splits import Split
@@ -217,7 +217,7 @@ class Stacking(ensembles.NamedMembers):
         mapping = MethodMapping().add(caller="predict", callee="predict")
         return super().get_metadata_routing().add(final_estimator_=final, method_mapping=mapping)
 
-    def _ensemble(self, caller: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> EnsemblePredictor:
         if isinstance(self._classes, list):
             raise InputTypeError(
                 f"{caller} was asked of a stack of several targets, which has no file and no SHAP "
@@ -238,11 +238,11 @@ class Stacking(ensembles.NamedMembers):
             members.append(replace(member, taken=member.taken[chosen], places=places))
             first += self._n_columns[i]
         assert self._schema is not None
-        return Ensemble(
+        return EnsemblePredictor(
             kind=self._KIND,
             schema=self._schema,
             classes=self._classes,
-            members=tuple(members),
+            ensemble_members=tuple(members),
             n_columns=first,
             final=ensembles.final_model(self.final_estimator_, caller),
             passthrough=bool(self.passthrough),

@@ -18,7 +18,7 @@ from arboost.errors import ParameterError, warns_once
 from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
 from arboost.losses.base import Floats
-from arboost.models.ensemble import Ensemble
+from arboost.models.ensemble import EnsemblePredictor
 from arboost.params.ensembles import VOTING_CLASSIFIER, VOTING_REGRESSOR
 from arboost.params.kinds import Param
 from arboost.training.inputs import warn_one_class
@@ -119,18 +119,18 @@ class Voting(ensembles.NamedMembers):
         n_columns = len(self.classes_) if getattr(self, "voting", "hard") == "soft" else None
         return self._names_out(members, [n_columns] * len(members))
 
-    def _ensemble(self, caller: str) -> Ensemble:
+    def _ensemble(self, caller: str) -> EnsemblePredictor:
         is_hard = getattr(self, "voting", "soft") == "hard"
         output = "votes" if is_hard else "probabilities"
         members = self._ensemble_members(caller, output=output)
         member_weights = self._fitted_weights()
         classes = getattr(self, "classes_", None)
         assert self._schema is not None
-        return Ensemble(
+        return EnsemblePredictor(
             kind=self._KIND,
             schema=self._schema,
             classes=classes,
-            members=tuple(
+            ensemble_members=tuple(
                 replace(member, weight=float(weight))
                 for member, weight in zip(members, member_weights, strict=True)
             ),

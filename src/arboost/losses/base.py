@@ -1,6 +1,7 @@
 """Base class of losses.
 
-The life of a loss in one fit: ``check_target`` checks y; ``start`` gives the scores of round 0;
+The life of a loss in one fit: ``check_target`` checks y; ``start``, or with an offset
+``start_from``, gives the scores of round 0;
 then each round takes the derivatives at the current scores from ``gradients``, as fixed-point
 integers, grows trees on them, and may replace the leaf values: by ``refit``, or in Friedman's
 boosting by ``leaf_values``. ``value`` is the mean loss, which all of it minimises.
@@ -8,14 +9,12 @@ boosting by ``leaf_values``. ``value`` is the mean loss, which all of it minimis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core, lazy_property
-from arboost.losses.links import base_scores
 
 Floats = NDArray[np.float64]
 Leaves = NDArray[np.uint32]
@@ -99,9 +98,24 @@ class Loss:
         """Scores of the best constant model, shape (n_outputs,)."""
         raise NotImplementedError
 
-    def scores_of(self, value: float | Sequence[float]) -> Floats:
-        """Raw scores whose prediction is ``value``, a user's ``base_score``."""
-        return base_scores(self.link, value, self.n_outputs)
+    def start_from(self, target: Target, offset: Floats) -> Floats:
+        """Scores of the best constant model on top of an offset, shape (n_outputs,).
+
+        The offset has the shape (n_rows, 1) or (n_rows, n_outputs).
+
+        Examples
+        --------
+        >>> from arboost.losses import Target, make
+        >>> target = Target(np.array([1.0, 6.0]), None)
+        >>> make("squared_error").start_from(target, np.array([[0.0], [4.0]]))
+        array([1.5])
+        >>> exposure = np.array([[1.0], [6.0]])
+        >>> make("poisson").start_from(target, core.log(exposure)).round(12) + 0.0
+        array([0.])
+        """
+        columns = np.broadcast_to(offset, (len(offset), self.n_outputs)).T
+        starts = [self.start(Target(target.y - column, target.weight)) for column in columns]
+        return np.array([start[k] for k, start in enumerate(starts)])
 
     def gradients(
         self,
@@ -136,9 +150,10 @@ class Loss:
         """Steps that minimise the loss in each leaf, from its sums of gradients and hessians.
 
         The sums are those of `gradients` without ``least_squares``, at the scores before the step,
-        in arrays of any shape.
+        in arrays of any shape. By default the steps are those of Newton's method, and 0 where the
+        sum of hessians is 0.
         """
-        raise NotImplementedError
+        return np.divide(-sums_g, sums_h, out=np.zeros_like(sums_g), where=sums_h > 0)
 
     def leaf_rule(
         self, target: Target, scores: Floats, output: int, n_threads: int
@@ -197,11 +212,6 @@ def read_only(array: Floats) -> Floats:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def newton_steps(sums_g: Floats, sums_h: Floats) -> Floats:
-    """-G / H, and 0 where H is 0."""
-    return np.divide(-sums_g, sums_h, out=np.zeros_like(sums_g), where=sums_h > 0)
 
 
 def limited(steps: Floats) -> Floats:

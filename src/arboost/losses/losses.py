@@ -1,4 +1,4 @@
-"""Losses of regression and classification, custom losses, and best constants with an offset.
+"""Losses of regression and classification, and custom losses.
 
 F is the raw score; the formulas are in cpp/loss/losses.h. Leaf values are those of Friedman (2001),
 sections 4.1 to 4.6, and for the losses with a log link the exact minimisers: the leaf's sums of w y
@@ -14,7 +14,7 @@ import numpy as np
 
 from arboost.backend import core
 from arboost.errors import InputTypeError, ParameterError
-from arboost.losses.base import Floats, Loss, Target, limited, mean, newton_steps, read_only
+from arboost.losses.base import Floats, Loss, Target, limited, mean, read_only
 from arboost.losses.links import LINKS
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 
@@ -36,10 +36,6 @@ class SquaredError(Loss):
     def start(self, target: Target) -> Floats:
         """The mean."""
         return np.array([mean(target)])
-
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """The means of the residuals."""
-        return newton_steps(sums_g, sums_h)
 
 
 @dataclass(frozen=True)
@@ -168,6 +164,38 @@ def _quantile(target: Target, scores: Floats | None, alpha: float, n_threads: in
     )
 
 
+def _zero_between(
+    function: Callable[[float], tuple[float, float]],
+    score: float,
+    low: float,
+    high: float,
+    *,
+    unit: float | None = None,
+) -> float:
+    """Zero of a falling function between two bounds, by Newton's method.
+
+    Parameters
+    ----------
+    function : callable
+        Returns the value, and the slope without its sign.
+    score, low, high : float
+        Start, and bounds of the zero.
+    unit : float, optional
+        Scale of the smallest step; None: the score, and at least 1.
+    """
+    for _ in range(_MOST_STEPS):
+        value, slope = function(score)
+        low, high = (score, high) if value > 0 else (low, score)
+        moved = score + value / slope if slope > 0 else high
+        if not low <= moved <= high:
+            moved = low + (high - low) / 2
+        scale = max(1.0, abs(score)) if unit is None else unit
+        if abs(moved - score) <= _SMALLEST_STEP * scale:
+            break
+        score = float(moved)
+    return score
+
+
 @dataclass(frozen=True)
 class LogLink(Loss):
     """Base of losses with a log link: the mean is e^F, the best constant the log mean of y.
@@ -185,6 +213,12 @@ class LogLink(Loss):
     def start(self, target: Target) -> Floats:
         """The logarithm of the mean."""
         return np.array([core.log(mean(target))])
+
+    def start_from(self, target: Target, offset: Floats) -> Floats:
+        """log(sum w y e^((1-p) offset) / sum w e^((2-p) offset)), p the power."""
+        above = _log_sum(target, target.y, (1.0 - self.power) * offset[:, 0])
+        below = _log_sum(target, np.ones(len(offset)), (2.0 - self.power) * offset[:, 0])
+        return np.array([above - below])
 
     def check_target(self, y: Floats) -> None:
         """Raise ValueError unless y is 0 or more, and not 0 in all rows."""
@@ -266,12 +300,19 @@ def _log_ratio(above: Floats, below: Floats) -> Floats:
         return limited(core.log(above.clip(min=0.0)) - core.log(below.clip(min=0.0)))
 
 
-# Log-odds of a class of no row, or of every row, would be infinite; this far out a probability
-# differs from 0 or 1 by less than the precision of a double.
-_LARGEST_LOG_ODDS = 36.0
+def _log_sum(target: Target, factor: Floats, exponent: Floats) -> float:
+    """log(sum w factor e^exponent) without overflow."""
+    highest = float(exponent.max())
+    terms = core.exp(exponent - highest) * factor
+    total = float(terms.sum() if target.weight is None else (terms * target.weight).sum())
+    return highest + core.log(total)
 
 
 # ---- classification ----
+
+# Log-odds of a class of no row, or of every row, would be infinite; this far out a probability
+# differs from 0 or 1 by less than the precision of a double.
+_LARGEST_LOG_ODDS = 36.0
 
 
 @dataclass(frozen=True)
@@ -285,6 +326,22 @@ class Logistic(Loss):
     def start(self, target: Target) -> Floats:
         """The log-odds."""
         return np.array([_log_odds(target)])
+
+    def start_from(self, target: Target, offset: Floats) -> Floats:
+        """The constant with which the mean probability is the share of the second class.
+
+        It is between the log-odds of y minus the largest and minus the smallest offset.
+        """
+        log_odds = _log_odds(target)
+        low, high = log_odds - float(offset.max()), log_odds - float(offset.min())
+        share = float(np.average(target.y, weights=target.weight))
+
+        def gap(score: float) -> tuple[float, float]:
+            p = LINKS[self.link](offset + score)[:, 1]
+            mean_gap = share - float(np.average(p, weights=target.weight))
+            return mean_gap, float(np.average(p * (1 - p), weights=target.weight))
+
+        return np.array([_zero_between(gap, low + (high - low) / 2, low, high)])
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """One Newton step: the minimum has no closed form."""
@@ -315,6 +372,22 @@ class Softmax(Loss):
         shares: Floats = counts / counts.sum()
         return core.log(shares).clip(min=-_LARGEST_LOG_ODDS)
 
+    def start_from(self, target: Target, offset: Floats) -> Floats:
+        """Constants with which the mean probabilities are the shares of the classes.
+
+        Iterative scaling: each step adds the logarithm of the ratio of both, and lowers the loss.
+        """
+        log_shares = self.start(target)
+        scores = log_shares.copy()
+        for _ in range(_MOST_STEPS):
+            p = LINKS[self.link](offset + scores)
+            means = np.average(p, axis=0, weights=target.weight)
+            steps = log_shares - core.log(means).clip(min=-_LARGEST_LOG_ODDS)
+            if float(np.abs(steps).max()) <= _SMALLEST_STEP:
+                break
+            scores = scores + steps
+        return scores
+
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """(K - 1) / K Newton steps."""
         # The hessians of training are 2 p (1 - p), an upper bound of the full hessian matrix.
@@ -332,6 +405,12 @@ class Exponential(Loss):
     def start(self, target: Target) -> Floats:
         """Half the log-odds."""
         return np.array([_log_odds(target) / 2])
+
+    def start_from(self, target: Target, offset: Floats) -> Floats:
+        """Half the logarithm of the ratio of both classes' losses at the offset."""
+        second = _log_sum(target, target.y, -offset[:, 0])
+        first = _log_sum(target, 1.0 - target.y, offset[:, 0])
+        return np.array([np.clip(second - first, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS) / 2])
 
     def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
         """One Newton step.
@@ -469,6 +548,10 @@ class FromFunctions(Loss):
             )
         return score.reshape(1)
 
+    def start_from(self, target: Target, offset: Floats) -> Floats:
+        """The user's start score; it does not depend on the offset."""
+        return self.start(target)
+
     def gradients(
         self,
         target: Target,
@@ -496,10 +579,6 @@ class FromFunctions(Loss):
                 "its absolute value, or 1."
             )
         core.set_gradients(g.reshape(-1, 1), h.reshape(-1, 1), out, n_threads)
-
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """One Newton step."""
-        return newton_steps(sums_g, sums_h)
 
     def value(self, target: Target, scores: Floats, n_threads: int) -> float:
         """The user's mean loss."""
@@ -536,9 +615,6 @@ def _weights(target: Target) -> Floats:
     if target.weight is None:
         return np.broadcast_to(1.0, target.y.shape)
     return read_only(target.weight)
-
-
-_LARGEST_LOG = 36.0  # of a ratio of sums one of which is 0
 
 
 # ---- losses by name ----
@@ -595,129 +671,3 @@ def make(
             )
         return Huber(alphas[0])
     return Tweedie(tweedie_power) if loss == "tweedie" else _WITHOUT_PARAMETERS[loss]()
-
-
-# ---- base scores of fits with an offset ----
-
-
-def start_from(loss: Loss, target: Target, offset: Floats | None) -> Floats:
-    """The scores of the best constant model on top of an offset, shape (n_outputs,).
-
-    A custom loss starts where its function `start` says, whatever the offset.
-
-    Parameters
-    ----------
-    loss : Loss
-    target : Target
-    offset : float64 array of shape (n_rows, 1) or (n_rows, n_outputs), or None
-
-    Examples
-    --------
-    >>> from arboost.losses import make
-    >>> target = Target(np.array([1.0, 6.0]), None)
-    >>> start_from(make("squared_error"), target, np.array([[0.0], [4.0]]))
-    array([1.5])
-    >>> exposure = np.array([[1.0], [6.0]])
-    >>> start_from(make("poisson"), target, core.log(exposure)).round(12) + 0.0
-    array([0.])
-    """
-    if offset is None or isinstance(loss, FromFunctions):
-        return loss.start(target)
-    if isinstance(loss, Softmax):
-        return _softmax_start(loss, target, np.broadcast_to(offset, (len(offset), loss.n_outputs)))
-    if isinstance(loss, Logistic):
-        return np.array([_logistic_start(loss, target, offset[:, 0])])
-    if isinstance(loss, Exponential):
-        return np.array([_exponential_start(target, offset[:, 0])])
-    if isinstance(loss, LogLink):
-        return np.array([_log_link_start(loss, target, offset[:, 0])])
-    columns = np.broadcast_to(offset, (len(offset), loss.n_outputs)).T
-    starts = [loss.start(Target(target.y - column, target.weight)) for column in columns]
-    return np.array([start[k] for k, start in enumerate(starts)])
-
-
-def _log_link_start(loss: LogLink, target: Target, offset: Floats) -> float:
-    """log(sum w y e^((1-p) offset) / sum w e^((2-p) offset)), p the loss's power."""
-    above = _log_sum(target, target.y, (1.0 - loss.power) * offset)
-    return above - _log_sum(target, np.ones(len(offset)), (2.0 - loss.power) * offset)
-
-
-def _exponential_start(target: Target, offset: Floats) -> float:
-    """Half the logarithm of the ratio of both classes' losses at the offset."""
-    second = _log_sum(target, target.y, -offset)
-    first = _log_sum(target, 1.0 - target.y, offset)
-    return float(np.clip(second - first, -_LARGEST_LOG, _LARGEST_LOG)) / 2
-
-
-def _log_sum(target: Target, factor: Floats, exponent: Floats) -> float:
-    """log(sum w factor e^exponent) without overflow."""
-    highest = float(exponent.max())
-    terms = core.exp(exponent - highest) * factor
-    total = float(terms.sum() if target.weight is None else (terms * target.weight).sum())
-    return highest + core.log(total)
-
-
-def _logistic_start(loss: Logistic, target: Target, offset: Floats) -> float:
-    """The constant with which the mean probability is the share of the second class.
-
-    It is between the log-odds of y minus the largest and minus the smallest offset.
-    """
-    log_odds = float(loss.start(target)[0])
-    low, high = log_odds - float(offset.max()), log_odds - float(offset.min())
-    share = float(np.average(target.y, weights=target.weight))
-
-    def gap(score: float) -> tuple[float, float]:
-        p = LINKS[loss.link]((offset + score)[:, np.newaxis])[:, 1]
-        mean_gap = share - float(np.average(p, weights=target.weight))
-        return mean_gap, float(np.average(p * (1 - p), weights=target.weight))
-
-    return _zero_between(gap, low + (high - low) / 2, low, high)
-
-
-def _zero_between(
-    function: Callable[[float], tuple[float, float]],
-    score: float,
-    low: float,
-    high: float,
-    *,
-    unit: float | None = None,
-) -> float:
-    """Zero of a falling function between two bounds, by Newton's method.
-
-    Parameters
-    ----------
-    function : callable
-        Returns the value, and the slope without its sign.
-    score, low, high : float
-        Start, and bounds of the zero.
-    unit : float, optional
-        Scale of the smallest step; None: the score, and at least 1.
-    """
-    for _ in range(_MOST_STEPS):
-        value, slope = function(score)
-        low, high = (score, high) if value > 0 else (low, score)
-        moved = score + value / slope if slope > 0 else high
-        if not low <= moved <= high:
-            moved = low + (high - low) / 2
-        scale = max(1.0, abs(score)) if unit is None else unit
-        if abs(moved - score) <= _SMALLEST_STEP * scale:
-            break
-        score = float(moved)
-    return score
-
-
-def _softmax_start(loss: Softmax, target: Target, offset: Floats) -> Floats:
-    """Constants with which the mean probabilities are the shares of the classes.
-
-    Iterative scaling: each step adds the logarithm of the ratio of both, and lowers the loss.
-    """
-    log_shares = loss.start(target)
-    scores = log_shares.copy()
-    for _ in range(_MOST_STEPS):
-        p = LINKS[loss.link](offset + scores)
-        means = np.average(p, axis=0, weights=target.weight)
-        steps = log_shares - core.log(means).clip(min=-_LARGEST_LOG)
-        if float(np.abs(steps).max()) <= _SMALLEST_STEP:
-            break
-        scores = scores + steps
-    return scores

@@ -1,38 +1,411 @@
-"""Metrics: raw scores -> one number, for evaluation and early stopping.
+"""Metrics: predictions or raw scores -> one number, for evaluation and early stopping.
 
 A metric is a name of any library, a function of scikit-learn, a user's function or a `Metric`. The
 default metric of a fit is the loss itself.
+
+A built-in metric is a few lines of NumPy: one pass, or one sort, over the rows. Weights are None
+where all rows count alike. Ratios without rows are 0, and means leave out classes that neither y
+nor the predictions have, as in scikit-learn.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from arboost.backend import core
 from arboost.errors import InputTypeError, ParameterError, ParameterTypeError, listing
 from arboost.losses.base import Floats, Loss, Target, read_only
+from arboost.losses.curves import Mask, rank_steps
 from arboost.losses.links import CLASS_LINKS, LINKS
 from arboost.losses.losses import FromFunctions
-from arboost.losses.metric_functions import (
-    PROBABILITY_METRICS,
-    RANK_METRICS,
-    VALUE_METRICS,
-    tweedie_deviance,
-)
 from arboost.params.suggestions import is_metric, metric_name, metric_suggestion
 
+Codes = NDArray[np.intp]
+Matrix = NDArray[np.float64]
+OfMatrix = Callable[[Matrix], float]
+ByClass = Callable[[Matrix], Floats]
 Function = Callable[[Any, Floats, Floats | None], float]
 
 _MOST_NAMES = 20  # in a message
 _FUNCTION_ADVICE = "A function of (y, score, weight) or an arboost.Metric is allowed, too."
 _TWO_CLASSES = 2
+# The log loss of a probability of 0 would be infinite; this is scikit-learn's bound.
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+class BuiltIn(NamedTuple):
+    """A built-in metric: its function of (y, predictions, weight), and its text in the docs."""
+
+    function: Function
+    text: str
+    greater_is_better: bool = False
+
+
+def _mean(values: NDArray[Any], weight: Floats | None) -> float:
+    return float(np.average(values, weights=weight))
+
+
+# ---- metrics of predicted values ----
+
+
+def _mse(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _mean(np.square(predicted - y), weight)
+
+
+def _rmse(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return float(np.sqrt(_mse(y, predicted, weight)))
+
+
+def _mae(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _mean(np.abs(predicted - y), weight)
+
+
+def _mape(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    scale = np.maximum(np.abs(y), np.finfo(np.float64).eps)
+    return _mean(np.abs(predicted - y) / scale, weight)
+
+
+def _smape(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    scale = np.maximum(np.abs(y) + np.abs(predicted), np.finfo(np.float64).tiny)
+    return _mean(2.0 * np.abs(predicted - y) / scale, weight)
+
+
+def _msle(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    _require_above("msle", "y", y, -1.0)
+    _require_above("msle", "predictions", predicted, -1.0)
+    return _mean(np.square(core.log(1.0 + predicted) - core.log(1.0 + y)), weight)
+
+
+def _rmsle(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return float(np.sqrt(_msle(y, predicted, weight)))
+
+
+def _median_absolute_error(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    """Median; with weights the mean of the least and the greatest weighted median."""
+    errors = np.abs(predicted - y)
+    if weight is None:
+        return float(np.median(errors))
+    order = np.argsort(errors, kind="stable")
+    below = np.cumsum(weight[order])
+    sides = [np.searchsorted(below, below[-1] / 2.0, side=side) for side in ("left", "right")]
+    return float(errors[order[np.minimum(sides, len(order) - 1)]].mean())
+
+
+def _max_error(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return float(np.abs(predicted - y).max())
+
+
+def _r2(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _share_explained(_variance(y, weight), _mse(y, predicted, weight))
+
+
+def _explained_variance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    return _share_explained(_variance(y, weight), _variance(predicted - y, weight))
+
+
+def _variance(values: Floats, weight: Floats | None) -> float:
+    return _mean(np.square(values - _mean(values, weight)), weight)
+
+
+def _share_explained(spread: float, error: float) -> float:
+    if spread == 0.0:  # y is constant: 1 for perfect predictions, else 0, as in scikit-learn
+        return float(error == 0.0)
+    return 1.0 - error / spread
+
+
+def poisson_deviances(y: Floats, predicted: Floats) -> Floats:
+    """Poisson deviance of each row."""
+    log_ratio = core.log(np.where(y > 0.0, y, predicted) / predicted)
+    return 2.0 * (y * log_ratio - y + predicted)
+
+
+def _poisson_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    _require_above("poisson_deviance", "predictions", predicted, 0.0)
+    _require_above("poisson_deviance", "y", y, 0.0, low_too=True)
+    return _mean(poisson_deviances(y, predicted), weight)
+
+
+def gamma_deviances(y: Floats, predicted: Floats) -> Floats:
+    """Gamma deviance of each row."""
+    return 2.0 * (core.log(predicted / y) + y / predicted - 1.0)
+
+
+def _gamma_deviance(y: Floats, predicted: Floats, weight: Floats | None) -> float:
+    _require_above("gamma_deviance", "predictions", predicted, 0.0)
+    _require_above("gamma_deviance", "y", y, 0.0)
+    return _mean(gamma_deviances(y, predicted), weight)
+
+
+def tweedie_deviances(y: Floats, predicted: Floats, power: float) -> Floats:
+    """Tweedie deviance of each row, of a power above 1 and below 2."""
+    a, b = 1.0 - power, 2.0 - power
+    log_y, log_predicted = core.log(y), core.log(predicted)
+    terms: Floats = (
+        core.exp(b * log_y) / (a * b)
+        - y * core.exp(a * log_predicted) / a
+        + core.exp(b * log_predicted) / b
+    )
+    return 2.0 * terms
+
+
+def tweedie_deviance(
+    y: Floats, predicted: Floats, weight: Floats | None, power: float = 1.5
+) -> float:
+    """Deviance of powers above 1 and below 2; y >= 0."""
+    _require_above("tweedie_deviance", "predictions", predicted, 0.0)
+    _require_above("tweedie_deviance", "y", y, 0.0, low_too=True)
+    return _mean(tweedie_deviances(y, predicted, power), weight)
+
+
+def _require_above(
+    metric: str, name: str, values: Floats, low: float, *, low_too: bool = False
+) -> None:
+    lowest = float(values.min())
+    if lowest < low or (lowest == low and not low_too):
+        allowed = f"of at least {low:g}" if low_too else f"above {low:g}"
+        raise ParameterError(
+            f"eval_metric={metric!r} needs {name} {allowed}, but the lowest is {lowest:g}. Use a "
+            'loss of positive predictions such as "poisson", or another metric.',
+            parameter="eval_metric",
+        )
+
+
+# ---- metrics of class probabilities (n_rows, n_classes) ----
+
+
+def log_losses(y: Codes, p: Floats) -> Floats:
+    """Negative logarithm of the probability of the class of each row."""
+    right = np.take_along_axis(p, y[:, None], axis=1)[:, 0]
+    losses: Floats = -core.log(right.clip(min=_SMALLEST_PROBABILITY))
+    return losses
+
+
+def _log_loss(y: Codes, p: Floats, weight: Floats | None) -> float:
+    return _mean(log_losses(y, p), weight)
+
+
+def _accuracy(y: Codes, p: Floats, weight: Floats | None) -> float:
+    return _mean(p.argmax(axis=1) == y, weight)
+
+
+def _error(y: Codes, p: Floats, weight: Floats | None) -> float:
+    return _mean(p.argmax(axis=1) != y, weight)
+
+
+def brier_scores(y: Codes, p: Floats) -> Floats:
+    """Square of p - onehot(y): of one column for two classes, else summed over all columns."""
+    if p.shape[1] == _TWO_CLASSES:
+        squares: Floats = np.square(p[:, 1] - y)
+        return squares
+    errors = p.copy()
+    np.put_along_axis(errors, y[:, None], np.take_along_axis(p, y[:, None], axis=1) - 1.0, axis=1)
+    total: Floats = np.square(errors).sum(axis=1)
+    return total
+
+
+def _brier(y: Codes, p: Floats, weight: Floats | None) -> float:
+    return _mean(brier_scores(y, p), weight)
+
+
+# ---- metrics of predicted classes ----
+
+
+def confusion_matrix(y: Codes, predicted: Codes, n_classes: int, weight: Floats | None) -> Matrix:
+    """Weight of the rows of each class, by row, and of each predicted class, by column."""
+    cells = np.bincount(y * n_classes + predicted, weight, minlength=n_classes**2)
+    return cells.reshape(n_classes, n_classes).astype(np.float64)
+
+
+def of_confusion(value: OfMatrix) -> Function:
+    """A function of the confusion matrix as one of (y, probabilities, weight)."""
+
+    def metric(y: Codes, p: Floats, weight: Floats | None) -> float:
+        return float(value(confusion_matrix(y, p.argmax(axis=1), p.shape[1], weight)))
+
+    return metric
+
+
+def precision(matrix: Matrix) -> Floats:
+    """The share of right predictions of each class."""
+    return _ratio(matrix.diagonal(), matrix.sum(axis=0))
+
+
+def recall(matrix: Matrix) -> Floats:
+    """The share of the rows of each class that are predicted."""
+    return _ratio(matrix.diagonal(), matrix.sum(axis=1))
+
+
+def f1(matrix: Matrix) -> Floats:
+    """The harmonic mean of precision and recall of each class."""
+    return _ratio(2.0 * matrix.diagonal(), matrix.sum(axis=0) + matrix.sum(axis=1))
+
+
+def of_second_class(by_class: ByClass) -> OfMatrix:
+    """The value of the second of two classes, and of more classes the mean."""
+
+    def value(matrix: Matrix) -> float:
+        return float(by_class(matrix)[1]) if len(matrix) == _TWO_CLASSES else mean(matrix)
+
+    mean = macro(by_class)
+    return value
+
+
+def macro(by_class: ByClass) -> OfMatrix:
+    """The mean over the classes."""
+
+    def value(matrix: Matrix) -> float:
+        present = (matrix.sum(axis=0) + matrix.sum(axis=1)) > 0.0
+        return float(by_class(matrix)[present].mean())
+
+    return value
+
+
+def weighted(by_class: ByClass) -> OfMatrix:
+    """The mean over the classes, weighted by their rows."""
+    return lambda matrix: float(np.average(by_class(matrix), weights=matrix.sum(axis=1)))
+
+
+def balanced_accuracy(matrix: Matrix) -> float:
+    """The mean recall over the classes of y."""
+    return float(recall(matrix)[matrix.sum(axis=1) > 0.0].mean())
+
+
+def matthews(matrix: Matrix) -> float:
+    """The correlation of y and predictions, 0 where either has one class only."""
+    total, right = matrix.sum(), matrix.diagonal().sum()
+    y, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
+    covariance = right * total - (y * predicted).sum()
+    spread = (total**2 - (y**2).sum()) * (total**2 - (predicted**2).sum())
+    return float(covariance / np.sqrt(spread)) if spread > 0.0 else 0.0
+
+
+def kappa(matrix: Matrix) -> float:
+    """The agreement beyond that of chance, 0 where chance always agrees."""
+    total = matrix.sum()
+    right = matrix.diagonal().sum() / total
+    chance = (matrix.sum(axis=0) * matrix.sum(axis=1)).sum() / total**2
+    return float((right - chance) / (1.0 - chance)) if chance < 1.0 else 0.0
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0.0)
+
+
+# ---- metrics of the ranks of the scores ----
+
+
+def _auc(positive: Mask, score: Floats, weight: Floats | None) -> float:
+    """Probability that a positive row has a higher score than a negative one; ties count half."""
+    above, others = rank_steps(positive, score, weight)
+    _require_both("auc", above[-1], others[-1])
+    before = np.concatenate(([0], above[:-1]))
+    pairs = ((above + before) * np.diff(others, prepend=0)).sum()
+    return float(pairs / (2.0 * above[-1] * others[-1]))
+
+
+def _average_precision(positive: Mask, score: Floats, weight: Floats | None) -> float:
+    """Mean precision over the positive rows, each at the threshold that just includes it."""
+    above, others = rank_steps(positive, score, weight)
+    _require_both("average_precision", above[-1], others[-1])
+    precision = above / (above + others)
+    return float((np.diff(above, prepend=0) * precision).sum() / above[-1])
+
+
+def _require_both(name: str, positive: float, other: float) -> None:
+    if positive == 0 or other == 0:
+        raise ParameterError(
+            f"eval_metric={name!r} is not defined where all rows are of one class, as in the "
+            "evaluation data. Pass data that holds several classes, or use log_loss.",
+            parameter="eval_metric",
+        )
+
+
+def _one_vs_rest(
+    rank_metric: Function,
+    y: Codes,
+    p: Floats,
+    weight: Floats | None,
+) -> float:
+    """One-vs-rest mean over the classes, weighted by their weight in y."""
+    shares = np.bincount(y, weight, minlength=p.shape[1])
+    present = np.flatnonzero(shares)
+    values = [rank_metric(y == k, p[:, k], weight) for k in present]
+    return float(np.average(values, weights=shares[present]))
+
+
+VALUE_METRICS: Mapping[str, BuiltIn] = {
+    "rmse": BuiltIn(_rmse, "Root of the mean squared error."),
+    "mse": BuiltIn(_mse, "Mean squared error."),
+    "mae": BuiltIn(_mae, "Mean absolute error."),
+    "mape": BuiltIn(_mape, "Mean of abs(error) / abs(y), as a share."),
+    "smape": BuiltIn(_smape, "Mean of 2 abs(error) / (abs(y) + abs(predicted)), from 0 to 2."),
+    "rmsle": BuiltIn(_rmsle, "Root of `msle`."),
+    "msle": BuiltIn(_msle, "Mean squared difference of log(1 + y) and log(1 + predicted)."),
+    "median_absolute_error": BuiltIn(_median_absolute_error, "Median of abs(error)."),
+    "max_error": BuiltIn(_max_error, "Largest abs(error)."),
+    "r2": BuiltIn(_r2, "Coefficient of determination.", greater_is_better=True),
+    "explained_variance": BuiltIn(
+        _explained_variance, "R^2 of predictions without their bias.", greater_is_better=True
+    ),
+    "poisson_deviance": BuiltIn(_poisson_deviance, "Mean Poisson deviance."),
+    "gamma_deviance": BuiltIn(_gamma_deviance, "Mean gamma deviance."),
+    "tweedie_deviance": BuiltIn(
+        tweedie_deviance, 'Mean Tweedie deviance of the power of loss="tweedie".'
+    ),
+}
+RANK_METRICS: Mapping[str, Function] = {
+    "auc": _auc,
+    "average_precision": _average_precision,
+}
+_TWO = "of the second of two classes, else mean over the classes."
+_CONFUSION = {
+    "accuracy": (_accuracy, "Share of the right classes."),
+    "balanced_accuracy": (of_confusion(balanced_accuracy), "Mean recall over the classes."),
+    "f1": (of_confusion(of_second_class(f1)), f"Harmonic mean of precision and recall {_TWO}"),
+    "f1_macro": (of_confusion(macro(f1)), "Mean F1 over the classes."),
+    "f1_weighted": (of_confusion(weighted(f1)), "Mean F1, classes weighted by their rows."),
+    "precision": (of_confusion(of_second_class(precision)), f"Precision {_TWO}"),
+    "precision_macro": (of_confusion(macro(precision)), "Mean precision over the classes."),
+    "precision_weighted": (
+        of_confusion(weighted(precision)),
+        "Mean precision, classes weighted by their rows.",
+    ),
+    "recall": (of_confusion(of_second_class(recall)), f"Recall {_TWO}"),
+    "recall_macro": (of_confusion(macro(recall)), "Mean recall over the classes."),
+    "recall_weighted": (
+        of_confusion(weighted(recall)),
+        "Mean recall, classes weighted by their rows.",
+    ),
+    "matthews": (of_confusion(matthews), "Matthews correlation coefficient."),
+    "kappa": (of_confusion(kappa), "Cohen's kappa."),
+}
+PROBABILITY_METRICS: Mapping[str, BuiltIn] = {
+    "log_loss": BuiltIn(_log_loss, "Mean negative logarithm of the probability of y."),
+    "auc": BuiltIn(
+        partial(_one_vs_rest, _auc),
+        "Area under the ROC curve; one-vs-rest for three classes and more, weighted by their rows.",
+        greater_is_better=True,
+    ),
+    "average_precision": BuiltIn(
+        partial(_one_vs_rest, _average_precision),
+        "Mean precision over the thresholds of the recall; several classes as for `auc`.",
+        greater_is_better=True,
+    ),
+    **{name: BuiltIn(*metric, greater_is_better=True) for name, metric in _CONFUSION.items()},
+    "error": BuiltIn(_error, "Share of the wrong classes."),
+    "brier": BuiltIn(_brier, "Mean squared error of the probabilities."),
+}
+
+
+# ---- metrics of raw scores ----
 
 
 @dataclass(frozen=True)
@@ -296,7 +669,7 @@ _OF_PROBABILITIES = ("log_loss", "d2_log_loss_score")  # although they call thes
 
 def is_sklearn(metric: object) -> bool:
     """Whether a metric is an object of sklearn.metrics, or a functools.partial of one."""
-    if isinstance(metric, functools.partial):
+    if isinstance(metric, partial):
         metric = metric.func
     module = getattr(metric, "__module__", None) or ""
     return module.partition(".")[0] == "sklearn"
@@ -309,7 +682,7 @@ def sklearn_metric(metric: Any, *, of_classes: bool) -> str | tuple[str, Functio
     (n_rows, n_classes) for classes. Names of scikit-learn that end in "_score" are of metrics to
     maximise, all others of metrics to minimise.
     """
-    function = metric.func if isinstance(metric, functools.partial) else metric
+    function = metric.func if isinstance(metric, partial) else metric
     if not inspect.isfunction(function):
         raise ParameterTypeError(
             f"eval_metric={metric!r} ({type(metric).__name__}) is not allowed: a scorer needs an "

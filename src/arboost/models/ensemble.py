@@ -1,4 +1,4 @@
-"""Ensembles of models: their arithmetic, file, SHAP values, and `EnsemblePredictor`.
+"""`EnsemblePredictor`: a fitted ensemble of models, its arithmetic, SHAP values and file.
 
     X ─┬─▶ member 0 ─▶ outputs ─┐
        ├─▶ member 1 ─▶ outputs ─┼─▶ columns ─▶ (final model) ─▶ prediction
@@ -11,7 +11,7 @@ give each member columns of its own, which a final model reads: trees, or a line
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -25,13 +25,13 @@ from arboost.data.table import Table, apply_raw, read_raw
 from arboost.errors import InputTypeError
 from arboost.losses import links
 from arboost.losses.links import require
+from arboost.models import prediction, shap
 from arboost.models.files import model_file
 from arboost.models.files.container import Budget, naming_errors, pack, typed_fields, unpack
 from arboost.models.metadata import check_metadata
 from arboost.models.methods import EstimatorMethods
 from arboost.models.model import Model
-from arboost.models.prediction import table_scores
-from arboost.models.shap import table_expected, table_shap_values
+from arboost.text import counted
 from arboost.trees.forest import Floats, Integers
 from arboost.write import remove_orphans, write_file
 
@@ -73,10 +73,13 @@ class EnsembleMember:
         classes = self.model.classes
         return self.model.n_outputs if classes is None else len(classes)
 
+    def table(self, raw: RawTable) -> Table:
+        """Table of the member's features from one of the ensemble's."""
+        return apply_raw(raw.select(self.features.tolist()), self.model.schema)
+
     def outputs(self, raw: RawTable, n_threads: int) -> Floats:
         """Outputs of the rows, shape (n_rows, n_columns)."""
-        table = apply_raw(raw.select(self.features.tolist()), self.model.schema)
-        scores = table_scores(self.model, table, n_threads=n_threads)
+        scores = prediction.table_scores(self.model, self.table(raw), n_threads=n_threads)
         if self.output == "values":
             return links.predictions(self.model, scores).reshape(len(scores), -1)
         shares = links.probabilities(self.model, scores)
@@ -112,9 +115,12 @@ class LinearModel:
         return total + self.intercept
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Ensemble:
-    """Members, the combination of their outputs, and a final model.
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class EnsemblePredictor(EstimatorMethods):
+    """A fitted ensemble of arboost's own models: the result of `load` for its file.
+
+    Columns are matched by name as in ``fit``. `n_jobs` is the number of threads (None for all that
+    this process may use); predictions do not depend on it.
 
     Attributes
     ----------
@@ -122,7 +128,8 @@ class Ensemble:
     schema : Schema
         Names and number of the features; levels are those of the members.
     classes : array of shape (n_classes,), or None for regression
-    members : tuple of EnsembleMember
+        Class labels, sorted.
+    ensemble_members : tuple of EnsembleMember
     n_columns : int
         Number of columns that outputs are added to.
     divisor : float
@@ -140,7 +147,7 @@ class Ensemble:
     kind: str
     schema: Schema
     classes: links.Labels | None
-    members: tuple[EnsembleMember, ...]
+    ensemble_members: tuple[EnsembleMember, ...]
     n_columns: int
     divisor: float = 1.0
     final: Model | LinearModel | None = None
@@ -151,18 +158,38 @@ class Ensemble:
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", dict(self.metadata))
 
-    def columns(self, raw: RawTable, n_threads: int) -> Floats:
-        """Outputs of the members, placed, added in their order, and divided."""
-        total = np.zeros((int(raw.columns.n_rows), self.n_columns))
-        for member in self.members:
-            outputs = member.outputs(raw, n_threads)
-            total[:, member.places] += member.weight * outputs[:, member.taken]
-        return total / self.divisor
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1 and so on where the table had none."""
+        return self.schema.shown_names
 
-    def predictions(self, X: object, n_threads: int) -> NDArray[Any]:
-        """Predicted values or labels of the rows of X."""
-        raw = read_raw(X, self.schema, "the ensemble")
-        values = self._final_scores(raw, n_threads)
+    @property
+    def members(self) -> dict[str, Any]:
+        """Predictors of the members by name."""
+        return {member.name: member.model for member in self.ensemble_members}
+
+    def with_provenance(self, entries: Mapping[str, Any]) -> Self:
+        """Ensemble with more metadata of the fit, which files keep as JSON."""
+        return replace(self, provenance={**self.provenance, **entries})
+
+    def to(self, device: str) -> Self:
+        """Ensemble with the trees of all members on another device.
+
+        As `arboost.Predictor.to`, but for tables of the host only.
+        """
+        return self.map_models(lambda model: model.to(device))
+
+    def map_models(self, convert: Callable[[Model], Model]) -> Self:
+        """Ensemble with all models converted."""
+        members = (replace(m, model=convert(m.model)) for m in self.ensemble_members)
+        final = convert(self.final) if isinstance(self.final, Model) else self.final
+        return replace(self, ensemble_members=tuple(members), final=final)
+
+    # ---- predictions ----
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Predicted values or class labels of the rows of X."""
+        values = self._final_scores(X, n_jobs)
         if self.classes is None:
             return values[:, 0] if values.shape[1] == 1 else values
         if isinstance(self.final, Model):
@@ -173,13 +200,12 @@ class Ensemble:
             codes = values.argmax(axis=1)
         return self.classes[codes]
 
-    def probabilities(self, X: object, n_threads: int) -> Floats:
+    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
-        if self.classes is None or any(member.output == "votes" for member in self.members):
+        if self.classes is None or any(m.output == "votes" for m in self.ensemble_members):
             kind = "a regressor" if self.classes is None else "a hard vote"
             raise InputTypeError(f"predict_proba was asked of {kind}, which has none. Use predict.")
-        raw = read_raw(X, self.schema, "the ensemble")
-        values = self._final_scores(raw, n_threads)
+        values = self._final_scores(X, n_jobs)
         if self.final is None:
             return values
         if isinstance(self.final, LinearModel):
@@ -188,8 +214,13 @@ class Ensemble:
         shares[:, self.final.classes.astype(np.intp)] = links.probabilities(self.final, values)
         return shares
 
-    def decision_scores(self, X: object, n_threads: int) -> Floats:
-        """Raw scores of the final model of a stack of classifiers."""
+    def decision_function(  # type: ignore[override]  # no rounds, and no offset
+        self, X: object, *, n_jobs: int | None = None
+    ) -> Floats:
+        """Raw scores of the final model of a stack of classifiers.
+
+        The shape is (n_rows,) for two classes, else (n_rows, n_classes).
+        """
         final = self.final
         has_shares = isinstance(final, Model) and final.link in links.SHARE_LINKS
         if self.classes is None or final is None or has_shares:
@@ -197,11 +228,17 @@ class Ensemble:
                 "decision_function is there for stacks of classifiers whose final estimator has "
                 "scores. Use predict, or predict_proba of a classifier."
             )
-        return self._final_scores(read_raw(X, self.schema, "the ensemble"), n_threads)
+        return links.decision(self._final_scores(X, n_jobs))
 
-    def _final_scores(self, raw: RawTable, n_threads: int) -> Floats:
+    def _final_scores(self, X: object, n_jobs: int | None) -> Floats:
         """Raw scores of the final model; without one, the columns."""
-        columns = self.columns(raw, n_threads)
+        n_threads = checked_threads(n_jobs)
+        raw = read_raw(X, self.schema, "the ensemble")
+        columns = np.zeros((int(raw.columns.n_rows), self.n_columns))
+        for member in self.ensemble_members:
+            outputs = member.outputs(raw, n_threads)
+            columns[:, member.places] += member.weight * outputs[:, member.taken]
+        columns /= self.divisor
         if self.final is None:
             return columns
         if isinstance(self.final, LinearModel):
@@ -214,24 +251,110 @@ class Ensemble:
         if self.passthrough:
             features.extend(raw)
         table = apply_raw(features, self.final.schema)
-        scores = table_scores(self.final, table, n_threads=n_threads)
+        scores = prediction.table_scores(self.final, table, n_threads=n_threads)
         return links.LINKS[self.final.link](scores) if self.classes is None else scores
 
-    def map_models(self, convert: Callable[[Model], Model]) -> Self:
-        """Ensemble with all models converted."""
-        members = (replace(m, model=convert(m.model)) for m in self.members)
-        final = convert(self.final) if isinstance(self.final, Model) else self.final
-        return replace(self, members=tuple(members), final=final)
+    # ---- SHAP values ----
+
+    def shap_values(
+        self, X: object, *, background: object = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Contribution of each feature to the predictions of the rows of X.
+
+        They are exact, and exist where predictions are linear in the raw scores of the members:
+        means of regressors and forests, and stacks with a linear final model over them.
+
+        Returns
+        -------
+        float64 array of shape (n_rows, n_features)
+            With several columns (n_rows, n_features, n_columns): class probabilities, log-odds of a
+            stack, or targets.
+        """
+        n_threads = checked_threads(n_jobs)
+        maps = [self._linear_map(member, "shap_values") for member in self.ensemble_members]
+        raw = read_raw(X, self.schema, "the ensemble")
+        background_rows = None if background is None else read_raw(background, self.schema)
+        n_outputs = maps[0].shape[1]
+        total = np.zeros((int(raw.columns.n_rows), self.schema.n_features, n_outputs))
+        for member, linear in zip(self.ensemble_members, maps, strict=True):
+            member_background = None if background_rows is None else member.table(background_rows)
+            values = shap.table_shap_values(
+                member.model, member.table(raw), member_background, n_threads
+            )
+            contributions = values @ linear
+            # A member may have a column several times, and derived features count to their columns.
+            for feature, column in enumerate(member.model.schema.column_of):
+                total[:, member.features[column]] += contributions[:, feature]
+        return total[:, :, 0] if n_outputs == 1 else total
+
+    def expected_value(self, *, background: object = None, n_jobs: int | None = None) -> Floats:
+        """Prediction that SHAP values are relative to, shape (n_columns,)."""
+        n_threads = checked_threads(n_jobs)
+        background_rows = None if background is None else read_raw(background, self.schema)
+        total: Floats | float = 0.0
+        for member in self.ensemble_members:
+            linear = self._linear_map(member, "expected_value")
+            member_background = None if background_rows is None else member.table(background_rows)
+            expected = shap.table_expected(member.model, member_background, n_threads)
+            total = total + expected @ linear
+            if member.model.link == "share_of_two":  # the outputs of a score of 0 are (1, 0)
+                total = total + self._output_map(member)[0]
+        if isinstance(self.final, LinearModel):
+            total = total + self.final.intercept
+        return np.asarray(total)
+
+    def _linear_map(self, member: EnsembleMember, method: str) -> Floats:
+        """Matrix from the scores that SHAP values explain to the share of a member."""
+        is_linear = member.model.link in ("identity", *links.SHARE_LINKS)
+        has_votes = member.output in ("votes", "vote_shares")
+        if not is_linear or has_votes or member.model.combine == "median":
+            kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
+            raise InputTypeError(
+                f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are "
+                "not sums of trees, so there are no exact SHAP values of the ensemble. Explain the "
+                "member itself, or use shap.PermutationExplainer of predict_proba."
+            )
+        if self.passthrough or isinstance(self.final, Model):
+            raise InputTypeError(
+                f"{method} was asked of a stack whose final estimator is not a linear function of "
+                "its members alone. Explain the members and the final estimator themselves, or use "
+                "shap.PermutationExplainer of predict."
+            )
+        if member.model.link == "share_of_two":  # the score is the second of two probabilities
+            return np.array([[-1.0, 1.0]]) @ self._output_map(member)
+        return self._output_map(member)
+
+    def _output_map(self, member: EnsembleMember) -> Floats:
+        """Matrix from outputs of a member to predictions of the ensemble."""
+        matrix = np.zeros((member.n_columns, self.n_columns))
+        matrix[member.taken, member.places] = member.weight / self.divisor
+        return matrix @ self.final.coef.T if isinstance(self.final, LinearModel) else matrix
+
+    # ---- files ----
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ensemble to a file that `load` reads; a failure leaves an existing file."""
+        if os.fsdecode(path).lower().endswith(".json"):
+            raise ValueError(
+                f"save to {os.fsdecode(path)!r} is not allowed: ensembles have no JSON form. Use "
+                "a name that ends in .arb, or save the members by their to_json."
+            )
+        data = ensemble_bytes(self)
+        remove_orphans(path)
+        write_file(path, data)
+
+    def __repr__(self) -> str:
+        return f"EnsemblePredictor({self.kind}, {counted(len(self.ensemble_members), 'member')})"
 
     def validate(self) -> None:
         """Raise ValueError unless the parts fit together; for an ensemble from a file."""
         require(self.kind in ("regressor", "classifier"), f"the kind {self.kind!r}")
         require((self.kind == "classifier") == (self.classes is not None), "classes and kind")
-        require(self.members, "no members")
+        require(self.ensemble_members, "no members")
         check_metadata(self.metadata)
         links.validate_names(self.schema)
         require(self.n_columns >= 1 and self.divisor > 0, "columns and divisor")
-        for member in self.members:
+        for member in self.ensemble_members:
             self._validate_member(member)
         n_final = self.n_columns + self.schema.n_features * self.passthrough
         n_classes = 0 if self.classes is None else len(self.classes)
@@ -247,11 +370,14 @@ class Ensemble:
             require(self.final.schema.n_columns == n_final, "features of the final model")
             require(self.final.schema.offset is None, "a final model with an offset")
             require(self.final.kind == self.kind and not self.final.targets, "final model")
-            self._validate_codes(self.final.classes, n_classes)
+            if self.final.classes is not None:
+                codes = self.final.classes
+                is_code = codes.dtype.kind in "iu" and ((codes >= 0) & (codes < n_classes)).all()
+                require(is_code, "classes of the final model")
         elif self.classes is not None:
             require(self.n_columns == n_classes, f"{self.n_columns} columns")
         else:
-            filled = set[int]().union(*(member.places.tolist() for member in self.members))
+            filled = set[int]().union(*(member.places.tolist() for member in self.ensemble_members))
             require(len(filled) == self.n_columns, f"{self.n_columns} columns")
 
     def _validate_member(self, member: EnsembleMember) -> None:
@@ -270,26 +396,20 @@ class Ensemble:
         ):
             require(((index >= 0) & (index < end)).all(), "an index out of range")
 
-    @staticmethod
-    def _validate_codes(codes: Any, n_classes: int) -> None:
-        if codes is not None:
-            is_code = codes.dtype.kind in "iu" and ((codes >= 0) & (codes < n_classes)).all()
-            require(is_code, "classes of the final model")
-
 
 _FIELDS = {"kind": str, "n_columns": int, "divisor": float, "passthrough": bool}
 _DICTS = ("provenance", "metadata")
 _INDICES = ("features", "taken", "places")
 
 
-def ensemble_bytes(ensemble: Ensemble) -> bytes:
+def ensemble_bytes(ensemble: EnsemblePredictor) -> bytes:
     """Bytes of a file of the ensemble."""
     arrays: dict[str, NDArray[Any]] = {}
     header: dict[str, Any] = {name: getattr(ensemble, name) for name in _FIELDS}
     header["schema"] = model_file.describe_schema(ensemble.schema, arrays)
     header["classes"] = model_file.describe_classes(ensemble.classes, arrays)
     header["members"] = []
-    for i, member in enumerate(ensemble.members):
+    for i, member in enumerate(ensemble.ensemble_members):
         described = {"name": member.name, "output": member.output, "weight": member.weight}
         header["members"].append(described)
         arrays[f"member {i}"] = _section(member.model)
@@ -307,7 +427,7 @@ def ensemble_bytes(ensemble: Ensemble) -> bytes:
     return pack(model_file.ENSEMBLE, header, arrays)
 
 
-def read_ensemble(data: bytes, name: str) -> Ensemble:
+def read_ensemble(data: bytes, name: str) -> EnsemblePredictor:
     """Ensemble in the bytes of a file, validated; error messages call it `name`."""
     with naming_errors(model_file.ENSEMBLE, name):
         header, arrays = unpack(model_file.ENSEMBLE, data)
@@ -318,10 +438,10 @@ def read_ensemble(data: bytes, name: str) -> Ensemble:
         classes = model_file.read_classes(header["classes"], arrays, budget)
         if isinstance(classes, tuple):
             raise TypeError("classes of several targets")
-        ensemble = Ensemble(
+        ensemble = EnsemblePredictor(
             schema=model_file.read_schema(header["schema"], arrays, budget),
             classes=classes,
-            members=tuple(
+            ensemble_members=tuple(
                 _read_member(i, member, arrays, budget)
                 for i, member in enumerate(header["members"])
             ),
@@ -364,233 +484,3 @@ def _read_final(
     if type(described) is not str or not is_linear:
         raise TypeError(f"the final model {described!r}")
     return LinearModel(coef, intercept, described)
-
-
-def ensemble_shap_values(
-    ensemble: Ensemble, X: object, background: object, *, n_threads: int
-) -> Floats:
-    """SHAP values of the rows of X.
-
-    The shape is (n_rows, n_features), with several columns (n_rows, n_features, n_columns): class
-    probabilities, log-odds of a stack, or targets.
-    """
-    maps = [_linear_map(ensemble, member, "shap_values") for member in ensemble.members]
-    raw = read_raw(X, ensemble.schema, "the ensemble")
-    background_rows = None if background is None else read_raw(background, ensemble.schema)
-    n_outputs = maps[0].shape[1]
-    total = np.zeros((int(raw.columns.n_rows), ensemble.schema.n_features, n_outputs))
-    for member, linear in zip(ensemble.members, maps, strict=True):
-        features, schema = member.features.tolist(), member.model.schema
-        table = apply_raw(raw.select(features), schema)
-        member_background = _member_rows(background_rows, member)
-        values = table_shap_values(member.model, table, member_background, n_threads)
-        contributions = values @ linear
-        # A member may have a column several times, and derived features count to their columns.
-        for feature, column in enumerate(schema.column_of):
-            total[:, features[column]] += contributions[:, feature]
-    return total[:, :, 0] if n_outputs == 1 else total
-
-
-def ensemble_expected_value(ensemble: Ensemble, background: object, *, n_threads: int) -> Floats:
-    """Prediction from which the SHAP values count, shape (n_columns,)."""
-    background_rows = None if background is None else read_raw(background, ensemble.schema)
-    total: Floats | float = 0.0
-    for member in ensemble.members:
-        linear = _linear_map(ensemble, member, "expected_value")
-        expected = table_expected(member.model, _member_rows(background_rows, member), n_threads)
-        total = total + expected @ linear + _offset(member) @ _placed(ensemble, member)
-    if isinstance(ensemble.final, LinearModel):
-        total = total + ensemble.final.intercept
-    return np.asarray(total)
-
-
-def _member_rows(raw: RawTable | None, member: EnsembleMember) -> Table | None:
-    """Rows of a table of the ensemble as a table of a member."""
-    if raw is None:
-        return None
-    return apply_raw(raw.select(member.features.tolist()), member.model.schema)
-
-
-def _linear_map(ensemble: Ensemble, member: EnsembleMember, method: str) -> Floats:
-    """Matrix from the scores that SHAP values explain to the share of a member."""
-    is_linear = member.model.link in ("identity", *links.SHARE_LINKS)
-    has_votes = member.output in ("votes", "vote_shares")
-    if not is_linear or has_votes or member.model.combine == "median":
-        kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
-        raise InputTypeError(
-            f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are not "
-            "sums of trees, so there are no exact SHAP values of the ensemble. Explain the member "
-            "itself, or use shap.PermutationExplainer of predict_proba."
-        )
-    if ensemble.passthrough or not (
-        ensemble.final is None or isinstance(ensemble.final, LinearModel)
-    ):
-        raise InputTypeError(
-            f"{method} was asked of a stack whose final estimator is not a linear function of its "
-            "members alone. Explain the members and the final estimator themselves, or use "
-            "shap.PermutationExplainer of predict."
-        )
-    if member.model.link == "share_of_two":  # the score is the second of two probabilities
-        return np.array([[-1.0, 1.0]]) @ _placed(ensemble, member)
-    return _placed(ensemble, member)
-
-
-def _offset(member: EnsembleMember) -> Floats:
-    """Outputs of a member where its scores are 0."""
-    return (
-        np.array([1.0, 0.0]) if member.model.link == "share_of_two" else np.zeros(member.n_columns)
-    )
-
-
-def _placed(ensemble: Ensemble, member: EnsembleMember) -> Floats:
-    """Matrix from outputs of a member to predictions of the ensemble."""
-    matrix = np.zeros((member.n_columns, ensemble.n_columns))
-    matrix[member.taken, member.places] = member.weight / ensemble.divisor
-    return matrix @ ensemble.final.coef.T if isinstance(ensemble.final, LinearModel) else matrix
-
-
-class EnsemblePredictor(EstimatorMethods):
-    """A fitted ensemble of arboost's own models: the result of `load` for its file.
-
-    Columns are matched by name as in ``fit``. `n_jobs` is the number of threads (None for all that
-    this process may use); predictions do not depend on it.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    """
-
-    def __init__(self, ensemble: Ensemble) -> None:
-        self._ensemble = ensemble
-
-    @property
-    def kind(self) -> str:
-        """Either "classifier" or "regressor"."""
-        return self._ensemble.kind
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """Class labels, sorted; None for regression."""
-        return self._ensemble.classes
-
-    @property
-    def schema(self) -> Schema:
-        """Names and types of the columns."""
-        return self._ensemble.schema
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; x0, x1 and so on where the table had none."""
-        return self._ensemble.schema.shown_names
-
-    @property
-    def members(self) -> dict[str, Any]:
-        """Predictors of the members by name."""
-        return {member.name: member.model for member in self._ensemble.members}
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Metadata of the fit."""
-        return self._ensemble.provenance
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Values of the user, by name, which files keep as JSON."""
-        return self._ensemble.metadata
-
-    def with_provenance(self, entries: Mapping[str, Any]) -> EnsemblePredictor:
-        """Ensemble with more metadata of the fit, which files keep as JSON."""
-        provenance = {**self._ensemble.provenance, **entries}
-        return EnsemblePredictor(replace(self._ensemble, provenance=provenance))
-
-    def to(self, device: str) -> EnsemblePredictor:
-        """Ensemble with the trees of all members on another device.
-
-        As `arboost.Predictor.to`, but for tables of the host only.
-        """
-        return EnsemblePredictor(self._ensemble.map_models(lambda model: model.to(device)))
-
-    def predict(self, X: object, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Predicted values or class labels of the rows of X."""
-        return self._ensemble.predictions(X, checked_threads(n_jobs))
-
-    def predict_proba(self, X: object, *, n_jobs: int | None = None) -> Floats:
-        """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
-        return self._ensemble.probabilities(X, checked_threads(n_jobs))
-
-    def decision_function(  # type: ignore[override]  # no rounds, and no offset
-        self, X: object, *, n_jobs: int | None = None
-    ) -> Floats:
-        """Raw scores of the final model of a stack of classifiers.
-
-        The shape is (n_rows,) for two classes, else (n_rows, n_classes).
-        """
-        return links.decision(self._ensemble.decision_scores(X, checked_threads(n_jobs)))
-
-    def shap_values(
-        self, X: object, *, background: object = None, n_jobs: int | None = None
-    ) -> Floats:
-        """Contribution of each feature to the predictions of the rows of X.
-
-        They are exact, and exist where predictions are linear in the raw scores of the members:
-        means of regressors and forests, and stacks with a linear final model over them.
-
-        Returns
-        -------
-        float64 array of shape (n_rows, n_features)
-            With classes or several targets (n_rows, n_features, n_columns).
-        """
-        return ensemble_shap_values(
-            self._ensemble, X, background, n_threads=checked_threads(n_jobs)
-        )
-
-    def expected_value(self, *, background: object = None, n_jobs: int | None = None) -> Floats:
-        """Prediction from which the SHAP values count, shape (n_columns,)."""
-        return ensemble_expected_value(
-            self._ensemble, background, n_threads=checked_threads(n_jobs)
-        )
-
-    def predict_files(
-        self,
-        source: object,
-        path: str | os.PathLike[str],
-        *,
-        columns_to_keep: Sequence[str] | None = None,
-        method: str = "predict",
-        batch_rows: int = 131_072,
-        n_jobs: int | None = None,
-        format: str | None = None,  # noqa: A002  # as in `TableFiles`
-        escape_formulas: bool = False,
-    ) -> int:
-        """Write the predictions of rows that need not fit in memory; return their number.
-
-        As `arboost.Predictor.predict_files`, without raw scores.
-        """
-        from arboost.models.prediction_files import predict_to_file
-
-        return predict_to_file(
-            self,
-            source,
-            path,
-            columns_to_keep=columns_to_keep,
-            method=method,
-            batch_rows=batch_rows,
-            n_jobs=n_jobs,
-            format=format,
-            escape_formulas=escape_formulas,
-        )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ensemble to a file that `load` reads; a failure leaves an existing file."""
-        if os.fsdecode(path).lower().endswith(".json"):
-            raise ValueError(
-                f"save to {os.fsdecode(path)!r} is not allowed: ensembles have no JSON form. Use "
-                "a name that ends in .arb, or save the members by their to_json."
-            )
-        data = ensemble_bytes(self._ensemble)
-        remove_orphans(path)
-        write_file(path, data)
-
-    def __repr__(self) -> str:
-        count = len(self._ensemble.members)
-        return f"EnsemblePredictor({self.kind}, {count} {'member' if count == 1 else 'members'})"

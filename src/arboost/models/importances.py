@@ -12,6 +12,7 @@ import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -24,15 +25,13 @@ from arboost.data.schema import Schema
 from arboost.data.table import Table, as_array, ingest, is_records
 from arboost.data.target import encode_known_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, listing
-from arboost.losses.links import predictions, probabilities, read_offset
+from arboost.losses import links
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
+from arboost.models import prediction, shap
 from arboost.models.model import Model
-from arboost.models.prediction import table_scores
-from arboost.models.shap import shap_values
 from arboost.trees.forest import Floats, Integers
 
-# Loss of the truth and the predictions of each target, with the weights of the rows.
-TargetLoss: TypeAlias = Callable[[Sequence[Any], Sequence[Any], Floats | None], float]
+ByTarget: TypeAlias = Callable[[Floats], Sequence[Floats]]
 
 SPLIT_KINDS = ("gain", "cover", "split")
 IMPORTANCE_KINDS = (*SPLIT_KINDS, "permutation", "shap")
@@ -99,7 +98,7 @@ def importances(
 
 def _mean_shap(model: Model, X: object, sample_weight: object, n_threads: int) -> Floats:
     """Mean of |SHAP value| over the rows, summed over the outputs."""
-    values = np.abs(shap_values(model, X, None, n_threads=n_threads))
+    values = np.abs(shap.shap_values(model, X, None, n_threads=n_threads))
     if not len(values):
         raise ValueError("X has no rows, but the importance is a mean over rows. Pass some.")
     by_feature = values.reshape(*values.shape[:2], -1).sum(axis=2)
@@ -124,7 +123,7 @@ def split_importances(model: Model, kind: str) -> Floats:
 
 
 def sum_by_column(importances: Floats, schema: Schema) -> Floats:
-    """Return importances with those of derived features added to their columns; last axis."""
+    """Importances of the columns: those of derived features are added; last axis."""
     totals = importances[..., : schema.n_columns].copy()
     for feature, (column, _) in enumerate(schema.parts, schema.n_columns):
         totals[..., column] += importances[..., feature]
@@ -286,25 +285,33 @@ def loss_increases(
     ``n_threads``.
     """
     shuffles = shuffles or Shuffles()
-    if not _is_custom(shuffles.metric):  # a misspelt name raises before the table is read
-        _named_metric(model, shuffles.metric)
+    of_classes = model.kind == "classifier"
+    metric = ("log_loss" if of_classes else "rmse") if shuffles.metric is None else shuffles.metric
+    if not _is_custom(metric):
+        prediction_metric(metric, of_classes=of_classes)  # raises before the table is read
+        if not of_classes and model.n_outputs > 1 and not model.targets:
+            raise ValueError(
+                f"metric={metric!r} is not allowed: the model has {model.n_outputs} outputs for "
+                "one target. Pass a function of (y, score, weight)."
+            )
     X, y, _ = split_target(X, y)
     table = ingest(split_offset(X, offset)[0], model.schema)
     if not table.n_rows:
         raise ValueError("X has no rows, so there is nothing to shuffle. Pass some.")
     weight = weights(sample_weight, table.n_rows)
-    added = read_offset(model, X, table.n_rows, offset)
-    loss_of_raw, in_threads = _loss_of_raw(model, shuffles.metric, y, weight, table.n_rows)
+    added = links.read_offset(model, X, table.n_rows, offset)
+    truth = _truth(model, y, table.n_rows)
+    loss_of_raw = _loss(metric, truth, weight, partial(_by_target, model), of_classes=of_classes)
 
     def loss(scores: Floats) -> float:
         return loss_of_raw(scores if added is None else scores + added)
 
-    baseline = loss(table_scores(model, table, n_threads=n_threads))
+    in_threads = not callable(metric)  # a user's metric may not be safe in them
+    baseline = loss(prediction.table_scores(model, table, n_threads=n_threads))
     split_on = set(model.forest.feature[model.forest.is_split].tolist())
     used = [i for i in range(model.schema.n_features) if split_on & {i, *model.schema.parts_of(i)}]
     losses = np.zeros((shuffles.n_repeats, model.schema.n_features))
 
-    # A user's metric may not be safe in threads: it is computed in this one.
     def losses_or_scores(feature: int) -> list[Any]:
         scores = _shuffled_scores(model, table, feature, shuffles)
         return [loss(score) for score in scores] if in_threads else list(scores)
@@ -339,7 +346,7 @@ def _shuffled_scores(
     """
     features = [feature, *model.schema.parts_of(feature)]
     using, without = _divided(model, features, (shuffles.n_repeats - 1) * table.n_rows)
-    constant = None if without is None else table_scores(without, table, n_threads=1)
+    constant = None if without is None else prediction.table_scores(without, table, n_threads=1)
     values = {index: table.columns.read(index) for index in features}
     columns = table.columns.select(range(model.schema.n_features))
     for order in shuffles.orders(feature, table.n_rows):
@@ -347,7 +354,7 @@ def _shuffled_scores(
             column = core.Columns(table.n_rows)
             column.add(column_values[order])
             columns.put(index, column)
-        scores = table_scores(using, Table(columns, table.schema), n_threads=1)
+        scores = prediction.table_scores(using, Table(columns, table.schema), n_threads=1)
         if constant is not None:
             scores += constant
             if model.combine == "mean":
@@ -379,51 +386,32 @@ def _divided(model: Model, features: list[int], rows_saved: int) -> tuple[Model,
     return using, without
 
 
-def _loss_of_raw(
-    model: Model, metric: object, y: Any, weight: Floats | None, n_rows: int
-) -> tuple[Callable[[Floats], float], bool]:
-    """Metric of raw scores, lower is better, and whether threads may share it."""
-    truth = _truth(model, y, n_rows)
-    if _is_custom(metric):
-        return _custom_loss(metric, truth, weight), False
-    loss = _named_metric(model, metric)
-    if model.kind != "classifier" and model.n_outputs > 1 and not model.targets:
-        raise ValueError(
-            f"metric={metric!r} is not allowed: the model has {model.n_outputs} outputs for one "
-            "target. Pass a function of (y, score, weight)."
-        )
-    truths = list(truth.reshape(n_rows, -1).T)
-    return lambda raw: loss(truths, _by_target(model, raw), weight), not is_sklearn(metric)
-
-
 def _is_custom(metric: object) -> bool:
     """Whether a metric is a function of (y, score, weight), or an arboost.Metric."""
     return callable(metric) and not is_sklearn(metric)
 
 
-def _custom_loss(
-    metric: object, truth: NDArray[Any], weight: Floats | None
+def _loss(
+    metric: object,
+    truth: NDArray[Any],
+    weight: Floats | None,
+    by_target: ByTarget,
+    *,
+    of_classes: bool,
 ) -> Callable[[Floats], float]:
-    """Metric of a user, as a function of scores; lower is better."""
-    custom = metric if isinstance(metric, Metric) else Metric("metric", cast(Any, metric))
-    sign, values = -1.0 if custom.greater_is_better else 1.0, truth.astype(np.float64)
-    return lambda scores: sign * custom(values, scores, weight)
+    """Metric as a function of scores, lower is better: of a named one the mean over the targets.
 
+    `by_target` divides scores into predictions of each target.
+    """
+    if _is_custom(metric):
+        custom = metric if isinstance(metric, Metric) else Metric("metric", cast(Any, metric))
+        custom_sign, numbers_of_y = -1.0 if custom.greater_is_better else 1.0, truth.astype(float)
+        return lambda scores: custom_sign * custom(numbers_of_y, scores, weight)
+    function, greater_is_better = prediction_metric(metric, of_classes=of_classes)
+    sign, truths = -1.0 if greater_is_better else 1.0, truth.reshape(len(truth), -1).T
 
-def _named_metric(model: Model, metric: object) -> TargetLoss:
-    of_classes = model.kind == "classifier"
-    return _mean_loss(metric, "log_loss" if of_classes else "rmse", of_classes=of_classes)
-
-
-def _mean_loss(metric: object, default: str, *, of_classes: bool) -> TargetLoss:
-    """Mean of a named metric over the targets, lower is better."""
-    function, greater = prediction_metric(
-        default if metric is None else metric, of_classes=of_classes
-    )
-    sign = -1.0 if greater else 1.0
-
-    def loss(truths: Sequence[Any], predicted: Sequence[Any], weight: Floats | None) -> float:
-        pairs = zip(truths, predicted, strict=True)
+    def loss(scores: Floats) -> float:
+        pairs = zip(truths, by_target(scores), strict=True)
         return sign * float(np.mean([function(y, values, weight) for y, values in pairs]))
 
     return loss
@@ -432,13 +420,13 @@ def _mean_loss(metric: object, default: str, *, of_classes: bool) -> TargetLoss:
 def _by_target(model: Model, raw: Floats) -> list[Floats]:
     """Class probabilities or predicted values of each target."""
     if model.kind == "classifier":
-        by_target = probabilities(model, raw)
+        by_target = links.probabilities(model, raw)
         return by_target if isinstance(by_target, list) else [by_target]
-    return list(predictions(model, raw).reshape(len(raw), -1).T)
+    return list(links.predictions(model, raw).reshape(len(raw), -1).T)
 
 
 def _truth(model: Model, y: Any, n_rows: int) -> NDArray[Any]:
-    """Return y as numbers or class codes, as metrics read it."""
+    """Numbers or class codes of y, as metrics read them."""
     if np.shape(y)[1:] == (1,):
         y = np.ravel(y)
     truth = target(y, n_rows, several=bool(model.targets))
@@ -569,21 +557,14 @@ def _loss_of_table(
         votes: Floats = np.equal(labels, classes).astype(np.float64)
         return votes
 
-    if _is_custom(metric):
-        custom = _custom_loss(metric, truth, weight)
-        return lambda table: custom(predict(table)), len(truth)
-    default = "rmse" if classes is None else "log_loss" if has_probabilities else "accuracy"
-    loss = _mean_loss(metric, default, of_classes=classes is not None)
-    is_single = classes is not None or truth.ndim == 1
-    n_rows, truths = len(truth), [truth] if is_single else list(truth.T)
+    if metric is None:
+        metric = "rmse" if classes is None else "log_loss" if has_probabilities else "accuracy"
 
-    def loss_of_table(table: Any) -> float:
-        predicted = predict(table)
-        return loss(
-            truths, [predicted] if is_single else list(predicted.reshape(n_rows, -1).T), weight
-        )
+    def by_target(predicted: Floats) -> Sequence[Floats]:
+        return list(predicted.reshape(len(truth), -1).T) if classes is None else [predicted]
 
-    return loss_of_table, n_rows
+    loss = _loss(metric, truth, weight, by_target, of_classes=classes is not None)
+    return lambda table: loss(predict(table)), len(truth)
 
 
 def _has_probabilities(model: Any, X: Any) -> bool:

@@ -157,8 +157,8 @@ def provenance_of(
 
 def with_history(provenance: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata of a fit with more history."""
-    full = {**provenance.get("history", {}), **history}
-    return {**provenance, "history": full} if full else dict(provenance)
+    history = {**provenance.get("history", {}), **history}
+    return {**provenance, "history": history} if history else dict(provenance)
 
 
 def without_history(provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def without_history(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinned_indices(length: int, most: int, best: int | None = None) -> list[int]:
-    """Return at most `most` of the indices, evenly spaced, with the first, last and best one.
+    """Up to `most` of the indices, evenly spaced, with the first, last and best one.
 
     Examples
     --------
@@ -278,40 +278,40 @@ def check_metadata(metadata: object) -> None:
         )
     size, pending = 0, list[tuple[str, Any, int]]([("metadata", metadata, 0)])
     while pending:
-        where, value, level = pending.pop()
+        path, value, level = pending.pop()
         if isinstance(value, str):
-            _check_text(where, value)
+            _check_text(path, value)
             size += len(value)
         elif isinstance(value, dict | list):
             size += len(value)
             if level > _MOST_LEVELS:
                 raise ValueError(
-                    f"{where} is not allowed: metadata has at most {_MOST_LEVELS} levels of lists "
+                    f"{path} is not allowed: metadata has at most {_MOST_LEVELS} levels of lists "
                     "and dicts. Use fewer, or a text."
                 )
         elif not _is_scalar(value):
             raise InputTypeError(
-                f"{where}={_shown(value)} is not allowed: metadata is saved as JSON. Use "
+                f"{path}={_shown(value)} is not allowed: metadata is saved as JSON. Use "
                 "None, True, False, a finite number (integers of 64 bits), a string, a list or a "
                 "dict."
             )
         if size > _MOST_CHARACTERS:
             raise ValueError(
-                f"{where} is not allowed: metadata has at most {_MOST_CHARACTERS:,} characters and "
+                f"{path} is not allowed: metadata has at most {_MOST_CHARACTERS:,} characters and "
                 "values in all. Save larger data in a file, and its name here."
             )
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
                     raise InputTypeError(
-                        f"the key {reprlib.repr(key)} in {where} is not allowed: keys of metadata "
+                        f"the key {reprlib.repr(key)} in {path} is not allowed: keys of metadata "
                         "are strings."
                     )
-                _check_text(f"a key in {where}", key)
+                _check_text(f"a key in {path}", key)
                 size += len(key)
         if isinstance(value, dict | list):
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            pending += [(f"{where}[{reprlib.repr(key)}]", item, level + 1) for key, item in items]
+            pending += [(f"{path}[{reprlib.repr(key)}]", item, level + 1) for key, item in items]
 
 
 def metadata_text(metadata: Mapping[str, Any], indent: int | None = None) -> str:
@@ -320,12 +320,12 @@ def metadata_text(metadata: Mapping[str, Any], indent: int | None = None) -> str
     return json.dumps(metadata, sort_keys=True, allow_nan=False, indent=indent)
 
 
-def _check_text(where: str, text: str) -> None:
+def _check_text(path: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
         raise ValueError(
-            f"{where} is not allowed: {reprlib.repr(text)} has a surrogate, half a character. "
+            f"{path} is not allowed: {reprlib.repr(text)} has a surrogate, half a character. "
             "Decode the text before."
         ) from None
 

@@ -216,15 +216,14 @@ class EstimatorMethods:
         if self.kind == "classifier":
             is_right = (predicted == truth).reshape(len(truth), -1).all(axis=1)
             return float(np.average(is_right, weights=weight))
-        truth, predicted = (
-            np.asarray(values, float).reshape(len(y), -1) for values in (truth, predicted)
+        from arboost.losses.metrics import VALUE_METRICS
+
+        r2 = VALUE_METRICS["r2"].function
+        truths, predictions = (
+            np.asarray(values, float).reshape(len(y), -1).T for values in (truth, predicted)
         )
-        mean = np.average(truth, axis=0, weights=weight)
-        error = np.average((truth - predicted) ** 2, axis=0, weights=weight)
-        variance = np.average((truth - mean) ** 2, axis=0, weights=weight)
-        ratio = np.where(error == 0.0, 0.0, 1.0)  # of a constant truth: R^2 is 0, or 1 if exact
-        np.divide(error, variance, out=ratio, where=variance > 0.0)
-        return float(np.mean(1.0 - ratio))
+        pairs = zip(truths, predictions, strict=True)
+        return float(np.mean([r2(y, values, weight) for y, values in pairs]))
 
     def decision_function(self: Any, X: object, **options: Any) -> Floats:
         """Raw scores of a classifier, as `decision_function` of estimators.
@@ -239,9 +238,95 @@ class EstimatorMethods:
             )
         return decision(self.predict_raw(X, **options))
 
+    def predict_files(  # noqa: PLR0913 - most have defaults
+        self: Any,
+        source: object,
+        path: str | os.PathLike[str],
+        *,
+        columns_to_keep: Sequence[str] | None = None,
+        method: str = "predict",
+        offset: str | Sequence[str] | float | None = None,
+        batch_rows: int = 131_072,
+        n_jobs: int | None = None,
+        format: str | None = None,  # noqa: A002  # as in `TableFiles`
+        escape_formulas: bool = False,
+    ) -> int:
+        """Write the predictions of rows that need not fit in memory; needs the package pyarrow.
+
+        The values are those of `predict` on the whole table, in the order of the rows. The file
+        gets its name when it is complete: an error leaves the file that was there before.
+
+        Parameters
+        ----------
+        source : path, pattern, folder, list of them, dataset, query or iterable
+            Rows to predict, as `Dataset.from_files` takes them; also a generator of tables. Of
+            files, only the features and `columns_to_keep` are read.
+        path : str or path-like
+            File to write, of Parquet (.parquet), Arrow (.arrow, .feather), CSV (.csv, .tsv) or JSON
+            lines (.jsonl), the latter two also with .gz or .zst.
+        columns_to_keep : list of str, optional
+            Columns to copy, before the predictions; categories become plain values.
+        method : {"predict", "predict_proba", "predict_raw", "shap_values"}, default="predict"
+            "predict" writes a column "prediction"; "predict_proba" writes "proba_<class>" for each
+            class; "predict_raw" writes "raw". Several outputs have a number in the name:
+            "prediction_0", "raw_0", "proba_0_<class>" and so on. "shap_values" writes a column for
+            each feature, and "expected_value"; of several outputs, followed by the class.
+            Ensembles of models have no raw scores.
+        offset : str, list of str, float or None, default=None
+            Columns with the offset of the rows, or one number for all, for a model that was fitted
+            with an offset; None for the columns that the fit named.
+        batch_rows : int, default=131072
+            Largest number of rows in memory at a time; two batches are.
+        n_jobs : int or None
+            Number of threads; predictions do not depend on it.
+        format : {"csv", "tsv", "parquet", "arrow", "jsonl"}, optional
+            Format of the file, if its name does not show it.
+        escape_formulas : bool, default=False
+            Put an apostrophe before texts and column names of a CSV or TSV file that begin with
+            =, +, -, @, a tab or a carriage return, which a spreadsheet would run as formulas.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Examples
+        --------
+        >>> import arboost, pyarrow.parquet, tempfile
+        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
+        >>> table = pyarrow.table({"id": [7, 8], "x": [0.0, 1.0]})
+        >>> model = model.fit(table.select(["x"]), [0, 1]).model_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pyarrow.parquet.write_table(table, f"{folder}/in.parquet")
+        ...     out = f"{folder}/out.parquet"
+        ...     model.predict_files(f"{folder}/in*.parquet", out, columns_to_keep=["id"])
+        ...     print(pyarrow.parquet.read_table(out).to_pandas().round(3))
+        2
+           id  prediction
+        0   7         0.0
+        1   8         1.0
+        """
+        from arboost.data.files import require_pyarrow
+
+        require_pyarrow("predict_files")
+        from arboost.models.prediction_files import predict_to_file
+
+        return predict_to_file(
+            self,
+            source,
+            path,
+            columns_to_keep=columns_to_keep,
+            method=method,
+            offset=offset,
+            batch_rows=batch_rows,
+            n_jobs=n_jobs,
+            format=format,
+            escape_formulas=escape_formulas,
+        )
+
 
 class ModelMethods(EstimatorMethods, Model):
-    """A model with explanations, pictures of its trees, exports, and predictions of files."""
+    """A model with explanations, pictures of its trees, and exports."""
 
     # ---- explanations ----
 
@@ -370,13 +455,15 @@ class ModelMethods(EstimatorMethods, Model):
         >>> found.grid[0], found.average.round(2)
         (array([0., 3.]), array([0., 3.]))
         """
-        from arboost.models.partial_dependence import DependenceOptions, partial_dependence
+        from arboost.models.partial_dependence import partial_dependence
 
         return partial_dependence(
             self,
             X,
             features,
-            options=DependenceOptions(kind, method, response),
+            kind=kind,
+            method=method,
+            response=response,
             grid=grid,
             sample_weight=sample_weight,
             offset=offset,
@@ -566,7 +653,7 @@ class ModelMethods(EstimatorMethods, Model):
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
-    # ---- exports, and predictions of files ----
+    # ---- exports ----
 
     def to_c(
         self, path: str | os.PathLike[str] | None = None, *, name: str = "model"
@@ -655,85 +742,3 @@ class ModelMethods(EstimatorMethods, Model):
             return text
         write_file(path, text.encode("ascii"))
         return None
-
-    def predict_files(  # noqa: PLR0913 - most have defaults
-        self,
-        source: object,
-        path: str | os.PathLike[str],
-        *,
-        columns_to_keep: Sequence[str] | None = None,
-        method: str = "predict",
-        offset: str | Sequence[str] | float | None = None,
-        batch_rows: int = 131_072,
-        n_jobs: int | None = None,
-        format: str | None = None,  # noqa: A002  # as in `TableFiles`
-        escape_formulas: bool = False,
-    ) -> int:
-        """Write the predictions of rows that need not fit in memory; needs the package pyarrow.
-
-        The values are those of `predict` on the whole table, in the order of the rows. The file
-        gets its name when it is complete: an error leaves the file that was there before.
-
-        Parameters
-        ----------
-        source : path, pattern, folder, list of them, dataset, query or iterable
-            Rows to predict, as `Dataset.from_files` takes them; also a generator of tables. Of
-            files, only the features and `columns_to_keep` are read.
-        path : str or path-like
-            File to write, of Parquet (.parquet), Arrow (.arrow, .feather), CSV (.csv, .tsv) or JSON
-            lines (.jsonl), the latter two also with .gz or .zst.
-        columns_to_keep : list of str, optional
-            Columns to copy, before the predictions; categories become plain values.
-        method : {"predict", "predict_proba", "predict_raw", "shap_values"}, default="predict"
-            "predict" writes a column "prediction"; "predict_proba" writes "proba_<class>" for each
-            class; "predict_raw" writes "raw". Several outputs have a number in the name:
-            "prediction_0", "raw_0", "proba_0_<class>" and so on. "shap_values" writes a column for
-            each feature, and "expected_value"; of several outputs, followed by the class.
-        offset : str, list of str, float or None, default=None
-            Columns with the offset of the rows, or one number for all, for a model that was fitted
-            with an offset; None for the columns that the fit named.
-        batch_rows : int, default=131072
-            Largest number of rows in memory at a time; two batches are.
-        n_jobs : int or None
-            Number of threads; predictions do not depend on it.
-        format : {"csv", "tsv", "parquet", "arrow", "jsonl"}, optional
-            Format of the file, if its name does not show it.
-        escape_formulas : bool, default=False
-            Put an apostrophe before texts and column names of a CSV or TSV file that begin with
-            =, +, -, @, a tab or a carriage return, which a spreadsheet would run as formulas.
-
-        Returns
-        -------
-        int
-            Number of rows.
-
-        Examples
-        --------
-        >>> import arboost, pyarrow.parquet, tempfile
-        >>> model = arboost.GradientBoostingRegressor(n_estimators=50, learning_rate=0.5)
-        >>> table = pyarrow.table({"id": [7, 8], "x": [0.0, 1.0]})
-        >>> model = model.fit(table.select(["x"]), [0, 1]).model_
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     pyarrow.parquet.write_table(table, f"{folder}/in.parquet")
-        ...     out = f"{folder}/out.parquet"
-        ...     model.predict_files(f"{folder}/in*.parquet", out, columns_to_keep=["id"])
-        ...     print(pyarrow.parquet.read_table(out).to_pandas().round(3))
-        2
-           id  prediction
-        0   7         0.0
-        1   8         1.0
-        """
-        from arboost.models.prediction_files import predict_to_file
-
-        return predict_to_file(
-            self,
-            source,
-            path,
-            columns_to_keep=columns_to_keep,
-            method=method,
-            offset=offset,
-            batch_rows=batch_rows,
-            n_jobs=n_jobs,
-            format=format,
-            escape_formulas=escape_formulas,
-        )

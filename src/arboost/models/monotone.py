@@ -70,31 +70,27 @@ class Boxes:
         )
 
     def tiled(self, count: int) -> Boxes:
-        """Return `count` copies of one box."""
-        return Boxes(*(np.repeat(array[np.newaxis], count, axis=0) for array in self._arrays()))
+        """Copies of one box."""
+        return Boxes(*(np.repeat(array[np.newaxis], count, axis=0) for array in self.arrays()))
 
     def with_columns(self, columns: NDArray[np.intp], boxes: Boxes) -> Boxes:
         """Boxes with the given columns replaced by those of other boxes."""
-        arrays = [array.copy() for array in self._arrays()]
-        for array, source in zip(arrays, boxes._arrays(), strict=True):
+        arrays = [array.copy() for array in self.arrays()]
+        for array, source in zip(arrays, boxes.arrays(), strict=True):
             array[:, columns] = source
         return Boxes(*arrays)
 
-    @classmethod
-    def concatenated(cls, parts: list[Boxes]) -> Boxes:
-        """Boxes of all parts."""
-        return cls(*map(np.concatenate, zip(*(boxes._arrays() for boxes in parts), strict=True)))
-
     def occupied(self) -> NDArray[np.bool_]:
-        """Return True for each box that holds a point."""
+        """Whether each box holds a point."""
         filled: NDArray[np.bool_] = np.logical_and.reduce(self.present() | self.missing, axis=-1)
         return filled
 
     def present(self) -> NDArray[np.bool_]:
-        """Return True where a box holds a value of the feature that is not missing."""
+        """Whether each box holds a value of each feature that is not missing."""
         return (self.low <= self.high) & np.not_equal(self.levels, 0).any(axis=-1)
 
-    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Fields in their order."""
         return self.low, self.high, self.missing, self.levels
 
 
@@ -134,18 +130,15 @@ class Cells:
         """Box of all values and levels of the given features."""
         levels = np.full((len(features), self.words), _ALL)
         for column in np.flatnonzero(self.is_category[features]).tolist():
-            levels[column] = self._all_levels(int(features[column]))
+            # The bits of all levels; an unknown level counts as missing.
+            is_level = np.arange(64 * self.words) < self._n_levels[features[column]]
+            levels[column] = np.packbits(is_level, bitorder="little").view("<u8")
         return Boxes(
             np.zeros(len(features), np.int64),
             self.last[features],
             np.ones(len(features), np.bool_),
             levels,
         )
-
-    def _all_levels(self, feature: int) -> NDArray[np.uint64]:
-        """Bits of all levels of a category; an unknown level counts as missing."""
-        is_level = np.arange(64 * self.words) < self._n_levels[feature]
-        return np.packbits(is_level, bitorder="little").view("<u8").astype(np.uint64)
 
     def leaves(self, tree: int) -> Leaves:
         """Leaves of a tree that a row can reach."""
@@ -368,7 +361,7 @@ class _Search:
                     yield _Fall(leaves.features, boxes[i], ends)
 
     def _try_falls(self, suspects: list[int]) -> CounterExample | None:
-        """Return two rows at which the median falls, among the falls of single trees.
+        """Two rows at which the median falls, among the falls of single trees.
 
         Other features are as close to the middle of their cells as a fall allows: there most trees
         have moderate values, and a single tree can decide the median.
@@ -377,15 +370,15 @@ class _Search:
         features = np.arange(len(cells.last))
         middle = cells.last // 2
         row = np.array(cells.point_in(features, replace(cells.whole(features), low=middle)))
-        each = 1 + _MOST_TRIES // len(suspects)
+        n_tries = 1 + _MOST_TRIES // len(suspects)
         pairs = []
-        for fall in (fall for tree in suspects for fall in islice(self._falls(tree), each)):
+        for fall in (fall for tree in suspects for fall in islice(self._falls(tree), n_tries)):
             box = fall.box
-            near = np.clip(middle[fall.features], box.low, box.high)
-            box = replace(box, low=np.where(box.low <= box.high, near, box.low))
-            here = row.copy()
-            here[fall.features] = cells.point_in(fall.features, box)
-            pairs.append(self._on_both_sides(here, fall.ends))
+            nearest = np.clip(middle[fall.features], box.low, box.high)
+            box = replace(box, low=np.where(box.low <= box.high, nearest, box.low))
+            row_in_box = row.copy()
+            row_in_box[fall.features] = cells.point_in(fall.features, box)
+            pairs.append(self._on_both_sides(row_in_box, fall.ends))
         rows = np.concatenate(pairs)
         scores = self._scores(rows)
         change = self._direction * (scores[1::2] - scores[::2])
@@ -394,14 +387,14 @@ class _Search:
         return CounterExample(rows[pair], scores[pair]) if change[lowest] < 0 else None
 
     def _find_fall(self, suspects: list[int]) -> CounterExample | None:
-        """Return two rows at which the sum falls; the steps with the lowest bounds come first."""
-        here = np.isin(self._tree_of, self._trees)
+        """Two rows at which the sum falls; the steps with the lowest bounds are tried first."""
+        in_trees = np.isin(self._tree_of, self._trees)
         last = int(self._cells.last[self._feature])
         inside = np.isin(self._tree_of, suspects) & (self._rank_of < last)
         exact = _integers(self._values)
         steps = []
         for cell in np.unique(self._rank_of[inside]).tolist():
-            trees = np.unique(self._tree_of[here & (self._rank_of == cell)])
+            trees = np.unique(self._tree_of[in_trees & (self._rank_of == cell)])
             step = self._step(cell, trees.tolist(), exact)
             bound = step.bound(np.arange(len(step.group)))
             if bound < 0:
@@ -418,9 +411,10 @@ class _Search:
         parts = []
         for tree in trees:
             leaves, low, high = self._split_leaves(tree)
-            here = np.flatnonzero((low <= cell) & (cell <= high))
-            there = np.flatnonzero((low <= cell + 1) & (cell + 1 <= high))
-            before, after = (index.ravel() for index in np.meshgrid(here, there, indexing="ij"))
+            in_cell = np.flatnonzero((low <= cell) & (cell <= high))
+            in_next = np.flatnonzero((low <= cell + 1) & (cell + 1 <= high))
+            pairs = np.meshgrid(in_cell, in_next, indexing="ij")
+            before, after = (leaf.ravel() for leaf in pairs)
             boxes = leaves.boxes[before].meet(leaves.boxes[after])
             occupied = np.flatnonzero(boxes.occupied())
             old, new = (leaves.nodes[index[occupied]].tolist() for index in (before, after))
@@ -429,7 +423,7 @@ class _Search:
         return _Step(parts, self._cells)
 
     def _example(self, cell: int, step: _Step, box: Boxes) -> CounterExample | None:
-        """Return two rows in the box on both sides of the step, if their scores show the fall."""
+        """Two rows in the box on both sides of the step, if their scores show the fall."""
         cells = self._cells
         features = np.arange(len(cells.last))
         row = np.array(cells.point_in(features, cells.whole(features)))
@@ -484,7 +478,8 @@ class _Step:
             column = np.searchsorted(self.features, features)
             filled.append(self.space.tiled(len(order)).with_columns(column, boxes[order]))
         self.group = np.concatenate(group)
-        self.boxes = Boxes.concatenated(filled)
+        arrays = zip(*(boxes.arrays() for boxes in filled), strict=True)
+        self.boxes = Boxes(*map(np.concatenate, arrays))
 
     def bound(self, alive: Integers) -> int:
         """Sum over the groups of the lowest change among the remaining boxes."""

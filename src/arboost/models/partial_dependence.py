@@ -122,8 +122,8 @@ def axis_of(table: Table, feature: int, grid: Grid) -> Axis:
     elif levels is not None:
         stored, shown = _level_points(levels, _spread(levels, grid.resolution))
     else:
-        stored = _number_points(table.columns.read(feature), grid)
-        shown = _shown_numbers(stored, schema.unit_of(feature))
+        stored, unit = _number_points(table.columns.read(feature), grid), schema.unit_of(feature)
+        shown = as_times(stored, unit) if unit in _TIMES else stored
     if grid.missing and not _has_missing(shown):
         stored = np.append(stored, np.nan)
         last = None if shown.dtype == object else "NaT" if shown.dtype.kind in "mM" else np.nan
@@ -181,22 +181,10 @@ def _spread(levels: Levels, most: int) -> NDArray[np.intp]:
 
 def _level_points(levels: Levels, codes: NDArray[np.intp]) -> tuple[Floats, NDArray[Any]]:
     """Stored and shown points of level codes; -1 is missing."""
-    numbers_of = (
-        np.arange(len(levels), dtype=np.float64) if levels.numbers is None else levels.numbers
-    )
+    numbers_of = np.arange(len(levels)) if levels.numbers is None else levels.numbers
     stored = np.append(numbers_of, np.nan)[codes]
     labels = [None if code < 0 else levels.label(int(code)) for code in codes]
-    if levels.kind == "number":
-        return stored, np.array(
-            [np.nan if label is None else label for label in labels], np.float64
-        )
-    shown = np.empty(len(labels), object)
-    shown[:] = labels
-    return stored, shown
-
-
-def _shown_numbers(stored: Floats, unit: str) -> NDArray[Any]:
-    return as_times(stored, unit) if unit in _TIMES else stored
+    return stored, np.array(labels, np.float64 if levels.kind == "number" else object)
 
 
 def _user_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDArray[Any]]:
@@ -225,7 +213,7 @@ def _user_points(schema: Schema, feature: int, values: Any) -> tuple[Floats, NDA
             "values as the column of the fit had them."
         ) from error
     stored = np.where(stored == schema.missing, np.nan, stored)
-    return stored, _shown_numbers(stored, unit)
+    return stored, as_times(stored, unit) if unit in _TIMES else stored
 
 
 def _has_strings(values: Any) -> bool:
@@ -256,41 +244,6 @@ RESPONSES = ("answer", "raw")
 
 _TWO = 2
 _MOST_SCORES = 1 << 21  # raw scores in memory at a time
-
-
-@dataclass(frozen=True)
-class DependenceOptions:
-    """Options of partial dependence: one of `KINDS`, of `METHODS` and of `RESPONSES`."""
-
-    kind: str = "average"
-    method: str = "brute"
-    response: str = "answer"
-
-    def check(self, model: Model) -> None:
-        """Raise ValueError where the options contradict each other or the model."""
-        for name, allowed in (("kind", KINDS), ("method", METHODS), ("response", RESPONSES)):
-            value = getattr(self, name)
-            if value not in allowed:
-                options = ", ".join(allowed)
-                raise ValueError(f"{name}={value!r} is not allowed: use one of {options}.")
-        if self.method == "brute":
-            return
-        if self.kind != "average":
-            raise ValueError(
-                f'kind={self.kind!r} is not allowed with method="recursion", which uses no rows: '
-                'use kind="average" or method="brute".'
-            )
-        if model.combine == "median":
-            raise ValueError(
-                'method="recursion" is not allowed: the model takes a median over its trees, and '
-                'the median of means is not a mean. Use method="brute".'
-            )
-        if self.response == "answer" and model.link not in ("identity", *links.SHARE_LINKS):
-            raise ValueError(
-                'method="recursion" gives the mean of raw scores, and the predictions of this '
-                f'model are not linear in them (link {model.link!r}). Use response="raw", or '
-                'method="brute".'
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,32 +279,21 @@ None
         return f"PartialDependence({', '.join(self.names)}: {points} points)"
 
 
-def partial_dependence(
+def partial_dependence(  # noqa: PLR0913 - the arguments of the method
     model: Model,
     X: object,
     features: object,
     *,
-    options: DependenceOptions,
-    grid: int | Grid = 100,
+    kind: str,
+    method: str,
+    response: str,
+    grid: int | Grid,
     sample_weight: object = None,
     offset: object = None,
     n_threads: int,
 ) -> PartialDependence:
-    """Result of `arboost.Predictor.partial_dependence`.
-
-    Parameters
-    ----------
-    model : Model
-    X : table of shape (n_rows, n_features)
-    features : str, int, or a pair of them
-    options : DependenceOptions
-    grid : int or Grid
-    sample_weight : array of shape (n_rows,), optional
-    offset : object
-        As `predict` takes it.
-    n_threads : int
-    """
-    options.check(model)
+    """Result of `arboost.Predictor.partial_dependence`, which has the arguments."""
+    _check_options(model, kind, method, response)
     chosen = _chosen(model, features)
     table = ingest(split_offset(X, offset)[0], model.schema)
     if not table.n_rows:
@@ -360,7 +302,7 @@ def partial_dependence(
     axes = tuple(axis_of(table, feature, settings) for feature in chosen)
     weight = weights(sample_weight, table.n_rows)
     dates = [feature for feature in chosen if model.schema.parts_of(feature)]
-    if options.method == "recursion":
+    if method == "recursion":
         if dates:
             raise ValueError(
                 f'method="recursion" is not allowed for {model.schema.label(dates[0])}: its '
@@ -376,24 +318,51 @@ def partial_dependence(
                 'offset is not allowed with method="recursion", which uses no rows: its raw scores '
                 'are those without an offset. Use method="brute".'
             )
-        raw: Iterator[Floats] = iter([_tree_means(model, axes)])
+        row_offset, blocks = None, _grid_scores(model, None, axes, n_threads)
     else:
+        row_offset = links.read_offset(model, X, table.n_rows, offset)
         if dates or model.combine == "median":
-            raw = iter([_point_by_point(model, table, axes, n_threads)])
+            blocks = iter([_point_by_point(model, table, axes, n_threads)])
         else:
-            raw = _row_scores(model, table, axes, n_threads)
-        raw = _with_offset(raw, links.read_offset(model, X, table.n_rows, offset))
-    responses = (_responses(model, part, options.response) for part in raw)
-    average, individual = _gathered(responses, options.kind, weight)
+            blocks = _grid_scores(model, table, axes, n_threads)
+    average, individual = _gathered(model, blocks, response, kind, weight, row_offset)
     shape = tuple(len(axis.stored) for axis in axes)
     return PartialDependence(
         features=chosen,
         names=tuple(model.schema.shown_names[feature] for feature in chosen),
         grid=tuple(axis.shown for axis in axes),
-        outputs=_output_names(model, options.response),
+        outputs=_output_names(model, response),
         average=None if average is None else _shaped(average[None], shape)[0],
         individual=None if individual is None else _shaped(individual, shape),
     )
+
+
+def _check_options(model: Model, kind: str, method: str, response: str) -> None:
+    """Raise ValueError where the options contradict each other or the model."""
+    for name, value, allowed in (
+        ("kind", kind, KINDS),
+        ("method", method, METHODS),
+        ("response", response, RESPONSES),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} is not allowed: use one of {', '.join(allowed)}.")
+    if method == "brute":
+        return
+    if kind != "average":
+        raise ValueError(
+            f'kind={kind!r} is not allowed with method="recursion", which uses no rows: use '
+            'kind="average" or method="brute".'
+        )
+    if model.combine == "median":
+        raise ValueError(
+            'method="recursion" is not allowed: the model takes a median over its trees, and the '
+            'median of means is not a mean. Use method="brute".'
+        )
+    if response == "answer" and model.link not in ("identity", *links.SHARE_LINKS):
+        raise ValueError(
+            'method="recursion" gives the mean of raw scores, and the predictions of this model '
+            f'are not linear in them (link {model.link!r}). Use response="raw", or method="brute".'
+        )
 
 
 def _chosen(model: Model, features: Any) -> tuple[int, ...]:
@@ -410,54 +379,36 @@ def _chosen(model: Model, features: Any) -> tuple[int, ...]:
     return chosen
 
 
-def _tree_means(model: Model, axes: tuple[Axis, ...]) -> Floats:
-    """Mean raw scores of the points by the covers of the trees."""
-    out = np.empty((1, _n_points(axes), model.n_outputs))
-    _grid_forest(model, axes).of_trees(out)
-    return _scores(model, out)
-
-
-def _row_scores(
-    model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int
+def _grid_scores(
+    model: Model, table: Table | None, axes: tuple[Axis, ...], n_threads: int
 ) -> Iterator[Floats]:
-    """Yield the raw scores of blocks of rows, shape (rows, points, outputs)."""
-    n_points, grid_forest = _n_points(axes), _grid_forest(model, axes)
-    step = max(1, _MOST_SCORES // (n_points * model.n_outputs))
-    for begin in range(0, table.n_rows, step):
-        out = np.empty((min(step, table.n_rows - begin), n_points, model.n_outputs))
-        grid_forest.of_rows(columns=table.columns, begin=begin, out=out, n_threads=n_threads)
-        yield _scores(model, out)
+    """Yield the raw scores of blocks of rows, shape (rows, points, outputs).
 
-
-def _with_offset(blocks: Iterator[Floats], offset: Floats | None) -> Iterator[Floats]:
-    """Yield the raw scores of blocks of rows with the offset of each row."""
-    first = 0
-    for block in blocks:
-        last = first + len(block)
-        yield block if offset is None else block + offset[first:last, np.newaxis]
-        first = last
-
-
-def _grid_forest(model: Model, axes: tuple[Axis, ...]) -> core.GridForest:
-    return core.GridForest(
+    Without a table they are those of one row: means by the covers of the trees.
+    """
+    grid_forest = core.GridForest(
         forest=model.forest,
         n_columns=model.schema.n_features,
         n_outputs=model.n_outputs,
         features=[axis.feature for axis in axes],
         values=[axis.stored for axis in axes],
     )
+    n_points, n_rows = _n_points(axes), 1 if table is None else table.n_rows
+    step = max(1, _MOST_SCORES // (n_points * model.n_outputs))
+    for begin in range(0, n_rows, step):
+        scores = np.empty((min(step, n_rows - begin), n_points, model.n_outputs))
+        if table is None:
+            grid_forest.of_trees(scores)
+        else:
+            grid_forest.of_rows(columns=table.columns, begin=begin, out=scores, n_threads=n_threads)
+        if model.combine == "mean":
+            scores /= max(model.n_rounds, 1)
+        scores += model.base_score
+        yield scores
 
 
 def _n_points(axes: tuple[Axis, ...]) -> int:
-    return int(np.prod([len(axis.stored) for axis in axes]))
-
-
-def _scores(model: Model, sums: Floats) -> Floats:
-    """Raw scores from sums over trees, in place."""
-    if model.combine == "mean":
-        sums /= max(model.n_rounds, 1)
-    sums += model.base_score
-    return sums
+    return math.prod(len(axis.stored) for axis in axes)
 
 
 def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_threads: int) -> Floats:
@@ -479,7 +430,7 @@ def _point_by_point(model: Model, table: Table, axes: tuple[Axis, ...], n_thread
 
 
 def _responses(model: Model, raw: Floats, response: str) -> Floats:
-    """Return raw scores or predictions of rows and points; of two classes the second only."""
+    """Raw scores or predictions of rows and points; of two classes the second only."""
     if response == "raw":
         return raw
     flat = raw.reshape(-1, model.n_outputs)
@@ -509,23 +460,31 @@ def _output_names(model: Model, response: str) -> tuple[str, ...]:
 
 
 def _gathered(
-    responses: Iterator[Floats], kind: str, weight: Floats | None
+    model: Model,
+    blocks: Iterator[Floats],
+    response: str,
+    kind: str,
+    weight: Floats | None,
+    offset: Floats | None,
 ) -> tuple[Floats | None, Floats | None]:
-    """Mean over the rows and the values of all rows, each if `kind` includes it."""
+    """Mean over the rows and the responses of all rows, each if `kind` includes it.
+
+    `blocks` are the raw scores without the offset.
+    """
     individual: list[Floats] = []
     total: Floats | float = 0.0
-    first = 0
-    for part in responses:
+    n_rows = 0
+    for block in blocks:
+        rows = slice(n_rows, n_rows + len(block))
+        raw = block if offset is None else block + offset[rows, np.newaxis]
+        responses = _responses(model, raw, response)
         if kind != "average":
-            individual.append(part)
+            individual.append(responses)
         if kind != "individual":
-            rows = slice(first, first + len(part))
-            if weight is None:
-                total = total + part.sum(axis=0)
-            else:
-                total = total + (part * weight[rows, None, None]).sum(axis=0)
-        first += len(part)
-    total_weight = float(first) if weight is None else float(weight.sum())
+            weighted = responses if weight is None else responses * weight[rows, None, None]
+            total = total + weighted.sum(axis=0)
+        n_rows = rows.stop
+    total_weight = float(n_rows) if weight is None else float(weight.sum())
     average = np.asarray(total / total_weight) if kind != "individual" else None
     if len(individual) <= 1:  # without a copy
         return average, individual[0] if individual else None
@@ -533,7 +492,7 @@ def _gathered(
 
 
 def _shaped(responses: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return (rows, points, outputs) with an axis for each feature, and none for one output."""
+    """(rows, points, outputs) with an axis for each feature, and none for a single output."""
     n_outputs = responses.shape[-1]
     last = () if n_outputs == 1 else (n_outputs,)
     return responses.reshape(len(responses), *shape, *last)

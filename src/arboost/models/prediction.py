@@ -37,7 +37,7 @@ _NUMBERS = set("biuf")  # kinds of labels that a device holds
 
 
 def read_table(model: Model, X: object, name: str = "X") -> Table:
-    """Return X as a table by the model's schema; error messages call it `name`."""
+    """Table of X by the model's schema; error messages call it `name`."""
     if isinstance(X, Dataset):
         raise InputTypeError(
             f"{name} is a Dataset, which holds bins instead of values. Pass the table it was made "
@@ -262,17 +262,17 @@ def predict_quantiles(
 
 
 def cuda_forest(model: Model, number: int | None = None) -> core.CudaForest:
-    """Forest of a model on a device, by default on its own; it is uploaded once."""
+    """Forest of a model on a device, by default that of the model; it is uploaded once."""
     number = device_number(model.device) if number is None else number
-    known = model.on_devices.get(number)
-    if known is None:
+    uploaded = model.on_devices.get(number)
+    if uploaded is None:
         forest = core.CudaForest(model.forest, model.schema.n_features, model.n_outputs, number)
-        known = model.on_devices.setdefault(number, forest)
-    return known
+        uploaded = model.on_devices.setdefault(number, forest)
+    return uploaded
 
 
 def _combination(model: Model) -> dict[str, Any]:
-    """Return base scores, divisor and weights of the trees, as the core takes them."""
+    """Base scores, divisor and weights of the trees, as the core takes them."""
     return {
         "base": model.base_score,
         "mean_of": float(max(model.n_rounds, 1)) if model.combine == "mean" else 0.0,

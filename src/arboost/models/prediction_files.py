@@ -17,10 +17,13 @@ from itertools import chain
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import csv, parquet, types
 
 from arboost.data.feature_names import offset_names
-from arboost.data.files import as_schema, file_kind, require_pyarrow, selected
+from arboost.data.files import as_schema, file_kind, selected
 from arboost.data.source import Source, has_columns, open_source
 from arboost.errors import InputTypeError, ParameterError, SchemaError
 from arboost.losses.links import read_offset
@@ -47,53 +50,56 @@ def predict_to_file(  # noqa: PLR0913 - the arguments of predict_files
     The model has the methods of `Predictor`, a
     schema and classes; `Predictor.predict_files` has the parameters.
     """
-    require_pyarrow("predict_files")
-    kind = file_kind(os.fsdecode(path))[0] if format is None else format
+    kind, compression = file_kind(os.fsdecode(path)) if format is None else (format, None)
     if escape_formulas and kind not in ("csv", "tsv"):
         raise ValueError(
             f"escape_formulas=True is for CSV and TSV files, but {os.fsdecode(path)!r} is none. "
             "Leave it out."
         )
-    _check_method(model, method)
+    allowed = [name for name in _METHODS if hasattr(model, name)]
+    if method not in allowed:
+        raise ValueError(f"method is {method!r}, but it must be one of {', '.join(allowed)}.")
     if type(batch_rows) is not int or batch_rows < 1:
         raise ValueError(f"batch_rows is {batch_rows!r}, but it must be an integer of at least 1.")
     copied = _checked_names(columns_to_keep)
     options: dict[str, Any] = {}
-    start: list[str] = []
+    offset_columns: list[str] = []
     if method != "shap_values":
-        options, start = _offset_option(model, offset), _offset_columns(model, offset)
+        options = _offset_option(model, offset)
+        offset_columns = list(
+            (model.schema.offset if offset is None else offset_names(offset)) or ()
+        )
     elif offset is not None:
         raise ParameterError(
             "offset is not allowed with method='shap_values': SHAP values are those of the trees.",
             "Leave it out.",
             parameter="offset",
         )
-    rows = open_source(source, _columns_to_read(model, source, [*copied, *start]), once=True)
+    features = model.schema.columns
+    to_read = None  # all, where columns are matched by their order
+    if features is not None and has_columns(source):
+        to_read = list(dict.fromkeys([*features, *copied, *offset_columns]))
+    rows = open_source(source, to_read, once=True)
     _refuse_input(path, rows)
 
     def predicted(table: object, file: str) -> Any:
-        X, columns = _divided(table, model, copied, file, start)
+        X, columns = _divided(table, model, copied, file, offset_columns)
         try:
             values = getattr(model, method)(X, **options, n_jobs=n_jobs)
         except SchemaError as error:
             raise SchemaError(f"The rows of {file!r} do not fit the model. {error}") from error
         if method == "shap_values":
-            return _record_batch(columns, _shap_columns(model, values, n_jobs))
-        return _record_batch(columns, _prediction_columns(model, values, method))
+            predictions = _shap_columns(model, values, n_jobs)
+        else:
+            predictions = _prediction_columns(model, values, method)
+        batch = _record_batch(columns, predictions)
+        return _without_formulas(batch) if escape_formulas else batch
 
     batches = (predicted(batch.table, batch.file) for batch in rows.batches(batch_rows))
     first = next(batches, None)
     if first is None:
         first = predicted(_no_rows(rows, model), rows.label)
-    return write_batches(
-        chain([first], batches), first.schema, path, kind=format, escape_formulas=escape_formulas
-    )
-
-
-def _check_method(model: Any, method: str) -> None:
-    allowed = [name for name in _METHODS if hasattr(model, name)]
-    if method not in allowed:
-        raise ValueError(f"method is {method!r}, but it must be one of {', '.join(allowed)}.")
+    return _write_batches(chain([first], batches), first.schema, path, kind, compression)
 
 
 def _checked_names(columns_to_keep: Sequence[str] | None) -> list[str]:
@@ -120,17 +126,6 @@ def _offset_option(model: Any, offset: object) -> dict[str, Any]:
     return {"offset": offset}
 
 
-def _offset_columns(model: Any, offset: object) -> list[str]:
-    """Columns of the offset."""
-    return list((model.schema.offset if offset is None else offset_names(offset)) or ())
-
-
-def _columns_to_read(model: Any, source: Any, copied: list[str]) -> list[str] | None:
-    """Return features and copied columns; None, for all, where columns are matched by order."""
-    is_selected = model.schema.names is not None and has_columns(source)
-    return list(dict.fromkeys([*model.schema.columns, *copied])) if is_selected else None
-
-
 def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
     """Raise ValueError for an output that is one of the input files."""
     target = os.path.realpath(os.fsdecode(path))
@@ -143,8 +138,6 @@ def _refuse_input(path: str | os.PathLike[str], rows: Source) -> None:
 
 def _no_rows(rows: Source, model: Any) -> Any:
     """Table of the columns of a source, without a row."""
-    import pyarrow
-
     if rows.arrow_schema is not None:
         return rows.arrow_schema.empty_table()
     if model.schema.columns is None:
@@ -154,14 +147,12 @@ def _no_rows(rows: Source, model: Any) -> Any:
 
 
 def _divided(
-    table: Any, model: Any, copied: list[str], file: str, start: list[str]
+    table: Any, model: Any, copied: list[str], file: str, offset_columns: list[str]
 ) -> tuple[object, dict[str, Any]]:
     """Features of a batch with the columns of the offset, and those to keep by name."""
     X = table[0] if isinstance(table, tuple) else table
     if not copied:
         return X, {}
-    import pyarrow
-
     if not hasattr(X, "__arrow_c_stream__"):
         raise InputTypeError(
             f"columns_to_keep={copied!r} needs columns with names, but {file} is a "
@@ -170,17 +161,15 @@ def _divided(
     X = pyarrow.table(X)
     names = X.column_names
     if model.schema.columns is not None:
-        names = [*model.schema.columns, *start]
-    elif len(names) != model.schema.n_columns + len(start):
-        names = [name for name in names if name not in copied or name in start]
+        names = [*model.schema.columns, *offset_columns]
+    elif len(names) != model.schema.n_columns + len(offset_columns):
+        names = [name for name in names if name not in copied or name in offset_columns]
     columns = {name: _plain(X.column(name)) for name in selected(copied, X.column_names, file)}
     return X.select(selected(names, X.column_names, file)), columns
 
 
 def _plain(column: Any) -> Any:
     """Column as one array; a dictionary, which batches may not share, as its values."""
-    from pyarrow import types
-
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks()
@@ -226,9 +215,7 @@ def _shap_columns(model: Any, values: Any, n_jobs: int | None) -> dict[str, Any]
 
 
 def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
-    """Return predicted values or labels as a column, of one type in all batches."""
-    import pyarrow
-
+    """Predicted values or labels as a column, of one type in all batches."""
     if values.dtype.kind in "iuf" and (labels is None or labels.dtype == values.dtype):
         return _number_column(values)
     return pyarrow.array(values, None if labels is None else pyarrow.array(labels).type)
@@ -236,8 +223,6 @@ def _label_column(values: NDArray[Any], labels: NDArray[Any] | None) -> Any:
 
 def _number_column(values: NDArray[Any]) -> Any:
     """Numbers as a column; `pyarrow.array` would import pandas, for a tenth of a second."""
-    import pyarrow
-
     data = pyarrow.py_buffer(np.ascontiguousarray(values))
     return pyarrow.Array.from_buffers(
         pyarrow.from_numpy_dtype(values.dtype), len(values), [None, data]
@@ -252,48 +237,32 @@ def _numbered(name: str, values: Any) -> dict[str, Any]:
 
 
 def _record_batch(copied: dict[str, Any], predicted: dict[str, Any]) -> Any:
-    import pyarrow
-
-    twice = sorted(copied.keys() & predicted.keys())
-    if twice:
+    in_both = sorted(copied.keys() & predicted.keys())
+    if in_both:
         raise ValueError(
-            f"columns_to_keep has {twice[0]!r}, which is the name of a column of predictions. "
+            f"columns_to_keep has {in_both[0]!r}, which is the name of a column of predictions. "
             "Leave it out, or rename it in the files."
         )
     columns = copied | predicted
     return pyarrow.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-def write_batches(
+def _write_batches(
     batches: Iterable[Any],
     schema: Any,
     path: str | os.PathLike[str],
-    *,
-    kind: str | None = None,
-    escape_formulas: bool = False,
+    kind: str,
+    compression: str | None,
 ) -> int:
     """Write record batches to a file; return the number of rows.
 
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-    schema : pyarrow.Schema
-    path : str or path-like
-        File to write; a failure leaves the file that was there before.
-    kind : str, optional
-        Kind of the file; that of its name by default.
-    escape_formulas : bool
-        Whether texts and names of CSV and TSV files are copied from being formulas of spreadsheets.
+    A failure leaves the file that was there before.
     """
-    if escape_formulas:
-        batches = map(_without_formulas, batches)
-        schema = _without_formulas(schema.empty_table()).schema
     remove_orphans(path)
-    name = os.fsdecode(path)
     n_rows = 0
     with replaced_file(path) as file:
         sink = _Sink(file, path)
-        writer = _Writer(sink, schema, *(file_kind(name) if kind is None else (kind, None)))
+        writer = _Writer(sink, schema, kind, compression)
         try:
             for batch in batches:
                 writer.write(as_schema(batch, schema))
@@ -308,9 +277,6 @@ def write_batches(
 
 def _without_formulas(batch: Any) -> Any:
     """Batch with an apostrophe before texts and names that begin like formulas."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     columns = [
         pc.replace_substring_regex(column, r"\A([=+\-@\t\r])", r"'\1")
         if types.is_string(column.type) or types.is_large_string(column.type)
@@ -343,9 +309,6 @@ class _Writer:
     """Writer of record batches: Parquet, Arrow, CSV, TSV or JSON lines."""
 
     def __init__(self, sink: _Sink, schema: Any, kind: str, compression: str | None) -> None:
-        import pyarrow
-        from pyarrow import csv, parquet, types
-
         self._stream = pyarrow.PythonFile(sink, "w")
         if compression is not None:
             self._stream = pyarrow.CompressedOutputStream(self._stream, compression)

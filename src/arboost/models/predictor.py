@@ -13,25 +13,15 @@ from numpy.typing import NDArray
 
 from arboost.data.cuda import is_device_array
 from arboost.errors import InputTypeError
-from arboost.losses.links import Probabilities, predictions, probabilities
+from arboost.losses import links
+from arboost.models import prediction, single_row
 from arboost.models.files import model_file
 from arboost.models.files.container import read_file
 from arboost.models.methods import ModelMethods
 from arboost.models.model import Model
-from arboost.models.prediction import (
-    device_leaves,
-    device_predictions,
-    device_probabilities,
-    device_raw_scores,
-    leaf_ids,
-    predict_quantiles,
-    raw_scores,
-    read_table,
-    staged_raw_scores,
-)
-from arboost.models.single_row import single_predictions, single_probabilities, single_raw_scores
 from arboost.params.records import check
 from arboost.params.suggestions import public_name, refuse_arguments
+from arboost.text import counted
 from arboost.trees.forest import Floats
 from arboost.write import remove_orphans
 
@@ -91,12 +81,12 @@ class Predictor(ModelMethods):
         if rounds is not None:
             return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
         if offset is None and self._takes_single_rows(n_jobs):
-            prediction = single_predictions(self, X)
-            if prediction is not None:
-                return prediction
+            values = single_row.predictions(self, X)
+            if values is not None:
+                return values
         if is_device_array(X):
-            return device_predictions(self, X, offset)
-        return predictions(self, self._raw(X, n_jobs, offset))
+            return prediction.device_predictions(self, X, offset)
+        return links.predictions(self, self._raw(X, n_jobs, offset))
 
     @public_name
     def predict_proba(
@@ -107,7 +97,7 @@ class Predictor(ModelMethods):
         offset: object = None,
         n_jobs: int | None = None,
         **unknown: Never,
-    ) -> Probabilities:
+    ) -> links.Probabilities:
         """Class probabilities of the rows of X.
 
         The shape is (n_rows, n_classes); several targets give a list of arrays.
@@ -117,12 +107,12 @@ class Predictor(ModelMethods):
         if rounds is not None:
             return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
         if offset is None and self._takes_single_rows(n_jobs):
-            probability = single_probabilities(self, X)
-            if probability is not None:
-                return probability
+            shares = single_row.probabilities(self, X)
+            if shares is not None:
+                return shares
         if is_device_array(X):
-            return device_probabilities(self, X, offset)
-        return probabilities(self, self._raw(X, n_jobs, offset))
+            return prediction.device_probabilities(self, X, offset)
+        return links.probabilities(self, self._raw(X, n_jobs, offset))
 
     def predict_raw(
         self,
@@ -136,32 +126,32 @@ class Predictor(ModelMethods):
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
         if offset is None and self._takes_single_rows(n_jobs):
-            score = single_raw_scores(self, X)
-            if score is not None:
-                return score
+            scores = single_row.raw_scores(self, X)
+            if scores is not None:
+                return scores
         if is_device_array(X):
-            return device_raw_scores(self, X, offset)
+            return prediction.device_raw_scores(self, X, offset)
         return self._raw(X, n_jobs, offset)
 
     def staged_raw(
         self, X: object, *, offset: object = None, n_jobs: int | None = None
     ) -> Iterator[Floats]:
         """Yield the raw scores after each round."""
-        return staged_raw_scores(self, X, offset, n_threads=_threads(n_jobs))
+        return prediction.staged_raw_scores(self, X, offset, n_threads=_threads(n_jobs))
 
     def staged_predict(
         self, X: object, *, offset: object = None, n_jobs: int | None = None
     ) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        return (predictions(self, raw) for raw in self.staged_raw(X, offset=offset, n_jobs=n_jobs))
+        staged = self.staged_raw(X, offset=offset, n_jobs=n_jobs)
+        return (links.predictions(self, raw) for raw in staged)
 
     def staged_predict_proba(
         self, X: object, *, offset: object = None, n_jobs: int | None = None
-    ) -> Iterator[Probabilities]:
+    ) -> Iterator[links.Probabilities]:
         """Yield the result of `predict_proba` after each round."""
-        return (
-            probabilities(self, raw) for raw in self.staged_raw(X, offset=offset, n_jobs=n_jobs)
-        )
+        staged = self.staged_raw(X, offset=offset, n_jobs=n_jobs)
+        return (links.probabilities(self, raw) for raw in staged)
 
     def apply(self, X: object, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Index of the leaf of each row in each tree, shape (n_rows, n_trees).
@@ -176,8 +166,9 @@ class Predictor(ModelMethods):
         [[1, 1], [2, 2]]
         """
         if is_device_array(X):
-            return device_leaves(self, X)
-        return leaf_ids(self, read_table(self, X), n_threads=_threads(n_jobs))
+            return prediction.device_leaves(self, X)
+        table = prediction.read_table(self, X)
+        return prediction.leaf_ids(self, table, n_threads=_threads(n_jobs))
 
     def predict_quantiles(
         self, X: object, quantiles: float | Sequence[float] = 0.5, *, n_jobs: int | None = None
@@ -210,8 +201,8 @@ class Predictor(ModelMethods):
         >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
         True
         """
-        table = read_table(self, X)
-        return predict_quantiles(self, table, quantiles, n_threads=_threads(n_jobs))
+        table = prediction.read_table(self, X)
+        return prediction.predict_quantiles(self, table, quantiles, n_threads=_threads(n_jobs))
 
     def save(self, path: str | os.PathLike[str], *, layout: str = "compact") -> None:
         """Write the model to a file; after a failure the previous file is intact.
@@ -267,19 +258,20 @@ class Predictor(ModelMethods):
         return is_valid and self.device == "cpu"
 
     def _raw(self, X: object, n_jobs: int | None, offset: object) -> Floats:
-        return raw_scores(self, X, offset, n_threads=_threads(n_jobs))
+        return prediction.raw_scores(self, X, offset, n_threads=_threads(n_jobs))
 
     def __repr__(self) -> str:
-        features = _counted(self.schema.n_features, "feature")
-        trees = _counted(self.n_trees, "tree")
-        how = "" if self.combine == "sum" else f"{self.combine} of "
-        where = "" if self.device == "cpu" else f", on {self.device}"
-        return f"Predictor({self.kind}, {features}, {how}{trees}{where})"
+        features = counted(self.schema.n_features, "feature")
+        combine = "" if self.combine == "sum" else f"{self.combine} of "
+        device = "" if self.device == "cpu" else f", on {self.device}"
+        return (
+            f"Predictor({self.kind}, {features}, {combine}{counted(self.n_trees, 'tree')}{device})"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Unlike pickled arrays, the bytes of a model file are checked when they are read.
-        where = () if self.device == "cpu" else (self.device,)
-        return _from_bytes, (model_file.to_bytes(self), *where)
+        device = () if self.device == "cpu" else (self.device,)
+        return _from_bytes, (model_file.to_bytes(self), *device)
 
     def __copy__(self) -> Self:
         return self  # frozen, but for its metadata
@@ -335,23 +327,19 @@ def load(
     """
     if not isinstance(mmap, bool):
         raise InputTypeError(f"mmap={mmap!r} is not allowed: it must be True or False.")
-    return _loaded(path, mmap=mmap).to(device)
-
-
-def _loaded(path: ModelSource, *, mmap: bool) -> Predictor | EnsemblePredictor:
-    if not isinstance(path, str | os.PathLike):
+    if isinstance(path, str | os.PathLike):
         if mmap:
-            raise InputTypeError(
-                f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can "
-                "be mapped. Pass its path."
-            )
-        return _from_content(_content(path), "the data")
-    if mmap:
-        return Predictor.from_model(model_file.map_model(path))
-    name = f"the model file {os.fsdecode(path)!r}"
-    return _from_content(
-        read_file(model_file.FORMAT, path, other_starts=(b"{", model_file.ENSEMBLE.magic)), name
-    )
+            return Predictor.from_model(model_file.map_model(path)).to(device)
+        name = f"the model file {os.fsdecode(path)!r}"
+        data = read_file(model_file.FORMAT, path, other_starts=(b"{", model_file.ENSEMBLE.magic))
+    elif mmap:
+        raise InputTypeError(
+            f"mmap=True is not allowed with a {type(path).__name__}: only a file on disk can be "
+            "mapped. Pass its path."
+        )
+    else:
+        name, data = "the data", _content(path)
+    return _from_content(data, name).to(device)
 
 
 def _content(source: object) -> bytes:
@@ -369,9 +357,9 @@ def _content(source: object) -> bytes:
 
 def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
     if data.startswith(model_file.ENSEMBLE.magic):
-        from arboost.models.ensemble import EnsemblePredictor, read_ensemble
+        from arboost.models.ensemble import read_ensemble
 
-        return EnsemblePredictor(read_ensemble(data, name).map_models(Predictor.from_model))
+        return read_ensemble(data, name).map_models(Predictor.from_model)
     if data.startswith(model_file.FORMAT.magic) or not data.lstrip().startswith(b"{"):
         return Predictor.from_model(model_file.from_bytes(data, name))
     from arboost.models.files.json_model import from_json
@@ -380,14 +368,9 @@ def _from_content(data: bytes, name: str) -> Predictor | EnsemblePredictor:
 
 
 def _from_bytes(data: bytes, device: str = "cpu") -> Predictor:
+    model = model_file.from_bytes(data, "the pickled model")
     # A device that is not there is an error of the first prediction: the model can still be moved.
-    return Predictor(
-        **model_file.from_bytes(data, "the pickled model").fields() | {"device": device}
-    )
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+    return Predictor.from_model(replace(model, device=device))
 
 
 def _threads(n_jobs: object) -> int:

@@ -37,9 +37,12 @@ def table_expected(model: Model, background: Table | None, n_threads: int) -> Fl
     """Mean score by the covers of a model, or of the rows of a table."""
     forest = _forest(model, "expected_value")
     if background is None:
-        return _explained(model, model.base_score) + forest.expected() / _divisors(model)
-    mean: Floats = prediction.table_scores(model, background, n_threads=n_threads).mean(axis=0)
-    return _explained(model, mean)
+        raw, of_trees = model.base_score, forest.expected() / _divisors(model)
+    else:
+        raw = prediction.table_scores(model, background, n_threads=n_threads).mean(axis=0)
+        of_trees = np.zeros(model.n_outputs)  # which are in the raw scores
+    # SHAP values sum to probabilities where raw scores are differences of two.
+    return np.where(is_probability_difference(model), (1.0 + raw) / 2, raw) + of_trees
 
 
 def score_name(model: Model) -> str:
@@ -54,7 +57,10 @@ def shap_values(model: Model, X: object, background: object, *, n_threads: int) 
     """
     if is_device_array(X):
         return _device_values(model, X, background, n_threads)
-    return _values(model, prediction.read_table(model, X), background, n_threads)
+    table = prediction.read_table(model, X)
+    return _squeezed(
+        table_shap_values(model, table, _read_background(model, background), n_threads)
+    )
 
 
 def shap_interactions(model: Model, X: object, *, n_threads: int) -> Floats:
@@ -76,22 +82,21 @@ def shap_explanation(model: Model, X: object, background: object, *, n_threads: 
     """SHAP values as a ``shap.Explanation``, for the plots of that package."""
     with needs_packages("shap", "shap_explanation"):
         import shap
-    table = prediction.read_table(model, X)
-    values = _values(model, table, background, n_threads)
-    expected = expected_value(model, background, n_threads=n_threads)
-    names = model.schema.names
+    table, background_table = prediction.read_table(model, X), _read_background(model, background)
+    values = table_shap_values(model, table, background_table, n_threads)
+    expected = table_expected(model, background_table, n_threads)
+    columns = shown_columns(X, model.schema)
+    if any(column.dtype == object for column in columns):
+        columns = [column.astype(object) for column in columns]
+    names, classes = model.schema.names, model.classes
+    has_output_per_class = isinstance(classes, np.ndarray) and len(classes) == model.n_outputs
     return shap.Explanation(
-        values,
+        _squeezed(values),
         base_values=_squeezed(np.repeat(expected[np.newaxis], table.n_rows, axis=0)),
-        data=_shown(X, model.schema),
+        data=np.stack(columns, axis=1),
         feature_names=None if names is None else list(names),
-        output_names=_output_names(model),
+        output_names=[str(label) for label in classes] if has_output_per_class else None,
     )
-
-
-def _values(model: Model, table: Table, background: object, n_threads: int) -> Floats:
-    background_table = _read_background(model, background)
-    return _squeezed(table_shap_values(model, table, background_table, n_threads))
 
 
 def table_shap_values(
@@ -176,11 +181,6 @@ def _read_background(model: Model, background: object) -> Table | None:
     return table
 
 
-def _explained(model: Model, raw: Floats) -> Floats:
-    """Scores that SHAP values sum to, from raw scores."""
-    return np.where(is_probability_difference(model), (1.0 + raw) / 2, raw)
-
-
 def _divisors(model: Model) -> Floats:
     """Ratio of sums over the trees to contributions to the score, for each output."""
     n_averaged = max(model.n_rounds, 1) if model.combine == "mean" else 1
@@ -201,14 +201,6 @@ def shown_columns(X: object, schema: Schema) -> list[NDArray[Any]]:
     return [_shown_column(raw, i) for i in range(schema.n_features)]
 
 
-def _shown(X: object, schema: Schema) -> NDArray[Any]:
-    """Values of a table for plots, as the user has them: numbers, strings, times."""
-    columns = shown_columns(X, schema)
-    if any(column.dtype == object for column in columns):
-        columns = [column.astype(object) for column in columns]
-    return np.stack(columns, axis=1)
-
-
 def _shown_column(raw: RawTable, i: int) -> NDArray[Any]:
     if i in raw.texts:
         levels, codes = Levels.of_text(raw.texts[i])
@@ -222,10 +214,3 @@ def _shown_column(raw: RawTable, i: int) -> NDArray[Any]:
     if unit == "time":
         times = np.array([None if t is None else (_MIDNIGHT + t).time() for t in times], object)
     return times
-
-
-def _output_names(model: Model) -> list[str] | None:
-    has_output_per_class = (
-        isinstance(model.classes, np.ndarray) and len(model.classes) == model.n_outputs
-    )
-    return [str(label) for label in model.classes] if has_output_per_class else None

@@ -25,13 +25,13 @@ from arboost.trees.forest import Floats
 _NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
 
 
-def single_raw_scores(model: Model, X: object) -> Floats | None:
+def raw_scores(model: Model, X: object) -> Floats | None:
     """Raw scores of a single row; None where X is anything else or needs `ingest`."""
     predictor, row = _row_predictor(model, X)
     return None if predictor is None else predictor.raw(row)
 
 
-def single_predictions(model: Model, X: object) -> NDArray[Any] | None:
+def predictions(model: Model, X: object) -> NDArray[Any] | None:
     """Predicted value or label of a single row, or None."""
     predictor, row = (None, X) if model.targets else _row_predictor(model, X)
     if predictor is None:
@@ -42,7 +42,7 @@ def single_predictions(model: Model, X: object) -> NDArray[Any] | None:
     return None if code < 0 else model.classes[code : code + 1].copy()
 
 
-def single_probabilities(model: Model, X: object) -> Floats | None:
+def probabilities(model: Model, X: object) -> Floats | None:
     """Class probabilities of a single row, or None."""
     if model.targets or model.classes is None:
         return None
@@ -134,7 +134,7 @@ def _values_of_pandas(frame: Any, names: tuple[str, ...]) -> list[Any] | None:
 def _ordered(
     row_names: Sequence[Any], values: list[Any], names: tuple[str, ...]
 ) -> list[Any] | None:
-    """Return values in the order of the names; None where names differ."""
+    """Values in the order of the names; None where names differ."""
     if len(row_names) != len(names):
         return None
     if tuple(row_names) == names:

@@ -140,16 +140,16 @@ class SplitFormatter:
 def conditions(model: Model, forest: Forest, style: TextStyle) -> list[str]:
     """Conditions of the rows that go left, without the name of the feature; "" for leaves."""
     splits = SplitFormatter(model, forest, style)
-    known: dict[tuple[int, object, bool], str] = {}
+    text_of: dict[tuple[int, object, bool], str] = {}
     texts = [""] * forest.n_nodes
     for node in np.flatnonzero(forest.is_split).tolist():
         number = int(forest.level_set[node])
         cut = float(forest.threshold[node]) if number < 0 else forest.level_sets[number].tobytes()
         key = int(forest.feature[node]), cut, bool(forest.default_left[node])
-        if key not in known:
+        if key not in text_of:
             by_mean = "has a target mean " if splits.is_target_mean(node) else ""
-            known[key] = by_mean + splits.relation(node)
-        texts[node] = known[key]
+            text_of[key] = by_mean + splits.relation(node)
+        texts[node] = text_of[key]
     return texts
 
 
@@ -268,13 +268,13 @@ class TreeFormatter:
     def headline(self) -> str:
         """Index and size of the tree, and its output where trees have one of several."""
         model = self._model
-        of = f" of {model.n_trees}" if model.n_trees > 1 else ""
+        total = f" of {model.n_trees}" if model.n_trees > 1 else ""
         leaves, depth = int(self.n_leaves[0]), int(self.depth.max())
         size = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, depth {depth}"
         output = ""
         if model.n_outputs > 1 and model.forest.width == 1:
             output = f", for {_output_names(model)[int(model.forest.output[self._tree])]}"
-        return f"tree {self._tree}{of}: {size}{output}"
+        return f"tree {self._tree}{total}: {size}{output}"
 
     def question(self, node: int) -> str:
         """Short condition of a split: rows that meet it go left."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arboost.losses.metric_functions import confusion_matrix, f1, precision, recall
-from arboost.losses.metrics import prediction_metric
+from arboost.losses.metrics import confusion_matrix, f1, precision, prediction_metric, recall
 from arboost.params.suggestions import metric_name
 from arboost.report.inputs import ModelRows, ReportOptions, read_input
 from arboost.report.scores import ScoreResult, baseline, metric_score, score_results, score_rows

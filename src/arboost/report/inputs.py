@@ -17,7 +17,7 @@ from arboost.data.target import encode_known_labels, numeric_target, target, wei
 from arboost.errors import InputTypeError
 from arboost.losses.intervals import Replicates, sample_rows
 from arboost.losses.links import read_offset
-from arboost.losses.metric_functions import log_losses
+from arboost.losses.metrics import log_losses
 from arboost.report.models import Predictions, ReportModel
 from arboost.report.table import Floats, Index, ReportTable
 

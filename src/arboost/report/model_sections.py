@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from arboost import __version__
 from arboost.losses.curves import margin_distribution, margins
 from arboost.losses.intervals import sample_rows
-from arboost.losses.metric_functions import log_losses
+from arboost.losses.metrics import log_losses
 from arboost.models.tree_nodes import TextStyle, conditions, node_values
 from arboost.plots.summary import Summary, parameter_table, value_text
 from arboost.report.inputs import ModelRows

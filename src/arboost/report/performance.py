@@ -11,7 +11,7 @@ import numpy as np
 from arboost.losses.curves import calibration_bins as calibration_of_bins
 from arboost.losses.curves import precision_recall_curve, roc_curve
 from arboost.losses.intervals import mean_interval, sample_rows
-from arboost.losses.metric_functions import RANK_METRICS
+from arboost.losses.metrics import RANK_METRICS
 from arboost.report.data import bin_counts, bin_edges
 from arboost.report.effects import Effects
 from arboost.report.inputs import ModelRows, class_probability, row_losses

@@ -21,7 +21,7 @@ from arboost.losses.intervals import (
     rows_to_draw,
     wilson,
 )
-from arboost.losses.metric_functions import (
+from arboost.losses.metrics import (
     RANK_METRICS,
     brier_scores,
     gamma_deviances,

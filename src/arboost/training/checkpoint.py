@@ -35,7 +35,6 @@ FORMAT = Format(
     what="checkpoint",
     magic=b"\x91ARC\r\n\x1a\n",
     version=1,
-    oldest_reader=1,
     source="Give the path of a checkpoint, or of no file yet.",
     remedy="Delete it to start the fit anew.",
 )

@@ -35,12 +35,11 @@ FOREST_DTYPES: Mapping[str, np.dtype[Any]] = {
     "cover": np.dtype(np.float64),
     "output": np.dtype(np.int32),
 }
-# Arrays of categorical splits.
-SET_DTYPES: Mapping[str, np.dtype[Any]] = {
+ALL_DTYPES: Mapping[str, np.dtype[Any]] = {  # with the arrays of categorical splits
+    **FOREST_DTYPES,
     "level_set": np.dtype(np.int32),
     "level_sets": np.dtype(np.uint64),
 }
-ALL_DTYPES: Mapping[str, np.dtype[Any]] = {**FOREST_DTYPES, **SET_DTYPES}
 NODE_ARRAYS = tuple(n for n in ALL_DTYPES if n not in ("tree_start", "output", "level_sets"))
 SET_WORDS = 4  # 64-bit words in a level set
 N_CODES = 255  # level codes that a set can hold; all other codes are missing values

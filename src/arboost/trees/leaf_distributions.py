@@ -64,11 +64,6 @@ class LeafDistributions:
         for name, dtype in DTYPES.items():
             object.__setattr__(self, name, frozen_array(getattr(self, name), dtype))
 
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return len(self.tree_start) - 1
-
     def first(self, n_trees: int) -> Self:
         """Distributions of the first trees."""
         n_nodes = int(self.tree_start[n_trees])

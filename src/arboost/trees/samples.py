@@ -79,7 +79,7 @@ class RowSampling:
         draw: int,
         n_threads: int,
     ) -> core.Sample | None:
-        """Return sample number ``draw`` of the rows, in ``out``; or None for all rows.
+        """Sample number ``draw`` of the rows, in ``out``; or None for all rows.
 
         ``round_`` is the number of earlier rounds, those before a warm start included.
         """

@@ -99,7 +99,7 @@ class _Header:
         self._names = {"model_": f"{name}_", "MODEL_": f"{name.upper()}_"}
 
     def renamed(self, text: str) -> str:
-        """Return code with the model's own name."""
+        """Code with the name of the model."""
         return re.sub(r"\b(?:model|MODEL)_", lambda match: self._names[match[0]], text)
 
     def code(self, text: str) -> None:

@@ -61,9 +61,8 @@ class Format:
         The first 8 bytes. A first byte above 127 and line ends show transfers that strip bits or
         translate text.
     version : int
-        The format version that this code writes, and the newest that it reads.
-    oldest_reader : int
-        The oldest format version whose readers understand files of this code.
+        The format version that this code writes, and the newest that it reads. Older readers do not
+        understand its files.
     source : str
         Advice in messages about a file of another kind.
     remedy : str
@@ -73,17 +72,19 @@ class Format:
     what: str
     magic: bytes
     version: int
-    oldest_reader: int
     source: str
     remedy: str
 
 
 def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Bytes of a file; the header must be JSON, and gets the key "sections"."""
-    stored = {name: _little_endian(array) for name, array in arrays.items()}
+    stored = {
+        name: np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+        for name, array in arrays.items()
+    }
     sections = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
-    full = {**header, "sections": sections}
-    text = json.dumps(full, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+    header = {**header, "sections": sections}
+    text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
     parts = [text]
     size = _FRAME.size + len(text)
     for array in stored.values():
@@ -91,7 +92,7 @@ def pack(kind: Format, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         parts += [bytes(padding), array.tobytes()]
         size += padding + array.nbytes
     size += _DIGEST_SIZE
-    parts.insert(0, _FRAME.pack(kind.magic, kind.version, kind.oldest_reader, size, len(text)))
+    parts.insert(0, _FRAME.pack(kind.magic, kind.version, kind.version, size, len(text)))
     body = b"".join(parts)
     return body + _digest(body)
 
@@ -123,14 +124,10 @@ def naming_errors(
         ValueError,
     ) as error:
         # Under a right checksum, such bytes were written by a bug, or by hand.
-        cause = f"{problem} ({type(error).__name__}: {_short(error)})"
+        text = str(error)  # in a hostile file as long as the file
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        cause = f"{problem} ({type(error).__name__}: {text})"
         raise ModelFormatError(f"cannot read {name}: {cause}. {kind.remedy}") from error
-
-
-def _short(error: Exception) -> str:
-    """Message of an error, cut: that of a hostile file can be as long as the file."""
-    text = str(error)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def read_file(
@@ -164,10 +161,6 @@ def map_file(kind: Format, path: str | os.PathLike[str]) -> Data:
 
 def _digest(body: bytes | memoryview) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest()
-
-
-def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
 def _read_frame(kind: Format, data: Data) -> tuple[dict[str, Any], int]:

@@ -273,40 +273,36 @@ def _read_forest(document: Mapping[str, Any], schema: Schema) -> Forest:
 
 def _read(document: dict[str, Any], budget: Budget) -> Model:
     features = typed(document["features"], list)
-    has_names = document["has_names"]
+    described: dict[str, Any] = {
+        name: document[name] for name in ("target", "offset", "row_columns") if name in document
+    }
+    described |= {
+        "names": [feature["name"] for feature in features] if document["has_names"] else None,
+        "n_features": len(features),
+        "missing": read_number(document["missing"]),
+        "parts": [feature["part"] for feature in features if "part" in feature],
+    }
+    for name, part in (("units", "unit"), ("formats", "format")):
+        if any(part in feature for feature in features):
+            described[name] = [feature.get(part, "") for feature in features]
     levels = [read_levels(feature.get("levels")) for feature in features]
-    units = [feature.get("unit", "") for feature in features]
-    formats = [typed(feature.get("format", ""), str) for feature in features]
-    schema = Schema(
-        names=tuple(typed(feature["name"], str) for feature in features) if has_names else None,
-        n_features=len(features),
-        levels=tuple(levels) if any(entry is not None for entry in levels) else (),
-        missing=read_number(document["missing"]),
-        units=tuple(units) if any(units) else (),
-        formats=tuple(formats) if any(formats) else (),
-        parts=model_file.read_parts([feature["part"] for feature in features if "part" in feature]),
-        target=typed(document["target"], str) if "target" in document else None,
-        offset=typed_tuple(document["offset"], str) if "offset" in document else None,
-        row_columns=typed_tuple(document.get("row_columns", []), str),
-    )
-    schema.validate()
+    has_levels = any(entry is not None for entry in levels)
+    schema = model_file.assemble_schema(described, levels if has_levels else [], budget)
     arrays = {"base_score": read_array(document["base_score"])}
     if "tree_weights" in document:
         arrays["tree_weights"] = read_array(document["tree_weights"])
     header = document | {"classes": read_json_classes(document["classes"], arrays)}
     forest = _read_forest(document, schema)
-    distributions = _read_distributions(document, forest)
-    return model_file.assemble(header, arrays, forest, distributions, budget, schema)
-
-
-def _read_distributions(document: Mapping[str, Any], forest: Forest) -> LeafDistributions | None:
-    if "distributions" not in document:
-        return None
-    parts = document["distributions"]
-    arrays = {
-        name: read_array(parts[name], dtype) for name, dtype in model_file.LEAF_DTYPES.items()
-    }
-    return LeafDistributions(tree_start=forest.tree_start, **arrays)
+    distributions = None
+    if "distributions" in document:
+        parts = document["distributions"]
+        distributions = LeafDistributions(
+            tree_start=forest.tree_start,
+            **{
+                name: read_array(parts[name], kind) for name, kind in model_file.LEAF_DTYPES.items()
+            },
+        )
+    return model_file.assemble(header, schema, arrays, forest, distributions, budget)
 
 
 # ---- numbers, labels and columns ----
@@ -347,21 +343,19 @@ def read_array(values: object, dtype: DTypeLike = np.float64) -> NDArray[Any]:
 def encode_classes(described: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     """Labels of a file's header, with values in place of sections."""
 
-    def full(part: dict[str, Any], section: str) -> dict[str, Any]:
+    def full_labels(part: dict[str, Any], section: str) -> dict[str, Any]:
         if part:
             return part
         labels = arrays[section]
         return {"dtype": labels.dtype.newbyteorder("<").str, "values": encode_array(labels)}
 
-    if isinstance(described, list):
-        return [full(part, f"classes {i}") for i, part in enumerate(described)]
-    return None if described is None else full(described, "classes")
+    return model_file.for_each_target(described, full_labels)
 
 
 def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     """Labels for a file's header; numbers go to the arrays."""
 
-    def stored(part: dict[str, Any], section: str) -> dict[str, Any]:
+    def read_labels(part: dict[str, Any], section: str) -> dict[str, Any]:
         dtype = typed(part["dtype"], str)
         if dtype.startswith(("<U", "|O")):
             return part
@@ -370,9 +364,7 @@ def read_json_classes(described: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         arrays[section] = read_array(part["values"], dtype)
         return {}
 
-    if isinstance(described, list):
-        return [stored(part, f"classes {i}") for i, part in enumerate(described)]
-    return None if described is None else stored(described, "classes")
+    return model_file.for_each_target(described, read_labels)
 
 
 def encode_feature(schema: Schema, feature: int) -> dict[str, Any]:

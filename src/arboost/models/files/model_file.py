@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,19 +33,11 @@ FORMAT = container.Format(
     what="model",
     magic=b"\x91ARB\r\n\x1a\n",
     version=6,
-    oldest_reader=6,
     source="Give the path of a file that `save` wrote.",
     remedy="Save or copy it again.",
 )
-# Ensembles of models, which `ensemble_file` reads and writes.
-ENSEMBLE = container.Format(
-    what="ensemble",
-    magic=b"\x91ARE\r\n\x1a\n",
-    version=1,
-    oldest_reader=1,
-    source=FORMAT.source,
-    remedy=FORMAT.remedy,
-)
+# Ensembles of models, which `arboost.models.ensemble` reads and writes.
+ENSEMBLE = replace(FORMAT, what="ensemble", magic=b"\x91ARE\r\n\x1a\n", version=1)
 LAYOUTS = ("compact", "arrays")
 _OLDEST_VERSION, _WITH_GROUPS = 4, 5  # format versions that are written
 
@@ -83,8 +75,8 @@ def to_bytes(model: Model, layout: str = "compact") -> bytes:
         arrays |= {name: getattr(model.forest, name) for name in ALL_DTYPES}
         if model.distributions is not None:
             arrays |= {f"y {name}": getattr(model.distributions, name) for name in LEAF_DTYPES}
-    version = format_version(model.schema)
-    return container.pack(replace(FORMAT, version=version, oldest_reader=version), header, arrays)
+    kind = replace(FORMAT, version=format_version(model.schema))
+    return container.pack(kind, header, arrays)
 
 
 def format_version(schema: Schema) -> int:
@@ -123,7 +115,8 @@ def _read(
         budget = container.Budget(len(data)) if budget is None else budget
         forest = _read_forest(header, arrays, budget)
         distributions = _read_distributions(arrays, forest, budget)
-        model = assemble(header, arrays, forest, distributions, budget)
+        schema = read_schema(header["schema"], arrays, budget)
+        model = assemble(header, schema, arrays, forest, distributions, budget)
     return model, "width" in header
 
 
@@ -163,16 +156,13 @@ def describe(model: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 def assemble(
     header: Mapping[str, Any],
+    schema: Schema,
     arrays: dict[str, NDArray[Any]],
     forest: Forest,
     distributions: LeafDistributions | None,
     budget: container.Budget,
-    schema: Schema | None = None,
 ) -> Model:
-    """Model of a header and arrays of `describe`, with its trees, after all checks.
-
-    The default schema is that of the header.
-    """
+    """Model of a header and arrays of `describe`, with its schema and trees, after all checks."""
     values = container.typed_fields(
         {"combine": "sum", "provenance": {}, "metadata": {}, **header},
         {**_MODEL_FIELDS, "metadata": dict},
@@ -181,7 +171,7 @@ def assemble(
     values |= _typed_sections(arrays, dict.fromkeys(scores, np.dtype(np.float64)))
     model = Model(
         forest=forest,
-        schema=read_schema(header["schema"], arrays, budget) if schema is None else schema,
+        schema=schema,
         classes=read_classes(header["classes"], arrays, budget),
         targets=container.typed_tuple(header.get("targets", []), int, "targets"),
         distributions=distributions,
@@ -250,6 +240,17 @@ def read_schema(
     described: Mapping[str, Any], arrays: dict[str, NDArray[Any]], budget: container.Budget
 ) -> Schema:
     """Schema of a header, validated."""
+    levels = [
+        None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
+        for feature, kind in enumerate(described.get("levels", []))
+    ]
+    return assemble_schema(described, levels, budget)
+
+
+def assemble_schema(
+    described: Mapping[str, Any], levels: Sequence[Levels | None], budget: container.Budget
+) -> Schema:
+    """Schema of a description in the form of `describe_schema`, with its levels, validated."""
     values = container.typed_fields(
         {"missing": math.nan, "target": "", **described},
         {"n_features": int, "missing": float, "target": str},
@@ -262,10 +263,6 @@ def read_schema(
         names = described.get(name)
         return None if names is None else container.typed_tuple(names, str, name)
 
-    levels = [
-        None if kind is None else Levels.read(kind, f"levels {feature}", arrays)
-        for feature, kind in enumerate(described.get("levels", []))
-    ]
     schema = Schema(
         names=optional("names"),
         n_features=values["n_features"],
@@ -273,7 +270,10 @@ def read_schema(
         missing=values["missing"],
         units=optional("units") or (),
         formats=optional("formats") or (),
-        parts=read_parts(described.get("parts", [])),
+        parts=tuple(
+            (container.typed(column, int), container.typed(part, str))
+            for column, part in container.typed_tuple(described.get("parts", []), list, "parts")
+        ),
         target=values["target"] if "target" in described else None,
         offset=optional("offset"),
         row_columns=optional("row_columns") or (),
@@ -282,63 +282,50 @@ def read_schema(
     return schema
 
 
-def read_parts(described: object) -> tuple[tuple[int, str], ...]:
-    """Derived features of a header; `Schema.validate` validates them."""
-    pairs = container.typed_tuple(described, list, "parts")
-    return tuple(
-        (container.typed(column, int), container.typed(part, str)) for column, part in pairs
-    )
-
-
 # ---- classes ----
+
+
+def for_each_target(classes: Any, convert: Callable[[Any, str], Any]) -> Any:
+    """Result of `convert` for class labels and their section; a list for several targets."""
+    if isinstance(classes, list | tuple):
+        return [convert(labels, f"classes {i}") for i, labels in enumerate(classes)]
+    return None if classes is None else convert(classes, "classes")
 
 
 def describe_classes(
     classes: Labels | tuple[Labels, ...] | None, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """Labels for the header, a list for several targets."""
-    if isinstance(classes, tuple):
-        return [_describe_labels(part, f"classes {i}", arrays) for i, part in enumerate(classes)]
-    return None if classes is None else _describe_labels(classes, "classes", arrays)
+) -> Any:
+    """Labels for the header, a list for several targets.
 
+    Numbers go to sections, to keep all bits.
+    """
 
-def _describe_labels(
-    labels: Labels, section: str, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any]:
-    """Labels for the header; numbers go to a section, to keep all bits."""
-    if labels.dtype.kind in "OU":
-        return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
-    arrays[section] = labels
-    return {}
+    def describe_labels(labels: Labels, section: str) -> dict[str, Any]:
+        if labels.dtype.kind in "OU":
+            return {"dtype": labels.dtype.newbyteorder("<").str, "values": labels.tolist()}
+        arrays[section] = labels
+        return {}
+
+    return for_each_target(classes, describe_labels)
 
 
 def read_classes(
-    described: Mapping[str, Any] | list[Mapping[str, Any]] | None,
-    arrays: dict[str, NDArray[Any]],
-    budget: container.Budget,
+    described: Any, arrays: dict[str, NDArray[Any]], budget: container.Budget
 ) -> Labels | tuple[Labels, ...] | None:
     """Labels of a header; a tuple for several targets."""
-    if isinstance(described, list):
-        return tuple(
-            _read_labels(part, f"classes {i}", arrays, budget) for i, part in enumerate(described)
-        )
-    return None if described is None else _read_labels(described, "classes", arrays, budget)
 
+    def read_labels(labels: Mapping[str, Any], section: str) -> Labels:
+        if "values" not in labels:
+            return arrays[section]
+        dtype, values = labels["dtype"], container.typed_tuple(labels["values"], str)
+        if dtype == "|O":
+            return np.array(values, dtype=object)
+        # NumPy's strings have a width, and predictions keep that of the labels in fit.
+        width = int(dtype.removeprefix("<U"))
+        if width < max(map(len, values), default=1) or width < 1:
+            raise ValueError(f"class labels of type {dtype!r}")
+        budget.take(len(values) * width * np.dtype("U1").itemsize, "class labels")
+        return np.array(values, dtype=f"U{width}")
 
-def _read_labels(
-    described: Mapping[str, Any],
-    section: str,
-    arrays: dict[str, NDArray[Any]],
-    budget: container.Budget,
-) -> Labels:
-    if "values" not in described:
-        return arrays[section]
-    dtype, values = described["dtype"], container.typed_tuple(described["values"], str)
-    if dtype == "|O":
-        return np.array(values, dtype=object)
-    # NumPy's strings have a width, and predictions keep that of the labels in fit.
-    width = int(dtype.removeprefix("<U"))
-    if width < max(map(len, values), default=1) or width < 1:
-        raise ValueError(f"class labels of type {dtype!r}")
-    budget.take(len(values) * width * np.dtype("U1").itemsize, "class labels")
-    return np.array(values, dtype=f"U{width}")
+    classes = for_each_target(described, read_labels)
+    return tuple(classes) if isinstance(classes, list) else classes

@@ -40,7 +40,9 @@ class Graph:
 
     def __init__(self, reserved: Sequence[str]) -> None:
         """Start an empty graph; `reserved` are the names of its outputs."""
-        self._onnx = _import_onnx()
+        with needs_packages("onnx", "to_onnx"):
+            import onnx
+        self._onnx: Any = onnx
         self._taken = {"", *reserved}
         self._numbers: dict[str, int] = {}
         self._nodes: list[Any] = []
@@ -88,20 +90,20 @@ class Graph:
         """Model of the graph with these properties, an ``onnx.ModelProto``."""
         helper = self._onnx.helper
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML, _ML_OPSET)]
-        made = helper.make_model(
+        proto = helper.make_model(
             helper.make_graph(self._nodes, "arboost", self._inputs, self._outputs, self._constants),
             opset_imports=opsets,
             ir_version=_IR_VERSION,
             producer_name="arboost",
         )
-        helper.set_model_props(made, dict(properties))
-        size = made.ByteSize()
+        helper.set_model_props(proto, dict(properties))
+        size = proto.ByteSize()
         if size > _LARGEST_FILE:
             raise ValueError(
                 f"the model would have {size} bytes as ONNX, but an ONNX file has at most "
                 f"{_LARGEST_FILE}. Use save or to_c, or train fewer or smaller trees."
             )
-        return made
+        return proto
 
     def _attribute(self, name: str, value: Any) -> Any:
         kinds = self._onnx.AttributeProto
@@ -124,12 +126,6 @@ class Graph:
         return name
 
 
-def _import_onnx() -> Any:
-    with needs_packages("onnx", "to_onnx"):
-        import onnx
-    return onnx
-
-
 _THRESHOLD, _SET = 0, 6  # modes of a split: at most the threshold, and in the set
 _SUM = 1
 _DEEPEST = 1000  # onnxruntime recurses from level to level; a stack of 1 MB holds that many
@@ -139,7 +135,11 @@ _LABEL_TYPES = {"O": STRING, "i": INT64, "u": 13, "f": FLOAT64, "b": 9}  # by ki
 
 def onnx_model(model: Model) -> Any:
     """The model as an ``onnx.ModelProto``."""
-    _check_depth(model.forest)
+    if depths(model.forest).max(initial=0) > _DEEPEST:
+        raise ValueError(
+            f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes "
+            "on very deep trees. Use to_c, or train with a max_depth."
+        )
     graph = Graph(_output_names(model))
     X = _features(graph, model.schema)
     offset = None
@@ -152,14 +152,6 @@ def onnx_model(model: Model) -> Any:
     if model.metadata:
         properties["metadata"] = metadata_text(model.metadata)
     return graph.finish(properties)
-
-
-def _check_depth(forest: Forest) -> None:
-    if depths(forest).max(initial=0) > _DEEPEST:
-        raise ValueError(
-            f"a tree has more than {_DEEPEST} splits one below the other, and onnxruntime crashes "
-            "on very deep trees. Use to_c, or train with a max_depth."
-        )
 
 
 # ---- inputs -> features ----
@@ -284,10 +276,10 @@ def _trees(
 
 def _members(forest: Forest) -> dict[int, Floats]:
     """Level codes of each nonempty set, ended by NaN."""
-    held = codes_in_sets(forest.level_sets)[:, :N_CODES]
+    is_member = codes_in_sets(forest.level_sets)[:, :N_CODES]
     return {
         number: np.append(np.flatnonzero(row), np.nan)
-        for number, row in enumerate(held)
+        for number, row in enumerate(is_member)
         if row.any()
     }
 
@@ -386,10 +378,6 @@ def _labels(labels: Labels) -> Labels:
 # ---- the links of `arboost.losses.links` as operators ----
 
 
-def _identity(graph: Graph, raw: str) -> str:
-    return graph.op("Identity", raw)
-
-
 def _exp(graph: Graph, raw: str) -> str:
     return graph.op("Exp", graph.op("Min", raw, graph.constant(LARGEST_EXPONENT)))
 
@@ -428,21 +416,17 @@ def _share_of_two(graph: Graph, raw: str) -> str:
     return graph.op("Concat", graph.op("Sub", half, part), graph.op("Add", half, part), axis=1)
 
 
-def _shares(graph: Graph, raw: str) -> str:
-    return _clip(graph, raw, 0.0, 1.0)
-
-
 def _clip(graph: Graph, raw: str, low: float, high: float) -> str:
     return graph.op("Clip", raw, graph.constant(low), graph.constant(high))
 
 
 _LINKS: Mapping[str, Callable[[Graph, str], str]] = {
-    "identity": _identity,
+    "identity": lambda graph, raw: graph.op("Identity", raw),
     "exp": _exp,
     "ordered": _ordered,
     "logistic": _logistic,
     "logistic_of_double": _logistic_of_double,
     "softmax": _softmax,
     "share_of_two": _share_of_two,
-    "shares": _shares,
+    "shares": lambda graph, raw: _clip(graph, raw, 0.0, 1.0),
 }

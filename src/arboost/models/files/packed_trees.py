@@ -61,14 +61,17 @@ def to_sections(forest: Forest) -> Sections:
     """Sections of a valid forest."""
     split = forest.is_split
     leaf = ~split
-    counts = _split_counts(split, forest.tree_start)
+    before = np.concatenate([[0], np.cumsum(split)])  # splits before each node
+    counts = np.diff(before[forest.tree_start]).astype(np.uint32)
     sections: Sections = {
         "splits": counts,
         "output": forest.output,
         "structure": np.packbits(split, bitorder="little"),
     }
     order = (forest.left[split] - 1) // 2
-    if not np.array_equal(order, _split_numbers(counts)):
+    ends = np.cumsum(counts, dtype=np.int64)
+    number_in_tree = np.arange(len(order)) - np.repeat(ends - counts, counts)
+    if not np.array_equal(order, number_in_tree):
         sections["order"] = _pack_integers(order)
     for name, numbers in (
         ("feature", forest.feature + 1),  # that of leaves is -1
@@ -135,20 +138,7 @@ def unpack_distributions(
     )
 
 
-# ---- structure and thresholds ----
-
-
-def _split_counts(split: NDArray[np.bool_], tree_start: Integers) -> NDArray[np.uint32]:
-    """Number of splits of each tree."""
-    before = np.zeros(len(split) + 1, np.int64)
-    np.cumsum(split, out=before[1:])
-    return np.diff(before[tree_start]).astype(np.uint32)
-
-
-def _split_numbers(counts: NDArray[np.uint32]) -> Integers:
-    """Number of each split in its tree."""
-    ends = np.cumsum(counts, dtype=np.int64)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+# ---- thresholds ----
 
 
 def _pack_thresholds(feature: NDArray[np.int32], threshold: Floats) -> Sections:
@@ -174,8 +164,9 @@ def _pack_derived(forest: Forest) -> Sections:
     """Distances of splits from their derived numbers, by the better shrinkage."""
     sections = _distances(forest, _PLAIN)
     # Estimated: params leave reg_lambda to the fit, and DART, samples and others change the factor.
-    reg_lambda = _estimate_lambda(forest)
-    shrinkage = (reg_lambda, _estimate_factor(forest, reg_lambda))
+    reg_lambda, split = _estimate_lambda(forest), forest.is_split
+    derived_gain = _derived(forest, (reg_lambda, 1.0))["gain"][split, 0]
+    shrinkage = (reg_lambda, _median_ratio(forest.gain[split], derived_gain, 1.0))
     if shrinkage != _PLAIN:
         shrunk = _distances(forest, shrinkage) | {"shrinkage": np.array(shrinkage)}
         sections = min((sections, shrunk), key=_size)
@@ -193,7 +184,7 @@ def _distances(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
 
 
 def _derived(forest: Forest, shrinkage: tuple[float, float]) -> Sections:
-    """Return cover, values and gains of all nodes, those of splits derived from the leaves."""
+    """Covers, values and gains of all nodes, those of splits derived from the leaves."""
     numbers = {name: _columns(getattr(forest, name)).copy() for name in _DERIVED}
     core.derive_splits(
         forest.tree_start,
@@ -225,13 +216,6 @@ def _estimate_lambda(forest: Forest) -> float:
         more = of_children - value[split] * cover[split]
         less = value[split] - value[left] - value[left + 1]
     return _median_ratio(more, less, 0.0)
-
-
-def _estimate_factor(forest: Forest, reg_lambda: float) -> float:
-    """Factor between the derived gains and those of the trees."""
-    split = forest.is_split
-    derived = _derived(forest, (reg_lambda, 1.0))["gain"][split, 0]
-    return _median_ratio(forest.gain[split], derived, 1.0)
 
 
 def _median_ratio(x: Floats, y: Floats, default: float) -> float:
@@ -270,7 +254,7 @@ def _pack_integers(numbers: NDArray[Any]) -> NDArray[np.uint8]:
 def _unpack_integers(
     sections: Mapping[str, NDArray[Any]], name: str, count: int, largest: int
 ) -> Integers:
-    """Return `count` integers from 0 to `largest`; raise ValueError where there are others."""
+    """Integers from 0 to `largest`, `count` of them; raise ValueError for larger ones."""
     try:
         numbers: NDArray[np.uint64] = core.unpack_bits(_typed(sections, name, np.uint8), count)
     except ValueError as error:
