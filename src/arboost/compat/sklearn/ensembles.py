@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import ensemble
 
 import arboost
-from arboost.compat.sklearn.parameters import Floats, NotLoadable, constructor, tree_table
+from arboost.compat.sklearn.parameters import Floats, NotLoadable, constructor
 from arboost.compat.sklearn.trees import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -20,12 +20,6 @@ from arboost.compat.sklearn.trees import (
     sum_partial_dependence,
 )
 from arboost.estimators.translation import link_probabilities
-from arboost.params.forest import (
-    EXTRA_TREES_CLASSIFIER,
-    EXTRA_TREES_REGRESSOR,
-    RANDOM_FOREST_CLASSIFIER,
-    RANDOM_FOREST_REGRESSOR,
-)
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 
 _TWO_CLASSES = 2
@@ -45,7 +39,6 @@ class RandomForestClassifier(arboost.RandomForestClassifier):
     """Random forest for classification with the signature of scikit-learn's class."""
 
     _TREE = DecisionTreeClassifier
-    _TABLE = tree_table(RANDOM_FOREST_CLASSIFIER)
 
     __init__ = constructor(ensemble.RandomForestClassifier, arboost.RandomForestClassifier)
 
@@ -54,7 +47,6 @@ class RandomForestRegressor(_RecursiveDependence, arboost.RandomForestRegressor)
     """Random forest for regression with the signature of scikit-learn's class."""
 
     _TREE = DecisionTreeRegressor
-    _TABLE = tree_table(RANDOM_FOREST_REGRESSOR)
 
     __init__ = constructor(ensemble.RandomForestRegressor, arboost.RandomForestRegressor)
 
@@ -63,7 +55,6 @@ class ExtraTreesClassifier(arboost.ExtraTreesClassifier):
     """Extremely randomized trees for classification with the signature of scikit-learn's class."""
 
     _TREE = ExtraTreeClassifier
-    _TABLE = tree_table(EXTRA_TREES_CLASSIFIER)
 
     __init__ = constructor(ensemble.ExtraTreesClassifier, arboost.ExtraTreesClassifier)
 
@@ -72,7 +63,6 @@ class ExtraTreesRegressor(_RecursiveDependence, arboost.ExtraTreesRegressor):
     """Extremely randomized trees for regression with the signature of scikit-learn's class."""
 
     _TREE = ExtraTreeRegressor
-    _TABLE = tree_table(EXTRA_TREES_REGRESSOR)
 
     __init__ = constructor(ensemble.ExtraTreesRegressor, arboost.ExtraTreesRegressor)
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn import tree
 
 import arboost
-from arboost.compat.sklearn.parameters import constructor, tree_table
-from arboost.params.forest import TREE_CLASSIFIER, TREE_REGRESSOR
+from arboost.compat.sklearn.parameters import constructor
 
 
 class DecisionTreeClassifier(arboost.DecisionTreeClassifier):
@@ -32,7 +31,6 @@ class DecisionTreeClassifier(arboost.DecisionTreeClassifier):
     <BLANKLINE>
     """
 
-    _TABLE = tree_table(TREE_CLASSIFIER)
     _KEEPS_STATISTICS = True
 
     __init__ = constructor(tree.DecisionTreeClassifier, arboost.DecisionTreeClassifier, verbose=0)
@@ -41,7 +39,6 @@ class DecisionTreeClassifier(arboost.DecisionTreeClassifier):
 class DecisionTreeRegressor(arboost.DecisionTreeRegressor):
     """Decision tree for regression with the signature of scikit-learn's class."""
 
-    _TABLE = tree_table(TREE_REGRESSOR)
     _KEEPS_STATISTICS = True
 
     __init__ = constructor(tree.DecisionTreeRegressor, arboost.DecisionTreeRegressor, verbose=0)
