@@ -7,7 +7,7 @@ import pytest
 
 import arboost
 from arboost.report.data import drift
-from arboost.report.table import Column, rounded, rounded_counts, rounded_number
+from arboost.report.table import Column, rounded, rounded_counts
 from support.reported import N_ROWS, halves, report, table
 
 
@@ -124,9 +124,9 @@ def test_rounding():
         "[0, 0.16667, 0.33333, 0.5, 0.66667, 0.83333, 1]"
     )
     assert rounded(np.empty((2, 0))) == [[], []]
-    assert rounded_number(None) is None
-    assert rounded_number(float("nan")) is None
-    assert rounded_number(1234567.0, 7) == 1234567
+    assert rounded(None) is None
+    assert rounded(float("nan")) is None
+    assert rounded(1234567.0, 7) == 1234567
     assert rounded_counts(np.array([1, 2])) == [1, 2]
 
 

@@ -12,7 +12,7 @@ from arboost.losses.intervals import sample_rows
 from arboost.report.data import column_bins, column_levels
 from arboost.report.inputs import ModelRows, row_losses
 from arboost.report.models import ChangedRows, Predictions, ReportModel
-from arboost.report.table import Column, Floats, Index, Sample, rounded, rounded_number, shown_level
+from arboost.report.table import Column, Floats, Index, Sample, rounded
 
 _MOST_OUTPUTS = 10
 _MOST_LISTED = 200
@@ -107,7 +107,7 @@ def importances_section(rows: ModelRows, effects: Effects) -> list[dict[str, Any
     return [
         {"feature": names[feature]}
         | {
-            name: None if sizes is None else rounded_number(float(sizes[feature]))
+            name: None if sizes is None else rounded(sizes[feature])
             for name, sizes in columns.items()
         }
         for feature in effects.order[:_MOST_LISTED].tolist()
@@ -170,7 +170,7 @@ def _unit(rows: ModelRows, sample: Sample, sums: Floats, outputs: Index) -> str:
     engine, proba = rows.model.engine, rows.predicted.proba
     if engine is not None and engine.link == "logistic":
         return "log-odds"
-    if rows.task == "regression":
+    if rows.model.task == "regression":
         is_value = engine is None or engine.link in ("identity", "ordered")
         return rows.inputs.target or "prediction" if is_value else "raw score"
     if proba is None:
@@ -294,7 +294,7 @@ def _curve_outputs(rows: ModelRows) -> tuple[Index, list[str]]:
         return _shown_outputs(rows, predicted.quantiles.shape[1])
     if predicted.values is not None:
         return np.zeros(1, np.intp), [rows.inputs.target or "prediction"]
-    if rows.task == "binary":
+    if rows.model.task == "binary":
         return np.ones(1, np.intp), [rows.classes[1]]
     return _shown_outputs(rows, rows.n_classes)
 
@@ -343,7 +343,7 @@ def _dependence(column: Column, grid: Floats, curves: Floats, weight: Floats) ->
     if column.unit:
         section["unit"] = column.unit
     if column.has_levels:
-        section["grid"] = [shown_level(column.levels[int(code)]) for code in grid]
+        section["grid"] = [column.text(code) for code in grid]
         levels = column_levels(column, None)
         section["levels"] = {"names": levels["names"], "counts": levels["test"]}
         return section

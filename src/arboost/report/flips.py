@@ -17,8 +17,7 @@ import numpy as np
 from arboost.report.effects import Effects
 from arboost.report.inputs import ModelRows, class_probability
 from arboost.report.models import ChangedRows, Predictions, ReportModel
-from arboost.report.performance import residual_spread
-from arboost.report.table import MORE_DIGITS, Column, Floats, Index, Mask, Sample, rounded_number
+from arboost.report.table import MORE_DIGITS, Column, Floats, Index, Mask, Sample, rounded
 
 _MOST_FEATURES, _FEWEST_FEATURES = 30, 5
 _WORK = 2e8  # predicted rows x their cost, at most
@@ -61,25 +60,24 @@ def flips_section(
                 for column, end in zip(columns, change.ends, strict=True)
             ],
             **_answer(rows, answer),
-            "distance": rounded_number(change.distance),
+            "distance": rounded(change.distance),
         }
     return section, rule.text
 
 
 def _json_value(column: Column, number: float) -> Any:
     is_text = column.kind != "number" and not np.isnan(number)
-    return column.text(number) if is_text else rounded_number(number, MORE_DIGITS)
+    return column.text(number) if is_text else rounded(number, MORE_DIGITS)
 
 
 def _answer(rows: ModelRows, answer: Predictions) -> dict[str, Any]:
     """Label and value of the prediction of one row."""
     if answer.values is not None:
-        number = rounded_number(float(answer.values[0]), MORE_DIGITS)
+        number = rounded(answer.values[0], MORE_DIGITS)
         return {"label": number, "value": number}
     assert answer.codes is not None
-    value = None
-    if answer.proba is not None:
-        value = rounded_number(float(class_probability(answer.codes, answer.proba)[0]))
+    proba = answer.proba
+    value = None if proba is None else rounded(class_probability(answer.codes, proba)[0])
     return {"label": rows.classes[answer.codes[0]], "value": value}
 
 
@@ -97,7 +95,10 @@ def _rule(rows: ModelRows, start: Predictions) -> FlipRule | None:
     """Rule of a flip: another class, or a value one deviation of residuals away."""
     values, codes = start.values, start.codes
     if values is not None:
-        spread = residual_spread(rows)
+        residual = rows.truth - rows.predicted.values
+        weight = rows.weights()
+        middle = np.average(residual, weights=weight)
+        spread = float(np.sqrt(np.average(np.square(residual - middle), weights=weight)))
         if not spread > 0:
             return None
 
@@ -107,7 +108,7 @@ def _rule(rows: ModelRows, start: Predictions) -> FlipRule | None:
 
         return FlipRule(
             "A flip is a change of the prediction by one standard deviation of the residuals "
-            f"({rounded_number(spread)}).",
+            f"({rounded(spread)}).",
             is_flipped=lambda new, places: moved(new, places) >= spread,
             progress=moved,
             differs=lambda sampled: np.abs(values[sampled][:, np.newaxis] - values) >= spread,
@@ -151,7 +152,7 @@ class Axis:
     spread: float
 
     def distance(self, start: Floats, end: Floats) -> Floats:
-        """Size of changes; those from or to a missing value count 1."""
+        """Sizes of changes; those from or to a missing value count 1."""
         is_same = (start == end) | (np.isnan(start) & np.isnan(end))
         if not self.spread:
             return np.where(is_same, 0.0, 1.0)
@@ -227,6 +228,22 @@ class Change:
     distance: float
 
 
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Values of one feature that rows are tried with.
+
+    Attributes
+    ----------
+    axis : Axis
+    rows : int array of shape (n_rows,)
+    ends : float64 array of shape (n_rows, n_values)
+    """
+
+    axis: Axis
+    rows: Index
+    ends: Floats
+
+
 class FlipSearch:
     """Search of the smallest flips of all rows of a sample, a few predictions in all."""
 
@@ -236,80 +253,74 @@ class FlipSearch:
         self.model, self.sample, self.rule = model, sample, rule
         self._axes = {axis.feature: axis for axis in axes}
         n_rows, n_axes = len(sample), len(axes)
+        # The nearest flip of each row by one feature: its size, the feature, and the new value.
+        self._size = np.full(n_rows, np.inf)
+        self._feature = np.full(n_rows, -1)
+        self._value = np.full(n_rows, np.nan)
         # The most effective value of each feature for each row, for pairs.
-        self._best = np.full((n_rows, n_axes), -np.inf)
-        self._end = np.full((n_rows, n_axes), np.nan)
+        self._progress = np.full((n_rows, n_axes), -np.inf)
+        self._effective = np.full((n_rows, n_axes), np.nan)
 
     def singles(self) -> list[Change | None]:
         """Smallest change of one feature that flips each row; None where none does."""
-        n_rows = len(self.sample)
-        nearest = np.full(n_rows, np.inf)
-        feature_of = np.full(n_rows, -1)
-        end_of = np.full(n_rows, np.nan)
-        every = np.arange(n_rows)
-        blocks = [
-            ChangedRows(
-                np.repeat(every, len(axis.coarse)), {axis.feature: np.tile(axis.coarse, n_rows)}
-            )
+        every = np.arange(len(self.sample))
+        trials = [
+            Trial(axis, every, np.tile(axis.coarse, (len(every), 1)))
             for axis in self._axes.values()
         ]
-        answers = self.model.predicted_blocks(self.sample, blocks)
-        for k, (feature, axis) in enumerate(self._axes.items()):
-            start = self.sample.columns[feature].numbers
-            places, new = blocks[k].places, answers[k]
-            flipped = self.rule.is_flipped(new, places)
-            size = axis.distance(start[places], blocks[k].changes[feature])
-            size = np.where(flipped, size, np.inf)
-            progress = np.where(blocks[k].changes[feature] == start[places], -np.inf, 0.0)
-            self._keep_best(k, axis, progress + self.rule.progress(new, places))
-            grid = size.reshape(n_rows, -1)
-            first = grid.argmin(axis=1)
-            is_nearer = grid[every, first] < nearest
-            nearest[is_nearer] = grid[every, first][is_nearer]
-            feature_of[is_nearer] = feature
-            end_of[is_nearer] = axis.coarse[first[is_nearer]]
-        self._refine(feature_of, end_of, nearest, is_last=False)
-        self._refine(feature_of, end_of, nearest, is_last=True)
+        for k, (trial, new) in enumerate(zip(trials, self._run(trials), strict=True)):
+            places = trial.rows.repeat(trial.ends.shape[1])
+            is_start = trial.ends == self.sample.columns[trial.axis.feature].numbers[:, np.newaxis]
+            progress = self.rule.progress(new, places).reshape(trial.ends.shape)
+            progress = np.where(is_start, -np.inf, progress)
+            best = progress.argmax(axis=1)
+            self._progress[:, k] = progress[every, best]
+            self._effective[:, k] = trial.axis.coarse[best]
+        self._refine(is_last=False)
+        self._refine(is_last=True)
+        nearest = (self._feature.tolist(), self._value.tolist(), self._size.tolist())
         return [
-            Change((int(feature_of[i]),), (float(end_of[i]),), float(nearest[i]))
-            if feature_of[i] >= 0
-            else None
-            for i in range(n_rows)
+            Change((feature,), (value,), size) if feature >= 0 else None
+            for feature, value, size in zip(*nearest, strict=True)
         ]
 
-    def _keep_best(self, k: int, axis: Axis, progress: Floats) -> None:
-        grid = progress.reshape(len(self.sample), -1)
-        first = grid.argmax(axis=1)
-        self._best[:, k] = grid[np.arange(len(grid)), first]
-        self._end[:, k] = axis.coarse[first]
-
-    def _refine(self, feature_of: Index, end_of: Floats, nearest: Floats, *, is_last: bool) -> None:
+    def _refine(self, *, is_last: bool) -> None:
         """Replace each change by a smaller one of the same feature, if there is one.
 
         First, values are spread between the row's value and the end of the change; at last, they
         are all those next to the end.
         """
-        tried = []
+        trials = []
         for feature, axis in self._axes.items():
-            rows = np.flatnonzero(feature_of == feature)
-            start = self.sample.columns[feature].numbers[rows]
-            rows, start = rows[~np.isnan(start)], start[~np.isnan(start)]
-            if not axis.spread or not len(rows):
-                continue
-            ends = axis.between(start, end_of[rows], is_last=is_last).ravel()
-            size = axis.distance(np.repeat(start, _REFINED), ends)
-            tried.append(
-                (rows, ends, size, ChangedRows(np.repeat(rows, _REFINED), {feature: ends}))
+            numbers = self.sample.columns[feature].numbers
+            rows = np.flatnonzero((self._feature == feature) & ~np.isnan(numbers))
+            if axis.spread and len(rows):
+                ends = axis.between(numbers[rows], self._value[rows], is_last=is_last)
+                trials.append(Trial(axis, rows, ends))
+        self._run(trials)
+
+    def _run(self, trials: list[Trial]) -> list[Predictions]:
+        """Predictions of trials; the nearest flips of the rows are kept."""
+        blocks = [
+            ChangedRows(
+                trial.rows.repeat(trial.ends.shape[1]), {trial.axis.feature: trial.ends.ravel()}
             )
-        answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
-        for (rows, ends, size, block), new in zip(tried, answers, strict=True):
-            flips = self.rule.is_flipped(new, block.places)
-            grid = np.where(flips, size, np.inf).reshape(len(rows), -1)
-            first = grid.argmin(axis=1)
-            best = grid[np.arange(len(rows)), first]
-            smaller = best < nearest[rows]
-            nearest[rows[smaller]] = best[smaller]
-            end_of[rows[smaller]] = ends.reshape(len(rows), -1)[smaller, first[smaller]]
+            for trial in trials
+        ]
+        predicted = self.model.predicted_blocks(self.sample, blocks)
+        for trial, block, new in zip(trials, blocks, predicted, strict=True):
+            axis, rows = trial.axis, trial.rows
+            start = self.sample.columns[axis.feature].numbers[rows, np.newaxis]
+            flips = self.rule.is_flipped(new, block.places).reshape(trial.ends.shape)
+            sizes = np.where(flips, axis.distance(start, trial.ends), np.inf)
+            nearest = sizes.argmin(axis=1)
+            size = sizes[np.arange(len(rows)), nearest]
+            is_nearer = size < self._size[rows]
+            nearer = rows[is_nearer]
+            self._size[nearer] = size[is_nearer]
+            self._feature[nearer] = axis.feature
+            self._value[nearer] = trial.ends[is_nearer, nearest[is_nearer]]
+        return predicted
 
     def pairs(self, rows: Index) -> list[Change | None]:
         """Smallest change of two features that flips each of the rows, or None.
@@ -323,7 +334,7 @@ class FlipSearch:
             return [None] * len(rows)
         contrast, differs = self._contrasts(rows)
         sources = [
-            (self._end[rows], np.argsort(-self._best[rows], axis=1, kind="stable")),
+            (self._effective[rows], np.argsort(-self._progress[rows], axis=1, kind="stable")),
             (contrast, np.argsort(~differs, axis=1, kind="stable")),
         ]
         tried = []

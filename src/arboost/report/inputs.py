@@ -46,11 +46,6 @@ class ReportInput:
 
     Attributes
     ----------
-    models : list of ReportModel
-        One, or two to compare.
-    tables : list of ReportTable
-        The rows of the report in the columns of each model.
-    predicted : list of Predicted
     truth : array of shape (n_rows,)
         Values, or class codes.
     weight : float64 array of shape (n_rows,), or None
@@ -63,11 +58,10 @@ class ReportInput:
         Features of the first model that the user wants as segments.
     title : str
     notes : list of str
+    model_rows : list of ModelRows
+        The model; to compare, also the second one.
     """
 
-    models: list[ReportModel]
-    tables: list[ReportTable]
-    predicted: list[Predictions]
     truth: NDArray[Any]
     weight: Floats | None
     rows: Index
@@ -75,7 +69,8 @@ class ReportInput:
     training: TrainingRows | None
     segments: list[int]
     title: str
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
+    model_rows: list[ModelRows] = field(default_factory=list)
     _replicates: dict[int, Replicates] = field(default_factory=dict)
 
     def replicates(self, most: int) -> Replicates:
@@ -88,22 +83,6 @@ class ReportInput:
     def n_rows(self) -> int:
         """Number of rows of the report."""
         return len(self.rows)
-
-    @property
-    def task(self) -> str:
-        """One of "binary", "multiclass" and "regression"."""
-        return self.models[0].task
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """Labels of the classes; None for regression."""
-        return self.models[0].classes
-
-    @lazy_property
-    def model_rows(self) -> list[ModelRows]:
-        """Each model with the rows and its predictions of them."""
-        parts = zip(self.models, self.tables, self.predicted, strict=True)
-        return [ModelRows(self, *part) for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,21 +109,16 @@ class ModelRows:
         """Weights of the rows; None where all are equal."""
         return self.inputs.weight
 
-    @property
-    def task(self) -> str:
-        """One of "binary", "multiclass" and "regression"."""
-        return self.inputs.task
-
-    @property
+    @lazy_property
     def classes(self) -> list[str]:
         """Labels of the classes as text; empty for regression."""
-        labels = self.inputs.classes
+        labels = self.model.classes
         return [] if labels is None else [str(label) for label in labels.tolist()]
 
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 for regression."""
-        return 0 if self.inputs.classes is None else len(self.inputs.classes)
+        return len(self.classes)
 
     def weights(self, rows: Any = slice(None)) -> Floats:
         """Weights of some of the rows, 1 where all are equal."""
@@ -228,21 +202,7 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     offsets = [_offset(reported, table, n_rows, options.offset) for reported in models]
     if options.offset is not None and all(offset is None for offset in offsets):
         raise ValueError("offset was passed, but the model was fitted without one. Leave it out.")
-    kept_rows = None if len(rows) == n_rows else rows
-    checked = sample_rows(len(rows), _CHECKED_ROWS)
-    tables, predicted = [], []
-    for reported, offset in zip(models, offsets, strict=True):
-        is_read = reported is first and kept_rows is None
-        tables.append(whole if is_read else reported.report_table(features, kept_rows))
-        tables[-1].offset = offset if offset is None else offset[rows]
-        predicted.append(_timed(reported, features, offset))
-        if kept_rows is not None:
-            predicted[-1] = predicted[-1].take(kept_rows)
-        reported.check_whole(tables[-1].sample(checked), predicted[-1].take(checked))
-    return ReportInput(
-        models=models,
-        tables=tables,
-        predicted=predicted,
+    inputs = ReportInput(
         truth=truth,
         weight=weight,
         rows=rows,
@@ -252,6 +212,21 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
         title=title,
         notes=notes,
     )
+    checked = sample_rows(len(rows), _CHECKED_ROWS)
+    for reported, offset in zip(models, offsets, strict=True):
+        if len(rows) < n_rows:
+            report_table = reported.report_table(features, rows)
+        else:
+            report_table = whole if reported is first else reported.report_table(features)
+        report_table.offset = None if offset is None else offset[rows]
+        start = time.perf_counter()
+        predicted = reported.predicted(features, offset)
+        reported.timings["predict"] = time.perf_counter() - start
+        if len(rows) < n_rows:
+            predicted = predicted.take(rows)
+        reported.check_whole(report_table.sample(checked), predicted.take(checked))
+        inputs.model_rows.append(ModelRows(inputs, reported, report_table, predicted))
+    return inputs
 
 
 def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | None:
@@ -259,13 +234,6 @@ def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | No
     if model.engine is None or model.schema.offset is None:
         return None
     return read_offset(model.engine, X, n_rows, offset)
-
-
-def _timed(model: ReportModel, X: Any, offset: Floats | None) -> Predictions:
-    start = time.perf_counter()
-    predicted = model.predicted(X, offset)
-    model.timings["predict"] = time.perf_counter() - start
-    return predicted
 
 
 def _models(model: Any, options: ReportOptions) -> list[ReportModel]:

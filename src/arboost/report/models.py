@@ -144,11 +144,6 @@ class ReportModel:
         return {} if self.engine is None else self.engine.params
 
     @property
-    def combine(self) -> str:
-        """Combination of the trees; "" for models without trees."""
-        return "" if self.engine is None else self.engine.combine
-
-    @property
     def task(self) -> str:
         """One of "binary", "multiclass" and "regression"."""
         if self.classes is None:
@@ -208,18 +203,17 @@ class ReportModel:
         places: Index | None = None,
         changes: Mapping[int, Floats] | None = None,
     ) -> Any:
-        """Rows of a sample as a table that the model reads."""
+        """Rows of a sample as a table that the model reads, with other numbers in some columns."""
         chosen = np.arange(len(sample)) if places is None else places
+        changes = {} if changes is None else changes
+        columns = [
+            column.values(changes[i] if i in changes else column.numbers[chosen])
+            for i, column in enumerate(sample.columns)
+        ]
         names = self.schema.names
-        matrix = sample.changed_matrix(chosen, changes or {})
-        columns: list[NDArray[Any]] = []
-        if matrix is None:
-            columns = sample.changed_columns(chosen, changes or {})
-        elif names is not None:
-            columns = list(matrix.T)
-        if not self._reads_any:
-            return table_like(sample.table.X, names, columns, matrix)
-        return plain_table(names, columns) if names is not None or matrix is None else matrix
+        if self._reads_any:
+            return plain_table(names, columns)
+        return table_like(sample.table.X, names, columns)
 
     def call(self, method: str, X: Any, offset: Floats | None = None, **options: Any) -> Any:
         """Result of a public method; estimators have a number of threads themselves."""
@@ -317,24 +311,14 @@ class ReportModel:
         """
         if self.engine is None or not self.is_estimator:
             return
-        X, offset = self.table(sample), sample.offset
-        expected: Any
+        trees = ReportModel(self.engine, self._target, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if predicted.proba is not None:
-                expected = self._of_target(self.engine.predict_proba(X, offset=offset, n_jobs=1))
-            else:
-                expected = np.asarray(self.engine.predict(X, offset=offset, n_jobs=1))
-                if self.classes is not None:
-                    expected = self._codes(expected)
-                elif expected.ndim > 1:
-                    expected = expected[:, self.value_column]
-        observed = next(
-            array
-            for array in (predicted.proba, predicted.codes, predicted.values)
-            if array is not None
-        )
-        self.is_whole = bool(np.allclose(observed, expected, rtol=1e-9, atol=1e-12))
+            expected = trees.predicted(self.table(sample), sample.offset)
+        names = ("proba", "codes", "values")
+        name = next(name for name in names if getattr(predicted, name) is not None)
+        parts = (getattr(predicted, name), getattr(expected, name))
+        self.is_whole = bool(np.allclose(*parts, rtol=1e-9, atol=1e-12))
 
     def stages(self, sample: Sample) -> Iterator[Floats]:
         """Yield the probabilities or values of the trees after each round."""
