@@ -19,7 +19,7 @@ from arboost import Predictor
 from arboost.backend import lazy_property
 from arboost.data.schema import Schema
 from arboost.errors import InputTypeError
-from arboost.plots.axes import check_fitted
+from arboost.plots.drawing import check_fitted
 from arboost.report.table import Floats, Index, ReportTable, Sample, plain_table, table_like
 
 _TWO = 2

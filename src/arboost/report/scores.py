@@ -388,7 +388,8 @@ def _rank_scores(rows: ModelRows, *, has_replicates: bool) -> list[Score]:
     if not classes or len(classes) > _MOST_RANKED:
         return []
     shares = totals[classes] / totals[classes].sum()
-    scale, replicates = 1.0, {}
+    scale = 1.0
+    replicates: dict[str, Floats] = {}
     if has_replicates:
         replicates, scale = _rank_replicates(rows, proba, classes, shares)
     scores = []

@@ -19,7 +19,7 @@ from arboost.data.levels import Levels
 from arboost.data.raw_table import frame_like, is_sparse
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import read_raw
-from arboost.plots.axes import boolean_names
+from arboost.plots.drawing import boolean_names
 from arboost.text import label_text, number_text, shortened, time_text
 
 Floats = NDArray[np.float64]

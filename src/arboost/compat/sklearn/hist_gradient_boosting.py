@@ -239,7 +239,11 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
                 f"max_iter={params['max_iter']} must be larger than or equal to n_iter_={n_old} "
                 "when warm_start==True. Use a larger number, or warm_start=False."
             )
-        validation = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+        validation: dict[str, Any] = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "sample_weight_val": sample_weight_val,
+        }
         has_validation = any(value is not None for value in validation.values())
         if has_validation:
             _check_validation(params, X_val, y_val)
