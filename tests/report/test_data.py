@@ -72,7 +72,7 @@ def test_rare_levels_are_counted_together():
     assert column["levels"]["names"][0] == "c0"
     assert column["levels"]["n_other"] == 18
     assert sum(column["levels"]["test"]) + column["levels"]["other_test"] == 400
-    assert column["summary"] == "30 levels, most often c0 (27.5 %)"
+    assert column["summary"] == "30 levels, most often c0 (27.5%)"
 
 
 def test_target_is_described():

@@ -168,7 +168,7 @@ def test_constant_and_empty_columns():
         "constant: 1",
         "no values",
         "0 to 39, median 19.5",
-        "1 level, most often a (100 %)",
+        "1 level, most often a (100%)",
     ]
 
 

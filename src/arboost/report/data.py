@@ -124,7 +124,7 @@ def _most_frequent(levels: dict[str, Any], n_present: int, n_distinct: int) -> s
         return "no values"
     top = int(np.argmax(levels["test"]))
     share = number_text(100 * levels["test"][top] / n_present, 3)
-    return f"{counted(n_distinct, 'level')}, most often {levels['names'][top]} ({share} %)"
+    return f"{counted(n_distinct, 'level')}, most often {levels['names'][top]} ({share}%)"
 
 
 def bin_edges(numbers: Floats) -> Floats:

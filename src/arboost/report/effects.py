@@ -344,9 +344,7 @@ def _dependence(column: Column, grid: Floats, curves: Floats, weight: Floats) ->
         section["unit"] = column.unit
     if column.has_levels:
         section["grid"] = [column.text(code) for code in grid]
-        levels = column_levels(column, None)
-        section["levels"] = {"names": levels["names"], "counts": levels["test"]}
-        return section
-    bins = column_bins(column, None)
-    section["bins"] = None if bins is None else {"edges": bins["edges"], "counts": bins["test"]}
+        section["levels"] = column_levels(column, None)
+    else:
+        section["bins"] = column_bins(column, None)
     return section

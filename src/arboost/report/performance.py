@@ -329,7 +329,6 @@ def segments_section(rows: ModelRows, effects: Effects) -> dict[str, Any] | None
     segments.sort(key=lambda entry: (-entry["score"], entry["feature"], entry["segment"]))
     return {
         "metric": metric,
-        "higher_is_better": False,
         "overall": rounded(overall),
         "fewest_rows": fewest,
         "n_segments": len(segments),

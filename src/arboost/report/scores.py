@@ -485,8 +485,8 @@ def comparison(inputs: ReportInput, scores: list[list[Score]], names: list[str])
         "names": names,
         "scores": section,
         "agreement": rounded(_agreement(inputs)),
-        "text": "Differences are those of the second model less the first, on the same rows; "
-        "intervals are of 95 %, by bootstrap replicates that both models share.",
+        "text": "Score of the second model less that of the first, on the same rows, with 95% "
+        "confidence intervals from bootstrap replicates that both models share.",
     }
 
 

@@ -1,4 +1,4 @@
-/* Answers of the SHAP summary to pointer and keys: ring, tip, spoken text, the row of a dot. */
+/* Pointer and keys in the SHAP summary: ring, tip, spoken text, the row of a dot. */
 ((report) => {
   "use strict";
 

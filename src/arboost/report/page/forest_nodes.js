@@ -91,7 +91,7 @@
   const conditionText = (text) => String(text).replace(/^(<=|>=|!=)/, (sign) => signs[sign]);
 
   /** The labels of a tree's values. */
-  const outputsOf = (trees) => trees.output_names || report.payload.classes || [];
+  const outputs = report.payload.classes || [];
 
-  report.forest = { count, leafOf, node, path, nested, valueText, conditionText, outputsOf };
+  report.forest = { count, leafOf, node, path, nested, valueText, conditionText, outputs };
 })(window.arboostReport);

@@ -7,14 +7,21 @@
     [
       "shap",
       "mean |SHAP|",
+      "Mean |SHAP value|",
       "Mean absolute SHAP value: how far the feature moves the prediction of a row, on average.",
     ],
     [
       "permutation",
       "permutation",
+      "Permutation importance",
       "Permutation importance: increase of the loss when the column is shuffled. Bars with lines: one standard deviation.",
     ],
-    ["gain", "gain", "Gain: the share of the training loss that splits of the feature removed."],
+    [
+      "gain",
+      "gain",
+      "Gain",
+      "Gain: the share of the training loss that splits of the feature removed.",
+    ],
   ];
   const MOST = 20;
 
@@ -118,18 +125,13 @@
       const measures = MEASURES.filter(([measure]) => known(measure));
       const place = h("div");
       const show = (chosen) => {
-        const [measure, label, text] = measures.find(([key]) => key === chosen);
+        const [measure, label, title, text] = measures.find(([key]) => key === chosen);
         const all = ranked(measure);
         const list = all.slice(0, MOST);
         report.replace(
           place,
           charts.chart({
-            title:
-              label === "gain"
-                ? "Gain"
-                : label === "permutation"
-                  ? "Permutation importance"
-                  : "Mean |SHAP value|",
+            title,
             note:
               text +
               (all.length > MOST

@@ -34,7 +34,7 @@
     if (error && !format.absent(error[row])) tiles.push(tile("Error", format.signed(error[row])));
     if (correct && !format.absent(correct[row]))
       tiles.push(
-        tile("Answer", correct[row] ? "✓ right" : "✗ wrong", correct[row] ? "right" : "wrong"),
+        tile("Result", correct[row] ? "✓ right" : "✗ wrong", correct[row] ? "right" : "wrong"),
       );
     return h("dl", { class: "tiles answer" }, tiles);
   }
@@ -105,7 +105,7 @@
               " instead of ",
               changed(change)[0],
             ]),
-            ", the answer is ",
+            ", the prediction is ",
             h(
               "strong",
               {},
@@ -180,12 +180,12 @@
     return tables.table(shown, rows, { caption: "Values of the row", sortable: true, limit: 14 });
   }
 
-  /** The path of a row in the chosen tree as a list of answers to conditions. */
+  /** The path of a row in the chosen tree as a list of conditions and their outcomes. */
   function pathList(model, row) {
     const { trees } = model;
     const tree = Math.min(forest.count(trees) - 1, report.state.get("tree"));
     const trail = forest.path(trees, tree, row);
-    const outputs = forest.outputsOf(trees);
+    const outputs = forest.outputs;
     const { columns } = report.payload.rows;
     return h(
       "ol",
