@@ -7,7 +7,6 @@ feature's spread, and 1 for another level.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -33,7 +32,7 @@ def flips_section(
     rows: ModelRows, sample: Sample, effects: Effects
 ) -> tuple[list[dict[str, Any] | None] | None, str | None]:
     """Smallest flip of each sampled row, and the sentence on its rule."""
-    rule = _rule(rows, rows.predicted.take(sample.rows))
+    rule = FlipRule.of(rows, rows.predicted.take(sample.rows))
     axes = _axes(rows, effects, len(sample))
     if rule is None or not axes:
         return None, None
@@ -45,7 +44,7 @@ def flips_section(
     flipped = {row: change for row, change in enumerate(changes) if change is not None}
     if not flipped:
         return None, None
-    blocks = [search.changed_rows(row, [change]) for row, change in flipped.items()]
+    blocks = [search.changed_rows(row, change) for row, change in flipped.items()]
     answers = rows.model.predicted_blocks(sample, blocks)
     section: list[dict[str, Any] | None] = [None] * len(changes)
     for (row, change), answer in zip(flipped.items(), answers, strict=True):
@@ -83,54 +82,55 @@ def _answer(rows: ModelRows, answer: Predictions) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class FlipRule:
-    """When predictions of changed rows count as flipped, and how near they are to it."""
+    """When predictions of changed rows count as flipped, and how near they are to it.
 
-    text: str
-    is_flipped: Callable[[Predictions, Index], Mask]
-    progress: Callable[[Predictions, Index], Floats]
-    differs: Callable[[Index], Mask]  # of rows of the sample, from which other rows
+    Attributes
+    ----------
+    start : Predictions
+        Those of the sampled rows.
+    spread : float
+        Standard deviation of the residuals; 0 for classifiers.
+    """
 
+    start: Any
+    spread: float = 0.0
 
-def _rule(rows: ModelRows, start: Predictions) -> FlipRule | None:
-    """Rule of a flip: another class, or a value one deviation of residuals away."""
-    values, codes = start.values, start.codes
-    if values is not None:
+    @classmethod
+    def of(cls, rows: ModelRows, start: Predictions) -> FlipRule | None:
+        """Rule of the rows of a report; None for a regressor without errors."""
+        if rows.predicted.values is None:
+            return cls(start)
         residual = rows.truth - rows.predicted.values
         weight = rows.weights()
         middle = np.average(residual, weights=weight)
         spread = float(np.sqrt(np.average(np.square(residual - middle), weights=weight)))
-        if not spread > 0:
-            return None
+        return cls(start, spread) if spread > 0 else None
 
-        def moved(new: Predictions, places: Index) -> Floats:
-            assert new.values is not None
-            return np.abs(new.values - values[places])
-
-        return FlipRule(
+    @property
+    def text(self) -> str:
+        """Sentence on the rule."""
+        if not self.spread:
+            return "A flip is a change of the predicted class."
+        return (
             "A flip is a change of the prediction by one standard deviation of the residuals "
-            f"({rounded(spread)}).",
-            is_flipped=lambda new, places: moved(new, places) >= spread,
-            progress=moved,
-            differs=lambda sampled: np.abs(values[sampled][:, np.newaxis] - values) >= spread,
+            f"({rounded(self.spread)})."
         )
-    assert codes is not None
 
-    def flipped(new: Predictions, places: Index) -> Mask:
-        assert new.codes is not None
-        changed: Mask = new.codes != codes[places]
-        return changed
+    def is_flipped(self, new: Any, places: Index) -> Mask:
+        """Mask of the predictions that are flips of the sampled rows at these places."""
+        if self.spread:
+            return self.progress(new, places) >= self.spread
+        flipped: Mask = new.codes != self.start.codes[places]
+        return flipped
 
-    def lost(new: Predictions, places: Index) -> Floats:
+    def progress(self, new: Any, places: Index) -> Floats:
+        """How far predictions are on the way to a flip."""
+        if self.spread:
+            moved: Floats = np.abs(new.values - self.start.values[places])
+            return moved
         if new.proba is None:
-            return flipped(new, places).astype(np.float64)
-        return 1.0 - class_probability(codes[places], new.proba)
-
-    return FlipRule(
-        "A flip is a change of the predicted class.",
-        is_flipped=flipped,
-        progress=lost,
-        differs=lambda sampled: codes[sampled][:, np.newaxis] != codes,
-    )
+            return self.is_flipped(new, places).astype(np.float64)
+        return 1.0 - class_probability(self.start.codes[places], new.proba)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,25 +159,23 @@ class Axis:
         size = np.abs(end - start) / self.spread
         return np.where(is_same, 0.0, np.where(np.isnan(size), 1.0, size))
 
-    def between(self, start: Floats, end: Floats, *, is_last: bool) -> Floats:
-        """Values between starts and ends, shape (n_rows, n_values).
+    def between(self, start: float, end: float, *, is_last: bool) -> Floats:
+        """Values between the start and the end of a change; none for a category.
 
-        They are spread between both, or at last all those next to the end. A category, and a
-        missing start, have none but the end.
+        They are spread between both, or at last all those next to the end, and where few are there
+        also the one at the start: a change of two features may need one of them only.
         """
-        if not self.spread:
-            return np.repeat(end[:, np.newaxis], _REFINED, axis=1)
-        low = np.searchsorted(self.fine, np.fmin(start, end), side="right")[:, np.newaxis]
-        high = np.searchsorted(self.fine, np.fmax(start, end), side="left")[:, np.newaxis]
-        if is_last:
-            steps = np.arange(_REFINED)
-            index = np.where((end > start)[:, np.newaxis], high - 1 - steps, low + steps)
-            index = index.clip(low, high)
-        else:
-            share = (np.arange(_REFINED) + 0.5) / _REFINED
-            index = (low + share * (high - low)).astype(np.intp)
-        values: Floats = self.fine[index.clip(0, len(self.fine) - 1)]
-        return values
+        if not self.spread or np.isnan(start):
+            return np.empty(0)
+        low = int(np.searchsorted(self.fine, min(start, end), side="right"))
+        high = int(np.searchsorted(self.fine, max(start, end), side="left"))
+        if not is_last:
+            inside = self.fine[low:high]
+            index = (np.arange(_REFINED) + 0.5) / _REFINED * len(inside)
+            return np.unique(inside[index.astype(np.intp)]) if len(inside) else inside
+        if end > start:
+            return self.fine[max(low - 1, 0) : high][-_REFINED:]
+        return self.fine[low : high + 1][:_REFINED]
 
 
 def _axes(rows: ModelRows, effects: Effects, n_rows: int) -> list[Axis]:
@@ -228,22 +226,6 @@ class Change:
     distance: float
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """Values of one feature that rows are tried with.
-
-    Attributes
-    ----------
-    axis : Axis
-    rows : int array of shape (n_rows,)
-    ends : float64 array of shape (n_rows, n_values)
-    """
-
-    axis: Axis
-    rows: Index
-    ends: Floats
-
-
 class FlipSearch:
     """Search of the smallest flips of all rows of a sample, a few predictions in all."""
 
@@ -253,10 +235,6 @@ class FlipSearch:
         self.model, self.sample, self.rule = model, sample, rule
         self._axes = {axis.feature: axis for axis in axes}
         n_rows, n_axes = len(sample), len(axes)
-        # The nearest flip of each row by one feature: its size, the feature, and the new value.
-        self._size = np.full(n_rows, np.inf)
-        self._feature = np.full(n_rows, -1)
-        self._value = np.full(n_rows, np.nan)
         # The most effective value of each feature for each row, for pairs.
         self._progress = np.full((n_rows, n_axes), -np.inf)
         self._effective = np.full((n_rows, n_axes), np.nan)
@@ -264,63 +242,36 @@ class FlipSearch:
     def singles(self) -> list[Change | None]:
         """Smallest change of one feature that flips each row; None where none does."""
         every = np.arange(len(self.sample))
-        trials = [
-            Trial(axis, every, np.tile(axis.coarse, (len(every), 1)))
-            for axis in self._axes.values()
+        blocks = [
+            ChangedRows(every.repeat(len(axis.coarse)), {feature: np.tile(axis.coarse, len(every))})
+            for feature, axis in self._axes.items()
         ]
-        for k, (trial, new) in enumerate(zip(trials, self._run(trials), strict=True)):
-            places = trial.rows.repeat(trial.ends.shape[1])
-            is_start = trial.ends == self.sample.columns[trial.axis.feature].numbers[:, np.newaxis]
-            progress = self.rule.progress(new, places).reshape(trial.ends.shape)
-            progress = np.where(is_start, -np.inf, progress)
+        sizes = np.empty(self._progress.shape)
+        ends = np.empty(sizes.shape)
+        predicted = self.model.predicted_blocks(self.sample, blocks)
+        for k, (axis, block, new) in enumerate(
+            zip(self._axes.values(), blocks, predicted, strict=True)
+        ):
+            start = self.sample.columns[axis.feature].numbers[:, np.newaxis]
+            flips = self.rule.is_flipped(new, block.places).reshape(len(every), -1)
+            size = np.where(flips, axis.distance(start, axis.coarse), np.inf)
+            nearest = size.argmin(axis=1)
+            sizes[:, k], ends[:, k] = size[every, nearest], axis.coarse[nearest]
+            progress = self.rule.progress(new, block.places).reshape(len(every), -1)
+            progress = np.where(axis.coarse == start, -np.inf, progress)
             best = progress.argmax(axis=1)
             self._progress[:, k] = progress[every, best]
-            self._effective[:, k] = trial.axis.coarse[best]
-        self._refine(is_last=False)
-        self._refine(is_last=True)
-        nearest = (self._feature.tolist(), self._value.tolist(), self._size.tolist())
-        return [
-            Change((feature,), (value,), size) if feature >= 0 else None
-            for feature, value, size in zip(*nearest, strict=True)
+            self._effective[:, k] = axis.coarse[best]
+        features = list(self._axes)
+        changes = [
+            Change((features[k],), (float(ends[row, k]),), float(sizes[row, k]))
+            if np.isfinite(sizes[row, k])
+            else None
+            for row, k in enumerate(sizes.argmin(axis=1).tolist())
         ]
-
-    def _refine(self, *, is_last: bool) -> None:
-        """Replace each change by a smaller one of the same feature, if there is one.
-
-        First, values are spread between the row's value and the end of the change; at last, they
-        are all those next to the end.
-        """
-        trials = []
-        for feature, axis in self._axes.items():
-            numbers = self.sample.columns[feature].numbers
-            rows = np.flatnonzero((self._feature == feature) & ~np.isnan(numbers))
-            if axis.spread and len(rows):
-                ends = axis.between(numbers[rows], self._value[rows], is_last=is_last)
-                trials.append(Trial(axis, rows, ends))
-        self._run(trials)
-
-    def _run(self, trials: list[Trial]) -> list[Predictions]:
-        """Predictions of trials; the nearest flips of the rows are kept."""
-        blocks = [
-            ChangedRows(
-                trial.rows.repeat(trial.ends.shape[1]), {trial.axis.feature: trial.ends.ravel()}
-            )
-            for trial in trials
-        ]
-        predicted = self.model.predicted_blocks(self.sample, blocks)
-        for trial, block, new in zip(trials, blocks, predicted, strict=True):
-            axis, rows = trial.axis, trial.rows
-            start = self.sample.columns[axis.feature].numbers[rows, np.newaxis]
-            flips = self.rule.is_flipped(new, block.places).reshape(trial.ends.shape)
-            sizes = np.where(flips, axis.distance(start, trial.ends), np.inf)
-            nearest = sizes.argmin(axis=1)
-            size = sizes[np.arange(len(rows)), nearest]
-            is_nearer = size < self._size[rows]
-            nearer = rows[is_nearer]
-            self._size[nearer] = size[is_nearer]
-            self._feature[nearer] = axis.feature
-            self._value[nearer] = trial.ends[is_nearer, nearest[is_nearer]]
-        return predicted
+        for is_last in (False, True):
+            changes = self._shrunk(every, changes, 0, is_last=is_last)
+        return changes
 
     def pairs(self, rows: Index) -> list[Change | None]:
         """Smallest change of two features that flips each of the rows, or None.
@@ -361,42 +312,35 @@ class FlipSearch:
         self, rows: Index, changes: list[Change | None], member: int, *, is_last: bool
     ) -> list[Change | None]:
         """Changes of which one feature moves less, where the row flips all the same."""
-        tried: list[tuple[int, list[Change]]] = []
+        tried: list[tuple[int, Change, Floats, ChangedRows]] = []
         for k, change in enumerate(changes):
             if change is None or len(change.features) <= member:
                 continue
             feature, end = change.features[member], change.ends[member]
             start = float(self.sample.columns[feature].numbers[rows[k]])
-            values = self._axes[feature].between(
-                np.array([start]), np.array([end]), is_last=is_last
-            )
-            smaller = []
-            for value in np.unique(values[0]).tolist():
-                ends = list(change.ends)
-                ends[member] = value
-                smaller.append(self._change(int(rows[k]), list(change.features), ends))
-            smaller = [shorter for shorter in smaller if shorter.distance < change.distance]
-            if smaller:
-                tried.append((k, smaller))
-        blocks = [self.changed_rows(int(rows[k]), smaller) for k, smaller in tried]
-        answers = self.model.predicted_blocks(self.sample, blocks)
+            values = self._axes[feature].between(start, end, is_last=is_last)
+            values = values[np.abs(values - start) < abs(end - start)]
+            if len(values):
+                block = self.changed_rows(int(rows[k]), change, len(values))
+                new = {**block.changes, feature: values}
+                tried.append((k, change, values, ChangedRows(block.places, new)))
+        predicted = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         shrunk = list(changes)
-        for (k, smaller), block, new in zip(tried, blocks, answers, strict=True):
-            flips = np.flatnonzero(self.rule.is_flipped(new, block.places)).tolist()
-            if flips:
-                shrunk[k] = min((smaller[i] for i in flips), key=lambda shorter: shorter.distance)
+        for (k, change, values, block), new in zip(tried, predicted, strict=True):
+            flipping = values[self.rule.is_flipped(new, block.places)]
+            if len(flipping):
+                feature = change.features[member]
+                start = self.sample.columns[feature].numbers[rows[k]]
+                ends = list(change.ends)
+                ends[member] = float(flipping[np.abs(flipping - start).argmin()])
+                shrunk[k] = self._change(int(rows[k]), list(change.features), ends)
         return shrunk
 
-    def changed_rows(self, row: int, changes: list[Change]) -> ChangedRows:
-        """Row with each of several changes."""
-        places = np.full(len(changes), row)
-        numbers: dict[int, Floats] = {}
-        for i, change in enumerate(changes):
-            for feature, end in zip(change.features, change.ends, strict=True):
-                if feature not in numbers:
-                    numbers[feature] = self.sample.columns[feature].numbers[places]
-                numbers[feature][i] = end
-        return ChangedRows(places, numbers)
+    def changed_rows(self, row: int, change: Change, n_rows: int = 1) -> ChangedRows:
+        """A row with a change, a number of times."""
+        pairs = zip(change.features, change.ends, strict=True)
+        numbers = {feature: np.full(n_rows, end) for feature, end in pairs}
+        return ChangedRows(np.full(n_rows, row), numbers)
 
     def _change(self, row: int, features: list[int], ends: list[float]) -> Change:
         """Change of a row, without features that keep their value."""
@@ -414,7 +358,8 @@ class FlipSearch:
         total = np.zeros((len(rows), len(self.sample)))
         for axis, numbers in zip(self._axes.values(), columns, strict=True):
             total += axis.distance(numbers[rows][:, np.newaxis], numbers)
-        total[~self.rule.differs(rows)] = np.inf
+        differs = self.rule.is_flipped(self.rule.start, rows[:, np.newaxis])
+        total[~differs] = np.inf
         nearest = total.argmin(axis=1)
         has_none = np.isinf(total.min(axis=1))
         start = np.stack([numbers[rows] for numbers in columns], axis=1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from arboost import Predictor
 from arboost.backend import lazy_property
 from arboost.data.schema import Schema
+from arboost.data.target import encode_known_labels
 from arboost.errors import InputTypeError
 from arboost.plots.drawing import check_fitted
 from arboost.report.table import Floats, Index, ReportTable, Sample, plain_table, table_like
@@ -267,9 +268,7 @@ class ReportModel:
         labels = np.asarray(predictions)
         if labels.ndim > 1:
             labels = labels[:, self.target_index]
-        order = np.argsort(self.classes, kind="stable")
-        index = np.searchsorted(self.classes, labels, sorter=order)
-        return order[np.minimum(index, len(order) - 1)].astype(np.intp)
+        return encode_known_labels(labels, self.classes, "prediction", "the model").astype(np.intp)
 
     def predicted_blocks(self, sample: Sample, blocks: Sequence[ChangedRows]) -> list[Predictions]:
         """Predictions of blocks of changed rows, in as few calls as memory allows."""

@@ -177,21 +177,18 @@ def rows_section(rows: ModelRows, sample: Sample, importances: effects.Effects) 
 def predictions_section(rows: ModelRows, sample: Sample) -> dict[str, Any]:
     """Predictions of the sampled rows."""
     predicted, truth = rows.predicted.take(sample.rows), rows.truth[sample.rows]
+    section: dict[str, Any] = dict.fromkeys(("label", "proba", "value", "correct", "error"))
     if predicted.values is not None:
-        values = rounded(predicted.values, MORE_DIGITS)
-        error = rounded(predicted.values - truth)
-        return {"label": values, "proba": None, "value": values, "correct": None, "error": error}
+        section["label"] = section["value"] = rounded(predicted.values, MORE_DIGITS)
+        section["error"] = rounded(predicted.values - truth)
+        return section
     assert predicted.codes is not None
-    proba = predicted.proba
-    if proba is not None and proba.size > _MOST_PROBABILITIES:
-        proba = None  # the label is enough for many classes
-    return {
-        "label": _labels(rows, predicted.codes),
-        "proba": None if proba is None else rounded(proba),
-        "value": None,
-        "correct": (predicted.codes == truth).tolist(),
-        "error": None,
-    }
+    section["label"] = _labels(rows, predicted.codes)
+    section["correct"] = (predicted.codes == truth).tolist()
+    # Of many classes, the label is enough.
+    if predicted.proba is not None and predicted.proba.size <= _MOST_PROBABILITIES:
+        section["proba"] = rounded(predicted.proba)
+    return section
 
 
 def _labels(rows: ModelRows, codes: Any) -> list[str]:

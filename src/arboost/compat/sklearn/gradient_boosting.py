@@ -25,8 +25,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 import arboost
 from arboost.compat.sklearn import parameters
+from arboost.compat.sklearn.ensembles import DecisionTreeRegressor, sum_partial_dependence
 from arboost.compat.sklearn.parameters import Floats, constructor
-from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
 from arboost.errors import ParameterError, warn_caller
 from arboost.estimators import translation
 from arboost.estimators.translation import FitRows, ObservedRounds

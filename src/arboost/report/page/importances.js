@@ -66,7 +66,7 @@
         marginLeft: left,
         marginTop: 4,
         marginRight: 56,
-        x: { label, nice: true, ticks: 5 },
+        x: { label, nice: true, ticks: 5, tickFormat: charts.tick },
         y: {
           label: null,
           domain: list.map((pair) => pair[0]),
