@@ -57,9 +57,9 @@ def finish(axes: Axes, title: str | None = None, *, has_legend: bool = True) -> 
     """Hide the top and right spines, add the legend, and return the axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(which="both", color=GREY)
-    words: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
+    legend_style: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
     if has_legend:
-        axes.legend(frameon=False, alignment="left", **words)
+        axes.legend(frameon=False, alignment="left", **legend_style)
     return axes
 
 

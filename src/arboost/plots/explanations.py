@@ -107,8 +107,10 @@ def plot_importances(
     texts = [f"{length:.1%}" if is_share else number_text(length, 3) for length in lengths]
     for row, (text, length) in enumerate(zip(texts, lengths, strict=True)):
         # To the right also of a negative bar: on its left is the name of the feature.
-        words: dict[str, Any] = {"va": "center", "fontsize": "small", "color": GREY}
-        axes.annotate(text, (max(length, 0.0), row), (3, 0), textcoords="offset points", **words)
+        text_style: dict[str, Any] = {"va": "center", "fontsize": "small", "color": GREY}
+        axes.annotate(
+            text, (max(length, 0.0), row), (3, 0), textcoords="offset points", **text_style
+        )
     low, high = min(0.0, *lengths), max(0.0, *lengths)
     axes.set_xlim(low, high + 0.15 * (high - low) or 1.0)
     if low < 0.0:
@@ -241,14 +243,18 @@ class _Scale:
 
             formatter: Any = dates.ConciseDateFormatter
             axis.set_major_formatter(formatter(axis.get_major_locator()))
-        words: dict[str, Any] = {"color": GREY, "fontsize": "small"}
+        text_style: dict[str, Any] = {"color": GREY, "fontsize": "small"}
         for position in self.place[~self.joined]:
             if axis.axis_name == "x":
                 across = axis.axes.get_xaxis_transform()
-                axis.axes.text(position, 1.01, "missing", ha="center", transform=across, **words)
+                axis.axes.text(
+                    position, 1.01, "missing", ha="center", transform=across, **text_style
+                )
             else:
                 across = axis.axes.get_yaxis_transform()
-                axis.axes.text(1.01, position, "missing", va="center", transform=across, **words)
+                axis.axes.text(
+                    1.01, position, "missing", va="center", transform=across, **text_style
+                )
 
 
 def _condensed(dependence: PartialDependence, axis: int, output: int) -> PartialDependence:
@@ -573,8 +579,8 @@ def plot_shap_waterfall(
 
 def _score_of(model: Any, outputs: list[str], output: int) -> str:
     """Name of the score of an output, with the output where there may be several."""
-    of = f" of {outputs[output]}" if model.kind == "classifier" or len(outputs) > 1 else ""
-    return f"{score_name(model)}{of}"
+    suffix = f" of {outputs[output]}" if model.kind == "classifier" or len(outputs) > 1 else ""
+    return f"{score_name(model)}{suffix}"
 
 
 def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> None:
@@ -588,8 +594,8 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> N
         colour = ORANGE if step > 0 else BLUE if step < 0 else GREY
         axes.barh(row, step, 0.7, begin, color=colour)
         text = f"{'+' if step > 0 else ''}{number_text(step, _DIGITS - 1)}"
-        words: dict[str, Any] = {"fontsize": "small", "va": "center", "color": colour}
-        axes.text(max(begin, end) + 0.01 * scale, row, text, **words)
+        text_style: dict[str, Any] = {"fontsize": "small", "va": "center", "color": colour}
+        axes.text(max(begin, end) + 0.01 * scale, row, text, **text_style)
         # Thin lines join the end of a step to the next one, which is above it.
         above = row - 1.0 if row else -0.6
         axes.plot([end, end], [above, row], color=GREY, linewidth=0.6, zorder=0.5)
@@ -597,10 +603,10 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> N
     below = len(lengths) - 0.2
     axes.set_ylim(below + 0.3, -0.6)
     axes.plot([start, start], [len(lengths) - 1, below], color=GREY, linewidth=0.6, zorder=0.5)
-    words = {"color": GREY, "fontsize": "small"}
+    text_style = {"color": GREY, "fontsize": "small"}
     # Each text is on the side of its line that has more room.
     for value, name, up in ((start, "expected", below), (ends[0], score, -0.65)):
         text = f" {name} {number_text(float(value), _DIGITS)} "
         on_left = value > (low + high) / 2
         side = "right" if on_left else "left"
-        axes.text(value, up, text, ha=side, va="bottom" if up < 0 else "center", **words)
+        axes.text(value, up, text, ha=side, va="bottom" if up < 0 else "center", **text_style)

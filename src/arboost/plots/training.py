@@ -90,8 +90,8 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
             "eval_set=[(X_val, y_val)] to fit, or set validation_fraction and n_iter_no_change."
         )
     curves = {
-        name: {metric: np.asarray(values) for metric, values in of.items()}
-        for name, of in model.evals_result_.items()
+        name: {metric: np.asarray(values) for metric, values in scores.items()}
+        for name, scores in model.evals_result_.items()
     }
     # Curves of a search for rounds, or of continued training, count other rounds than the model.
     last_curve = next(iter(list(curves.values())[-1].values()))
@@ -230,9 +230,9 @@ def plot_margins(
     axes.set_xlim(-1.0, 1.0)
     axes.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axes.set_ylim(0.0, 1.0)
-    words: dict[str, Any] = {"color": GREY, "fontsize": "small", "va": "bottom"}
-    axes.text(-0.02, 1.01, "wrong", ha="right", transform=axes.get_xaxis_transform(), **words)
-    axes.text(0.02, 1.01, "right", ha="left", transform=axes.get_xaxis_transform(), **words)
+    text_style: dict[str, Any] = {"color": GREY, "fontsize": "small", "va": "bottom"}
+    axes.text(-0.02, 1.01, "wrong", ha="right", transform=axes.get_xaxis_transform(), **text_style)
+    axes.text(0.02, 1.01, "right", ha="left", transform=axes.get_xaxis_transform(), **text_style)
     axes.set_xlabel("margin")
     axes.set_ylabel("share of rows with at most this margin")
     return drawing.finish(axes, title="after")

@@ -61,7 +61,7 @@ class Effects:
         NaN where a feature was not looked at.
     order : int array
         Features, the most important first.
-    of_rows : ShapOfRows or None
+    shap_of_rows : ShapOfRows or None
     notes : list of str
     """
 
@@ -70,7 +70,7 @@ class Effects:
     permutation_sd: Floats | None
     shap: Floats | None
     order: Index
-    of_rows: ShapOfRows | None
+    shap_of_rows: ShapOfRows | None
     notes: list[str]
 
 
@@ -78,17 +78,17 @@ def feature_effects(rows: ModelRows) -> Effects:
     """Importances of a model on a sample of the rows."""
     engine = rows.model.engine
     gain = engine.importances("gain") if engine is not None and engine.n_trees else None
-    of_rows, notes = _shap_of_rows(rows)
+    shap_of_rows, notes = _shap_of_rows(rows)
     shap = None
-    if of_rows is not None:
-        sizes = np.abs(of_rows.values).sum(axis=2)
-        shap = np.average(sizes, axis=0, weights=rows.weights(of_rows.rows))
+    if shap_of_rows is not None:
+        sizes = np.abs(shap_of_rows.values).sum(axis=2)
+        shap = np.average(sizes, axis=0, weights=rows.weights(shap_of_rows.rows))
     permutation, spread, note = _permutation(rows, gain if shap is None else shap, gain)
     ranking = next((sizes for sizes in (shap, permutation, gain) if sizes is not None), None)
     order = np.arange(rows.model.schema.n_features)
     if ranking is not None:
         order = np.argsort(-np.nan_to_num(ranking, nan=-np.inf), kind="stable")
-    return Effects(gain, permutation, spread, shap, order, of_rows, [*notes, note])
+    return Effects(gain, permutation, spread, shap, order, shap_of_rows, [*notes, note])
 
 
 def importances_section(rows: ModelRows, effects: Effects) -> list[dict[str, Any]]:
@@ -145,16 +145,16 @@ def _shap_of_rows(rows: ModelRows) -> tuple[ShapOfRows | None, list[str]]:
 
 def shap_section(rows: ModelRows, sample: Sample, effects: Effects) -> dict[str, Any] | None:
     """SHAP values of the sampled rows: of the top features, and of the rest together."""
-    of_rows = effects.of_rows
-    if of_rows is None:
+    shap_of_rows = effects.shap_of_rows
+    if shap_of_rows is None:
         return None
     # Samples are nested: the rows of the explorers are among those with SHAP values.
-    values = of_rows.values[np.searchsorted(of_rows.rows, sample.rows)]
+    values = shap_of_rows.values[np.searchsorted(shap_of_rows.rows, sample.rows)]
     outputs, names = _shown_outputs(rows, values.shape[2])
     top = effects.order[:_TOP]
     total = values[:, :, outputs].sum(axis=1)
     shown = values[:, top][:, :, outputs]
-    base = of_rows.base[outputs]
+    base = shap_of_rows.base[outputs]
     return {
         "outputs": names,
         "base": rounded(base),
@@ -281,8 +281,8 @@ def dependence_section(rows: ModelRows, effects: Effects) -> tuple[list[dict[str
     ]
     sections = []
     predicted = model.predicted_blocks(sample, blocks)
-    for (feature, grid), answers in zip(grids.items(), predicted, strict=True):
-        curves = _curves(answers, outputs).reshape(len(sample), len(grid), -1)
+    for (feature, grid), at_grid in zip(grids.items(), predicted, strict=True):
+        curves = _curves(at_grid, outputs).reshape(len(sample), len(grid), -1)
         sections.append(_dependence(table.column(feature), grid, curves, weight))
     return sections, names
 

@@ -45,9 +45,9 @@ def flips_section(
     if not flipped:
         return None, None
     blocks = [search.changed_rows(row, change) for row, change in flipped.items()]
-    answers = rows.model.predicted_blocks(sample, blocks)
+    predicted = rows.model.predicted_blocks(sample, blocks)
     section: list[dict[str, Any] | None] = [None] * len(changes)
-    for (row, change), answer in zip(flipped.items(), answers, strict=True):
+    for (row, change), new in zip(flipped.items(), predicted, strict=True):
         columns = [sample.columns[feature] for feature in change.features]
         section[row] = {
             "changes": [
@@ -58,7 +58,7 @@ def flips_section(
                 }
                 for column, end in zip(columns, change.ends, strict=True)
             ],
-            **_answer(rows, answer),
+            **_prediction(rows, new),
             "distance": rounded(change.distance),
         }
     return section, rule.text
@@ -69,15 +69,15 @@ def _json_value(column: Column, number: float) -> Any:
     return column.text(number) if is_text else rounded(number, MORE_DIGITS)
 
 
-def _answer(rows: ModelRows, answer: Predictions) -> dict[str, Any]:
+def _prediction(rows: ModelRows, new: Predictions) -> dict[str, Any]:
     """Label and value of the prediction of one row."""
-    if answer.values is not None:
-        number = rounded(answer.values[0], MORE_DIGITS)
+    if new.values is not None:
+        number = rounded(new.values[0], MORE_DIGITS)
         return {"label": number, "value": number}
-    assert answer.codes is not None
-    proba = answer.proba
-    value = None if proba is None else rounded(class_probability(answer.codes, proba)[0])
-    return {"label": rows.classes[answer.codes[0]], "value": value}
+    assert new.codes is not None
+    proba = new.proba
+    value = None if proba is None else rounded(class_probability(new.codes, proba)[0])
+    return {"label": rows.classes[new.codes[0]], "value": value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +116,21 @@ class FlipRule:
             f"({rounded(self.spread)})."
         )
 
-    def is_flipped(self, new: Any, places: Index) -> Mask:
-        """Mask of the predictions that are flips of the sampled rows at these places."""
+    def is_flipped(self, new: Any, positions: Index) -> Mask:
+        """Mask of the predictions that are flips of the sampled rows at these positions."""
         if self.spread:
-            return self.progress(new, places) >= self.spread
-        flipped: Mask = new.codes != self.start.codes[places]
+            return self.progress(new, positions) >= self.spread
+        flipped: Mask = new.codes != self.start.codes[positions]
         return flipped
 
-    def progress(self, new: Any, places: Index) -> Floats:
+    def progress(self, new: Any, positions: Index) -> Floats:
         """How far predictions are on the way to a flip."""
         if self.spread:
-            moved: Floats = np.abs(new.values - self.start.values[places])
+            moved: Floats = np.abs(new.values - self.start.values[positions])
             return moved
         if new.proba is None:
-            return self.is_flipped(new, places).astype(np.float64)
-        return 1.0 - class_probability(self.start.codes[places], new.proba)
+            return self.is_flipped(new, positions).astype(np.float64)
+        return 1.0 - class_probability(self.start.codes[positions], new.proba)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,11 +253,11 @@ class FlipSearch:
             zip(self._axes.values(), blocks, predicted, strict=True)
         ):
             start = self.sample.columns[axis.feature].numbers[:, np.newaxis]
-            flips = self.rule.is_flipped(new, block.places).reshape(len(every), -1)
+            flips = self.rule.is_flipped(new, block.positions).reshape(len(every), -1)
             size = np.where(flips, axis.distance(start, axis.coarse), np.inf)
             nearest = size.argmin(axis=1)
             sizes[:, k], ends[:, k] = size[every, nearest], axis.coarse[nearest]
-            progress = self.rule.progress(new, block.places).reshape(len(every), -1)
+            progress = self.rule.progress(new, block.positions).reshape(len(every), -1)
             progress = np.where(axis.coarse == start, -np.inf, progress)
             best = progress.argmax(axis=1)
             self._progress[:, k] = progress[every, best]
@@ -296,9 +296,9 @@ class FlipSearch:
                 tried.append(
                     (features[pair], ends, *self._changed_pairs(rows, features[pair], ends))
                 )
-        answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
+        predicted = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         changes: list[Change | None] = [None] * len(rows)
-        for (pair, ends, size, _), new in zip(tried, answers, strict=True):
+        for (pair, ends, size, _), new in zip(tried, predicted, strict=True):
             for k in np.flatnonzero(self.rule.is_flipped(new, rows)).tolist():
                 best = changes[k]
                 if best is None or size[k] < best.distance:
@@ -323,11 +323,11 @@ class FlipSearch:
             if len(values):
                 block = self.changed_rows(int(rows[k]), change, len(values))
                 new = {**block.changes, feature: values}
-                tried.append((k, change, values, ChangedRows(block.places, new)))
+                tried.append((k, change, values, ChangedRows(block.positions, new)))
         predicted = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         shrunk = list(changes)
         for (k, change, values, block), new in zip(tried, predicted, strict=True):
-            flipping = values[self.rule.is_flipped(new, block.places)]
+            flipping = values[self.rule.is_flipped(new, block.positions)]
             if len(flipping):
                 feature = change.features[member]
                 start = self.sample.columns[feature].numbers[rows[k]]
@@ -364,9 +364,9 @@ class FlipSearch:
         has_none = np.isinf(total.min(axis=1))
         start = np.stack([numbers[rows] for numbers in columns], axis=1)
         values = np.stack([numbers[nearest] for numbers in columns], axis=1)
-        keeps = np.isnan(values) | has_none[:, np.newaxis]  # no change to a missing value
-        values = np.where(keeps, start, values)
-        return values, (values != start) & ~keeps
+        unchanged = np.isnan(values) | has_none[:, np.newaxis]  # no change to a missing value
+        values = np.where(unchanged, start, values)
+        return values, (values != start) & ~unchanged
 
     def _changed_pairs(
         self, rows: Index, features: Index, ends: Floats

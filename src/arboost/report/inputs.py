@@ -50,7 +50,7 @@ class ReportInput:
         Values, or class codes.
     weight : float64 array of shape (n_rows,), or None
     rows : int array of shape (n_rows,)
-        Row numbers in the given table.
+        Row numbers in X.
     target : str or None
         Name of the target.
     training : TrainingRows or None
@@ -280,7 +280,7 @@ def _truth(
     elif array.ndim == _SEVERAL:
         raise ValueError(
             f"y has {array.shape[1]} columns, but a report shows one target. Pass target_index, "
-            f"the number of one, from 0 to {array.shape[1] - 1}."
+            f"its number, from 0 to {array.shape[1] - 1}."
         )
     missing = _missing(array) if array.ndim == 1 else np.zeros(len(array), np.bool_)
     if not missing.any() or len(array) != n_rows:
@@ -331,14 +331,14 @@ def _weighted(
 
 
 def _training(
-    model: ReportModel, options: ReportOptions, given_y: Any, notes: list[str]
+    model: ReportModel, options: ReportOptions, test_y: Any, notes: list[str]
 ) -> TrainingRows | None:
     X, y = options.X_train, options.y_train
     if X is None:
         if y is not None:
             raise ValueError("y_train was passed without X_train. Pass both, or neither.")
         return None
-    name = y if isinstance(y, str) else given_y if y is None else None
+    name = y if isinstance(y, str) else test_y if y is None else None
     if isinstance(name, str):
         try:
             X, y, _ = split_target(X, name)

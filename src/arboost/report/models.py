@@ -69,13 +69,13 @@ class ChangedRows:
 
     Attributes
     ----------
-    places : int array of shape (n_rows,)
-        Rows of the sample, with repetitions.
+    positions : int array of shape (n_rows,)
+        Positions in the sample, with repetitions.
     changes : dict of int to float64 array of shape (n_rows,)
         New numbers by feature.
     """
 
-    places: Index
+    positions: Index
     changes: Mapping[int, Floats]
 
 
@@ -201,11 +201,11 @@ class ReportModel:
     def table(
         self,
         sample: Sample,
-        places: Index | None = None,
+        positions: Index | None = None,
         changes: Mapping[int, Floats] | None = None,
     ) -> Any:
         """Rows of a sample as a table that the model reads, with other numbers in some columns."""
-        chosen = np.arange(len(sample)) if places is None else places
+        chosen = np.arange(len(sample)) if positions is None else positions
         changes = {} if changes is None else changes
         columns = [
             column.values(changes[i] if i in changes else column.numbers[chosen])
@@ -272,19 +272,19 @@ class ReportModel:
 
     def predicted_blocks(self, sample: Sample, blocks: Sequence[ChangedRows]) -> list[Predictions]:
         """Predictions of blocks of changed rows, in as few calls as memory allows."""
-        sizes = [len(block.places) for block in blocks]
+        sizes = [len(block.positions) for block in blocks]
         if not sum(sizes):
             return [Predictions()] * len(blocks)
         changes = [sample.with_parts(block.changes) for block in blocks]
-        places = np.concatenate([block.places for block in blocks])
+        positions = np.concatenate([block.positions for block in blocks])
         ends = np.cumsum(sizes).tolist()
         starts = [end - size for size, end in zip(sizes, ends, strict=True)]
         step = max(_MOST_CELLS // max(len(sample.columns), 1), 1)
         parts = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table itself was predicted with its warnings
-            for begin in range(0, len(places), step):
-                rows = places[begin : begin + step]
+            for begin in range(0, len(positions), step):
+                rows = positions[begin : begin + step]
                 new: dict[int, Floats] = {}
                 for k, start in enumerate(starts):
                     low, high = max(start, begin), min(ends[k], begin + step)

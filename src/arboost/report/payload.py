@@ -13,7 +13,7 @@ that belong together have equal lengths. ``[a][b]`` is a list of lists: first in
                   times, shares of missing values, n_distinct, summary; ``bins`` (edges, test,
                   train; values beyond the edges count in the end bins) or ``levels`` (names, test,
                   train, other_test, other_train, n_other); drift, the population stability index
-``rows``          the sampled rows of all explorers: ``index`` in the given table, ``truth``,
+``rows``          the sampled rows of all explorers: ``index`` in the table, ``truth``,
                   ``columns`` by name (of at most 200 features), ``n_features``
 ``models``        one or two, each with:
   ``name, kind, facts, params, repeat, timings, hash, notes``

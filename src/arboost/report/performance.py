@@ -101,9 +101,9 @@ def _thinned(along: Floats) -> Index:
     """Indices of at most `_MOST_CURVE_POINTS` points, evenly spread along a curve."""
     if len(along) <= _MOST_CURVE_POINTS:
         return np.arange(len(along))
-    positions = np.linspace(along[0], along[-1], _MOST_CURVE_POINTS)
-    places = np.searchsorted(along, positions, side="left").clip(max=len(along) - 1)
-    return np.unique(np.concatenate([[0], places, [len(along) - 1]]))
+    distances = np.linspace(along[0], along[-1], _MOST_CURVE_POINTS)
+    points = np.searchsorted(along, distances, side="left").clip(max=len(along) - 1)
+    return np.unique(np.concatenate([[0], points, [len(along) - 1]]))
 
 
 def calibration_bins(hits: Mask, score: Floats, weight: Floats | None) -> list[dict[str, Any]]:

@@ -157,7 +157,7 @@ def make_report(model: Any, X: object, y: object, **options: Any) -> Report:
     for rows, section in zip(inputs.model_rows, payload["models"], strict=True):
         section["timings"] = [
             [
-                f"prediction of {rows.table.n_given:,} rows",
+                f"prediction of {rows.table.n_all_rows:,} rows",
                 _duration(rows.model.timings["predict"]),
             ],
             ["this report", total],

@@ -416,11 +416,11 @@ def _rank_replicates(
     auc: Any = 0.0
     precision: Any = 0.0
     for k, share in zip(classes, shares, strict=True):
-        positive, other = draws.ranks(rows.truth[sampled] == k, proba[sampled, k], weight)
-        above, beside = np.cumsum(positive, axis=1), np.cumsum(other, axis=1)
-        n_positive, n_other = above[:, -1], beside[:, -1]
-        pairs = (other * (above - positive / 2)).sum(axis=1)
-        auc = auc + share * ratio(pairs, n_positive * n_other)
+        positive, negative = draws.ranks(rows.truth[sampled] == k, proba[sampled, k], weight)
+        above, beside = np.cumsum(positive, axis=1), np.cumsum(negative, axis=1)
+        n_positive, n_negative = above[:, -1], beside[:, -1]
+        pairs = (negative * (above - positive / 2)).sum(axis=1)
+        auc = auc + share * ratio(pairs, n_positive * n_negative)
         filled = np.where(above + beside > 0, above + beside, 1.0)
         precise = (positive * above / filled).sum(axis=1)
         precision = precision + share * ratio(precise, n_positive)

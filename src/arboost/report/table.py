@@ -200,8 +200,8 @@ class ReportTable:
         self._raw.set_missing(schema.missing)
         self._booleans = boolean_names(X)
         self._cache: dict[int, Column] = {}
-        self.n_given = int(self._raw.columns.n_rows)
-        self.n_rows = self.n_given if rows is None else len(rows)
+        self.n_all_rows = int(self._raw.columns.n_rows)
+        self.n_rows = self.n_all_rows if rows is None else len(rows)
         self.n_features = schema.n_features
 
     def column(self, feature: int) -> Column:
@@ -304,14 +304,14 @@ def plain_table(names: Sequence[str] | None, columns: Sequence[NDArray[Any]]) ->
 def _like_pandas(X: Any, names: Sequence[str], columns: Sequence[NDArray[Any]]) -> Any:
     import pandas
 
-    made = {}
+    columns_like = {}
     for name, values in zip(names, columns, strict=True):
         series = pandas.Series(values)
         dtype = X[name].dtype if name in X.columns else series.dtype
         # A numeric column may hold missing values that its own integer type cannot.
-        keeps = getattr(dtype, "kind", "O") not in "iub" or not series.isna().any()
+        is_possible = getattr(dtype, "kind", "O") not in "iub" or not series.isna().any()
         try:
-            made[name] = series.astype(dtype) if keeps else series
+            columns_like[name] = series.astype(dtype) if is_possible else series
         except (TypeError, ValueError):
-            made[name] = series
-    return pandas.DataFrame(made)
+            columns_like[name] = series
+    return pandas.DataFrame(columns_like)

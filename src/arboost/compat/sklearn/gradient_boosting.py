@@ -233,7 +233,7 @@ class SklearnGradientBoosting(parameters.NotLoadable, translation.TranslatedBoos
         -------
         self
         """
-        params = self._given_params()
+        params = self._sklearn_params()
         is_warm = params["warm_start"] and hasattr(self, "model_")
         n_old = self.model_.n_rounds if is_warm else 0
         if params["n_estimators"] < n_old:
@@ -313,7 +313,7 @@ class SklearnGradientBoosting(parameters.NotLoadable, translation.TranslatedBoos
         """Go through the stages."""
         return iter(self.estimators_)
 
-    def _given_params(self) -> dict[str, Any]:
+    def _sklearn_params(self) -> dict[str, Any]:
         """Checked parameters."""
         usual = inspect.signature(type(self)).parameters["criterion"].default
         if not isinstance(self.criterion, str) or self.criterion not in (usual, "deprecated"):

@@ -72,8 +72,8 @@ class IterationScores:
     def after_round(self, rounds: ObservedRounds) -> str | None:
         """Score an iteration; return the reason to stop, or None."""
         self._score(rounds)
-        watched = self.validation if rounds.evaluations else self.train
-        stop = should_stop(watched, self.params["n_iter_no_change"], self.params["tol"])
+        monitored = self.validation if rounds.evaluations else self.train
+        stop = should_stop(monitored, self.params["n_iter_no_change"], self.params["tol"])
         return "n_iter_no_change" if stop else None
 
     def _score(self, rounds: ObservedRounds) -> None:
@@ -93,18 +93,18 @@ class IterationScores:
     def _scored(self, rounds: ObservedRounds, X: Any, y: Any, weight: Any, raw: Floats) -> float:
         loss = rounds.recipe.loss
         is_classifier = hasattr(self.estimator, "predict_proba")
-        live = copy.copy(self.estimator)
-        live.model_ = translation.ModelInTraining(
+        fitted = copy.copy(self.estimator)
+        fitted.model_ = translation.ModelInTraining(
             "classifier" if is_classifier else "regressor",
             loss.link,
             np.unique(self.rows.y) if is_classifier else None,
             loss.n_outputs,
             [(X, raw)],
         )
-        live.classes_ = live.model_.classes
+        fitted.classes_ = fitted.model_.classes
         assert self._scorer is not None
         weights = {} if weight is None else {"sample_weight": weight}
-        return float(self._scorer(live, X, y, **weights))
+        return float(self._scorer(fitted, X, y, **weights))
 
     def _training_sample(self, rounds: ObservedRounds) -> tuple[Any, Any, Any, Any]:
         """Positions, X, y and weights of the training rows that a scorer sees."""
@@ -262,11 +262,11 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
             rows = replace(rows, **validation)
         elif stops and fraction is not None:
             rows = rows.split(fraction, seed, stratify=self._KIND == "classifier")
-        watch = self._watch(params, rows, seed, stops=stops, is_warm=is_warm)
+        observer = self._observer(params, rows, seed, stops=stops, is_warm=is_warm)
         if params["max_iter"] > n_old:
             old = self.model_ if is_warm else None
-            self._fit(self._translation(params, rows, watch, seed, n_old), rows, old)
-            self._keep_scores(watch)
+            self._fit(self._translation(params, rows, observer, seed, n_old), rows, old)
+            self._keep_scores(observer)
         self._random_seed, self.do_early_stopping_ = seed, stops
         return self
 
@@ -275,7 +275,7 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
         staged: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X)
         return staged
 
-    def _watch(
+    def _observer(
         self, params: dict[str, Any], rows: FitRows, seed: int, *, stops: bool, is_warm: bool
     ) -> IterationScores | None:
         if not stops:
@@ -291,7 +291,7 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
         self,
         params: dict[str, Any],
         rows: FitRows,
-        watch: IterationScores | None,
+        observer: IterationScores | None,
         seed: int,
         n_old: int,
     ) -> translation.Translation:
@@ -342,7 +342,7 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
         return translation.Translation(
             params=engine,
             adjust=adjust,
-            observer=watch,
+            observer=observer,
             record={} if interactions is None else {"interaction_cst": repr(interactions)},
         )
 
@@ -410,9 +410,9 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
 def _check_validation(params: dict[str, Any], X_val: Any, y_val: Any) -> None:
     """Raise ValueError for a validation set without X or y, or that no fit would read."""
     if X_val is None or y_val is None:
-        there, missing = ("y_val", "X_val") if X_val is None else ("X_val", "y_val")
+        present, missing = ("y_val", "X_val") if X_val is None else ("X_val", "y_val")
         raise ValueError(
-            f"{there} is provided, but {missing} was not provided. Pass both, or none."
+            f"{present} is provided, but {missing} was not provided. Pass both, or none."
         )
     if params["early_stopping"] is False:
         raise ValueError(
