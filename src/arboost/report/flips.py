@@ -322,8 +322,8 @@ class FlipSearch:
             values = values[np.abs(values - start) < abs(end - start)]
             if len(values):
                 block = self.changed_rows(int(rows[k]), change, len(values))
-                new = {**block.changes, feature: values}
-                tried.append((k, change, values, ChangedRows(block.positions, new)))
+                numbers = {**block.changes, feature: values}
+                tried.append((k, change, values, ChangedRows(block.positions, numbers)))
         predicted = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         shrunk = list(changes)
         for (k, change, values, block), new in zip(tried, predicted, strict=True):

@@ -103,8 +103,8 @@
     lede: "Rows are true classes, columns are predicted classes. Shading: share of the row.",
     build(body, model) {
       if (!model.confusion) return;
-      const place = h("div", { class: "table-whole" });
-      const show = (mode) => report.replace(place, matrix(model, mode));
+      const container = h("div", { class: "table-whole" });
+      const show = (mode) => report.replace(container, matrix(model, mode));
       show("count");
       const note = mistakes(model);
       body.append(
@@ -117,7 +117,7 @@
           "count",
           show,
         ),
-        place,
+        container,
         note || "",
       );
     },

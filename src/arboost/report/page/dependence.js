@@ -26,11 +26,11 @@
     };
   }
 
-  /** Points of the outputs as objects { at, k, label, y, low, high }, `at` a value of the feature. */
+  /** Points of the outputs as objects { value, k, label, y, low, high }. */
   const pointsOf = (part, outputs) =>
     outputs.flatMap(({ index, label }) =>
-      part.grid.map((at, k) => ({
-        at,
+      part.grid.map((value, k) => ({
+        value,
         k: index,
         label,
         y: part.mean[index][k],
@@ -55,7 +55,7 @@
         charts.grid("y", { ticks: 4 }),
         outputs.length === 1 && part.low
           ? Plot.areaY(rows, {
-              x: "at",
+              x: "value",
               y1: "low",
               y2: "high",
               fill: report.colour(0),
@@ -65,16 +65,16 @@
         outputs.map((output) =>
           Plot.line(
             rows.filter((row) => row.k === output.index),
-            { x: "at", y: "y", stroke: report.colour(output.index), strokeWidth: 2 },
+            { x: "value", y: "y", stroke: report.colour(output.index), strokeWidth: 2 },
           ),
         ),
         charts.tip(
           rows,
           Plot.pointerX({
-            x: "at",
+            x: "value",
             y: "y",
             title: (d) =>
-              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(part.feature, 30)} ${write(d.at)}\nprediction ${format.number(d.y)}`,
+              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(part.feature, 30)} ${write(d.value)}\nprediction ${format.number(d.y)}`,
           }),
         ),
       ],
@@ -142,7 +142,7 @@
         charts.grid("x", { ticks }),
         outputs.length === 1 && part.low
           ? Plot.ruleY(rows, {
-              y: "at",
+              y: "value",
               x1: "low",
               x2: "high",
               stroke: report.colour(0),
@@ -151,7 +151,7 @@
             })
           : null,
         Plot.dot(rows, {
-          y: "at",
+          y: "value",
           x: "y",
           r: 4,
           fill: (d) => report.colour(d.k),
@@ -160,10 +160,10 @@
         charts.tip(
           rows,
           Plot.pointerY({
-            y: "at",
+            y: "value",
             x: "y",
             title: (d) =>
-              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(d.at, 40)}\nprediction ${format.number(d.y)}${counts.has(d.at) ? `\n${format.plural(counts.get(d.at), "row")}` : ""}`,
+              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(d.value, 40)}\nprediction ${format.number(d.y)}${counts.has(d.value) ? `\n${format.plural(counts.get(d.value), "row")}` : ""}`,
           }),
         ),
       ],
@@ -238,7 +238,7 @@
       const parts = model.dependence || [];
       const labels = (model.outputs || []).map((label, index) => ({ label, index }));
       const outputs = labels.length ? labels : [{ label: "prediction", index: 0 }];
-      const place = h("div", { class: "trio" });
+      const container = h("div", { class: "trio" });
       const show = (chosen) => {
         const domain = d3.extent(
           parts.flatMap((part) =>
@@ -251,7 +251,7 @@
           ),
         );
         report.replace(
-          place,
+          container,
           parts.map((part) => figure(part, chosen, domain)),
         );
       };
@@ -271,7 +271,7 @@
         );
         show(few);
       } else show(outputs);
-      body.append(place);
+      body.append(container);
     },
   });
 })(window.arboostReport);

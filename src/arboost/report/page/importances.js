@@ -30,7 +30,7 @@
       (model.importances || []).some((row) => !format.absent(row[measure])),
     );
 
-  /** Features by their largest value in any model, with one entry a model. */
+  /** Features by their largest value in any model, with an entry for each model. */
   function ranked(measure) {
     const features = new Map();
     report.models.forEach((model, index) => {
@@ -77,11 +77,11 @@
         marks: [
           charts.grid("x", { ticks: 5 }),
           report.models.map((_, index) => {
-            const own = rows.filter((row) => row.model === index);
+            const modelRows = rows.filter((row) => row.model === index);
             const inset = several ? { insetTop: index ? 14 : 0, insetBottom: index ? 0 : 14 } : {};
             const move = several ? (index ? 7 : -7) : 0;
             return [
-              Plot.barX(own, {
+              Plot.barX(modelRows, {
                 x: "value",
                 y: "feature",
                 fill: report.colour(index),
@@ -90,7 +90,7 @@
                 title: (d) => `${d.feature}: ${format.number(d.value)}`,
               }),
               Plot.ruleY(
-                own.filter((d) => !format.absent(d.sd)),
+                modelRows.filter((d) => !format.absent(d.sd)),
                 {
                   x1: (d) => d.value - d.sd,
                   x2: (d) => d.value + d.sd,
@@ -100,7 +100,7 @@
                   dy: move,
                 },
               ),
-              Plot.text(own, {
+              Plot.text(modelRows, {
                 x: (d) => Math.max(0, d.value + (d.sd || 0)),
                 y: "feature",
                 text: (d) => format.number(d.value),
@@ -123,13 +123,13 @@
     applies: () => MEASURES.some(([measure]) => known(measure)),
     build(body) {
       const measures = MEASURES.filter(([measure]) => known(measure));
-      const place = h("div");
+      const container = h("div");
       const show = (chosen) => {
         const [measure, label, title, text] = measures.find(([key]) => key === chosen);
         const all = ranked(measure);
         const list = all.slice(0, MOST);
         report.replace(
-          place,
+          container,
           charts.chart({
             title,
             note:
@@ -171,7 +171,7 @@
           ),
         );
       }
-      body.append(place);
+      body.append(container);
       show(measures[0][0]);
     },
   });

@@ -69,11 +69,11 @@
 
   /** The value of a model's score whose name matches, or else the area below the curve. */
   function named(model, pattern, x, y) {
-    const found = (model.scores || []).find((score) => pattern.test(score.name));
-    return format.score(found ? found.value : area(x, y));
+    const reported = (model.scores || []).find((score) => pattern.test(score.name));
+    return format.score(reported ? reported.value : area(x, y));
   }
 
-  /** One curve a model that has it: `part` gives its two columns. */
+  /** A curve for each model that has it: `part` gives its two columns. */
   function modelCurves(part, pattern, word) {
     const several = report.models.length > 1;
     return report.models.flatMap((model, m) => {

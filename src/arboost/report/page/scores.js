@@ -34,7 +34,7 @@
 
   function scoreTable() {
     const rows = scoreRows();
-    const entry = (row, index) => row.entries.find((one) => one.model === index) || {};
+    const entry = (row, index) => row.entries.find((item) => item.model === index) || {};
     const columns = [
       {
         label: "Score",
@@ -71,7 +71,7 @@
               0.08,
             ),
             baseline: row.baseline,
-            label: `${row.name}: ${row.entries.map((one) => `${format.score(one.value)}, 95% interval ${format.score(one.low)} to ${format.score(one.high)}`).join("; ")}; baseline ${format.score(row.baseline)}`,
+            label: `${row.name}: ${row.entries.map(({ value, low, high }) => `${format.score(value)}, 95% interval ${format.score(low)} to ${format.score(high)}`).join("; ")}; baseline ${format.score(row.baseline)}`,
           }),
       },
       {
