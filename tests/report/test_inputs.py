@@ -182,6 +182,8 @@ def errors():
     mixed = np.array([*y[:-2].tolist(), None, 3], object)
     yield {"y": mixed}, ValueError, "Unknown label type"
     yield {"y": np.stack([y, y], 1)}, ValueError, "y has 2 columns"
+    yield {"y": "price"}, TypeError, "y is the string 'price'"
+    yield {"X_train": X, "y_train": "price"}, TypeError, "y_train: y is the string 'price'"
     yield {"X": X[:, :2]}, arboost.SchemaError, "expecting 3 features"
     yield {"X": X[:0], "y": y[:0]}, ValueError, "X has no rows"
     yield {"sample_weight": np.zeros(len(y))}, ValueError, "zero"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads, lazy_property
-from arboost.data.feature_names import feature_indices, split_offset, split_target
+from arboost.data.feature_names import feature_indices, names_of, split_offset, split_target
 from arboost.data.raw_table import is_missing
 from arboost.data.target import encode_known_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError
@@ -279,10 +279,10 @@ def _truth(
             f"y has {array.shape[1]} columns, but a report shows one target. Pass target_index, "
             f"its number, from 0 to {array.shape[1] - 1}."
         )
-    missing = _missing(array) if array.ndim == 1 else np.zeros(len(array), np.bool_)
+    missing = _missing(array) if array.ndim == 1 else np.zeros(n_rows, np.bool_)
     if not missing.any() or len(array) != n_rows:
-        truth = target(y if array.ndim > 1 else array, n_rows)
-        return _encoded(model, truth), np.arange(len(array)), []
+        truth = target(array if array.ndim == 1 else y, n_rows)
+        return _encoded(model, truth), np.arange(n_rows), []
     if missing.all():
         raise ValueError("y has no values: all of them are missing. Pass rows with known y.")
     rows = np.flatnonzero(~missing)
@@ -335,15 +335,9 @@ def _training(
         if y is not None:
             raise ValueError("y_train was passed without X_train. Pass both, or neither.")
         return None
-    name = y if isinstance(y, str) else test_y if y is None else None
-    if isinstance(name, str):
-        try:
-            X, y, _ = split_target(X, name)
-        except ValueError:
-            if isinstance(y, str):
-                raise
-            y = None
-        y = None if isinstance(y, str) else y
+    if y is None and isinstance(test_y, str) and test_y in (names_of(X) or ()):
+        y = test_y
+    X, y, _ = split_target(X, y)
     table = model.report_table(X)
     if table.n_rows == 0:
         raise ValueError("X_train has no rows. Pass the training rows, or leave it out.")
@@ -351,8 +345,9 @@ def _training(
         return TrainingRows(table, None)
     try:
         truth, rows, _ = _truth(model, y, table.n_rows, options.target_index)
-    except ValueError as error:
-        raise ValueError(f"y_train: {error}") from error
+    except (ValueError, InputTypeError) as error:
+        kind = InputTypeError if isinstance(error, InputTypeError) else ValueError
+        raise kind(f"y_train: {error}") from error
     if len(rows) < table.n_rows:
         notes.append(f"{table.n_rows - len(rows):,} training rows have no known target.")
         table = model.report_table(X, rows)

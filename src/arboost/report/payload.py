@@ -32,7 +32,7 @@ that belong together have equal lengths. ``[a][b]`` is a list of lists: first in
   ``shap``        outputs, base [output], features, values [output][feature][row], rest
                   [output][row], unit
   ``dependence``  feature, kind, grid, mean, low, high [output][point] (of 10 % to 90 % of the
-                  rows), bins or levels; ``outputs``, their names
+                  rows), bins or levels as in ``data``; ``outputs``, their names
   ``predictions`` of the sampled rows: label, proba [row][class], value, correct, error
   ``flips``       of each sampled row null, or changes (feature, from, to), label, value and
                   distance; ``flip_rule``, the sentence on them

@@ -262,7 +262,12 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
             rows = replace(rows, **validation)
         elif stops and fraction is not None:
             rows = rows.split(fraction, seed, stratify=self._KIND == "classifier")
-        observer = self._observer(params, rows, seed, stops=stops, is_warm=is_warm)
+        observer = None
+        if stops:
+            observer = IterationScores(self, params, rows, seed, is_continued=is_warm)
+            if is_warm:
+                observer.train += list(self.train_score_)
+                observer.validation += list(self.validation_score_)
         if params["max_iter"] > n_old:
             old = self.model_ if is_warm else None
             self._fit(self._translation(params, rows, observer, seed, n_old), rows, old)
@@ -274,18 +279,6 @@ class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster)
         """Yield the result of `predict` after each iteration."""
         staged: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X)
         return staged
-
-    def _observer(
-        self, params: dict[str, Any], rows: FitRows, seed: int, *, stops: bool, is_warm: bool
-    ) -> IterationScores | None:
-        if not stops:
-            return None
-        scores: dict[str, list[float]] = {}
-        if is_warm:
-            scores = {"train": list(self.train_score_), "validation": list(self.validation_score_)}
-        return IterationScores(
-            estimator=self, params=params, rows=rows, seed=seed, is_continued=is_warm, **scores
-        )
 
     def _translation(
         self,
