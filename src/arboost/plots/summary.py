@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from arboost import Predictor
-from arboost.params import adaboost, boosting
-from arboost.params import forest as forest_params
-from arboost.params.kinds import Param
+from arboost.params import Param, declarations_of
 from arboost.text import (
     counted,
     display_width,
@@ -24,22 +22,8 @@ from arboost.text import (
 )
 from arboost.trees.forest import depths
 
-PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
-    "classifier": (
-        boosting.BOOSTED_CLASSIFIER,
-        forest_params.RANDOM_FOREST_CLASSIFIER,
-        forest_params.EXTRA_TREES_CLASSIFIER,
-        forest_params.TREE_CLASSIFIER,
-        adaboost.ADABOOST_CLASSIFIER,
-    ),
-    "regressor": (
-        boosting.BOOSTED_REGRESSOR,
-        forest_params.RANDOM_FOREST_REGRESSOR,
-        forest_params.EXTRA_TREES_REGRESSOR,
-        forest_params.TREE_REGRESSOR,
-        adaboost.ADABOOST_REGRESSOR,
-    ),
-}
+# Estimators whose models are trees; of several with equally few differences, the first counts.
+_ESTIMATORS = ("GradientBoosting", "RandomForest", "ExtraTrees", "DecisionTree", "AdaBoost")
 
 # Parameters with the default "auto" hold the value of the fit, so they are always shown.
 _PARAMS_HEAD = "parameters (defaults left out)"
@@ -217,9 +201,8 @@ def parameter_table(model: Predictor) -> Mapping[str, Param]:
 
     Of estimators with the same parameter names it is the one with the fewest differences.
     """
-    tables = [
-        table for table in PARAMETER_TABLES[model.kind] if model.params.keys() <= table.keys()
-    ]
+    declared = (declarations_of(f"{name}{model.kind.capitalize()}") for name in _ESTIMATORS)
+    tables = [table for table in declared if model.params.keys() <= table.keys()]
 
     def n_changed(table: Mapping[str, Param]) -> int:
         return sum(_differs(value, table[name]) for name, value in model.params.items())

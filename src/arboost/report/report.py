@@ -21,6 +21,7 @@ from typing import Any
 from arboost.plots.palette import SERIES, SERIES_ON_DARK
 from arboost.report.inputs import ReportOptions, read_input
 from arboost.report.payload import make_payload
+from arboost.text import counted
 from arboost.write import remove_orphans, write_file
 
 _HEIGHT = 760  # pixels of a whole report in a notebook, which scrolls inside its frame
@@ -119,7 +120,7 @@ class Report:
     def __repr__(self) -> str:
         names = " and ".join(model["name"] for model in self.payload["models"])
         n_rows = self.payload["data"]["n_rows"]
-        return f"Report({names}, {n_rows:,} row{'' if n_rows == 1 else 's'})"
+        return f"Report({names}, {counted(n_rows, 'row')})"
 
 
 class ReportSection:

@@ -30,8 +30,8 @@ from arboost.compat.sklearn.parameters import Floats, constructor
 from arboost.errors import ParameterError, warn_caller
 from arboost.estimators import translation
 from arboost.estimators.translation import FitRows, ObservedRounds
+from arboost.params import check
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
-from arboost.params.records import check
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 
 

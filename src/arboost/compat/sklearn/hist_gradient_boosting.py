@@ -26,8 +26,8 @@ from arboost.compat.sklearn.parameters import Floats, constructor
 from arboost.errors import ParameterError
 from arboost.estimators import translation
 from arboost.estimators.translation import FitRows, ObservedRounds
+from arboost.params import check
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
-from arboost.params.records import check
 from arboost.params.suggestions import known_arguments
 
 _SCORED_ROWS = 10_000  # most training rows that a scorer sees
