@@ -252,7 +252,7 @@ def _models(model: Any, options: ReportOptions) -> list[ReportModel]:
             f"compare is a {second.kind}, but the model is a {first.kind}. Compare two models of "
             "the same target."
         )
-    if first.classes is not None and not np.array_equal(first.classes, second.classes):
+    if first.classes is not None and not np.array_equal(first.classes, np.asarray(second.classes)):
         raise ValueError(
             f"compare has the classes {second.classes}, but the model has {first.classes}. "
             "Compare two models of the same classes."

@@ -87,7 +87,8 @@
 
   const signs = { "<=": "≤", ">=": "≥", "!=": "≠" };
   /** A condition with the signs of print. */
-  const conditionText = (text) => String(text).replace(/^(<=|>=|!=)/, (sign) => signs[sign]);
+  const conditionText = (text) =>
+    format.signs(String(text).replace(/^(<=|>=|!=)/, (sign) => signs[sign]));
 
   /** The labels of a tree's values. */
   const outputs = report.payload.classes || [];
