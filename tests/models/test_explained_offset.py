@@ -88,8 +88,9 @@ def test_report_predicts_with_the_offset(named, by_array):
     y = np.where(kept, COUNTS, np.nan)
     inputs = read_input(by_array, X, y, ReportOptions(offset=OFFSET))
     np.testing.assert_array_equal(inputs.model_rows[0].predicted.values, expected[kept])
-    sample = inputs.model_rows[0].table.sample(np.array([5, 2]))
-    again = inputs.model_rows[0].model.predicted_blocks(sample, [ChangedRows(np.array([1, 0, 1]), {})])[0]
+    rows = inputs.model_rows[0]
+    sample = rows.table.sample(np.array([5, 2]))
+    again = rows.model.predicted_blocks(sample, [ChangedRows(np.array([1, 0, 1]), {})])[0]
     np.testing.assert_array_equal(again.values, expected[kept][[2, 5, 2]])
     with pytest.raises(ValueError, match="fitted with an array of offsets"):
         read_input(by_array, X, COUNTS, ReportOptions())
