@@ -14,7 +14,6 @@ from arboost.losses.curves import margin_distribution, margins
 from arboost.plots import drawing
 from arboost.plots.drawing import Floats, label
 from arboost.plots.palette import BLACK, BLUE, GREEN, GREY, LIGHT, ORANGE, PURPLE, SERIES
-from arboost.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -226,7 +225,7 @@ def plot_margins(
         margin, share = margin_distribution(values)
         # A distribution function is defined everywhere: from the left edge to the right one.
         margin, share = np.r_[-1.0, margin, 1.0], np.r_[0.0, share, 1.0]
-        label = counted(number, "round")
+        label = f"{number} round{'s' if number > 1 else ''}"
         axes.plot(margin, share, color=colour, drawstyle="steps-post", linewidth=1.8, label=label)
     axes.set_xlim(-1.0, 1.0)
     axes.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
