@@ -82,14 +82,15 @@ def test_report_predicts_with_the_offset(named, by_array):
     for model, table, offset in ((named, NAMED, None), (by_array, X, OFFSET)):
         for one in (model, model.model_):
             inputs = read_input(one, table, COUNTS, ReportOptions(offset=offset))
-            np.testing.assert_array_equal(inputs.predicted[0].values, expected)
-            assert inputs.models[0].is_whole
+            np.testing.assert_array_equal(inputs.model_rows[0].predicted.values, expected)
+            assert inputs.model_rows[0].model.is_whole
     kept = np.arange(N) % 3 > 0
     y = np.where(kept, COUNTS, np.nan)
     inputs = read_input(by_array, X, y, ReportOptions(offset=OFFSET))
-    np.testing.assert_array_equal(inputs.predicted[0].values, expected[kept])
-    sample = inputs.tables[0].sample(np.array([5, 2]))
-    again = inputs.models[0].predicted_blocks(sample, [ChangedRows(np.array([1, 0, 1]), {})])[0]
+    np.testing.assert_array_equal(inputs.model_rows[0].predicted.values, expected[kept])
+    rows = inputs.model_rows[0]
+    sample = rows.table.sample(np.array([5, 2]))
+    again = rows.model.predicted_blocks(sample, [ChangedRows(np.array([1, 0, 1]), {})])[0]
     np.testing.assert_array_equal(again.values, expected[kept][[2, 5, 2]])
     with pytest.raises(ValueError, match="fitted with an array of offsets"):
         read_input(by_array, X, COUNTS, ReportOptions())

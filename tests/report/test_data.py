@@ -7,7 +7,7 @@ import pytest
 
 import arboost
 from arboost.report.data import drift
-from arboost.report.table import Column, rounded, rounded_counts, rounded_number
+from arboost.report.table import Column, rounded, rounded_counts
 from support.reported import N_ROWS, halves, report, table
 
 
@@ -72,7 +72,7 @@ def test_rare_levels_are_counted_together():
     assert column["levels"]["names"][0] == "c0"
     assert column["levels"]["n_other"] == 18
     assert sum(column["levels"]["test"]) + column["levels"]["other_test"] == 400
-    assert column["summary"] == "30 levels, most often c0 (27.5 %)"
+    assert column["summary"] == "30 levels, most often c0 (27.5%)"
 
 
 def test_target_is_described():
@@ -124,9 +124,9 @@ def test_rounding():
         "[0, 0.16667, 0.33333, 0.5, 0.66667, 0.83333, 1]"
     )
     assert rounded(np.empty((2, 0))) == [[], []]
-    assert rounded_number(None) is None
-    assert rounded_number(float("nan")) is None
-    assert rounded_number(1234567.0, 7) == 1234567
+    assert rounded(None) is None
+    assert rounded(float("nan")) is None
+    assert rounded(1234567.0, 7) == 1234567
     assert rounded_counts(np.array([1, 2])) == [1, 2]
 
 

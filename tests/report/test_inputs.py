@@ -168,7 +168,7 @@ def test_constant_and_empty_columns():
         "constant: 1",
         "no values",
         "0 to 39, median 19.5",
-        "1 level, most often a (100 %)",
+        "1 level, most often a (100%)",
     ]
 
 
@@ -182,6 +182,8 @@ def errors():
     mixed = np.array([*y[:-2].tolist(), None, 3], object)
     yield {"y": mixed}, ValueError, "Unknown label type"
     yield {"y": np.stack([y, y], 1)}, ValueError, "y has 2 columns"
+    yield {"y": "price"}, TypeError, "y is the string 'price'"
+    yield {"X_train": X, "y_train": "price"}, TypeError, "y_train: y is the string 'price'"
     yield {"X": X[:, :2]}, arboost.SchemaError, "expecting 3 features"
     yield {"X": X[:0], "y": y[:0]}, ValueError, "X has no rows"
     yield {"sample_weight": np.zeros(len(y))}, ValueError, "zero"

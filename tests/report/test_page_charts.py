@@ -165,7 +165,8 @@ def test_many_classes_end_with_the_others(browser, tmp_path):
     payload = PAYLOADS["multiclass"]()
     payload["classes"] = [f"class {k}" for k in range(40)]
     model = payload["models"][0]
-    model["confusion"] = {"matrix": np.arange(900).reshape(30, 30).tolist()}
+    names = [*payload["classes"][:29], "other"]
+    model["confusion"] = {"matrix": np.arange(900).reshape(30, 30).tolist(), "names": names}
     curve = model["multiclass"]["roc"][0]
     model["multiclass"]["roc"] = [curve | {"class": f"class {k}"} for k in range(10)]
     path = tmp_path / "page.html"

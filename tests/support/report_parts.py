@@ -88,7 +88,7 @@ def forest(rng, *, values=1):
     return {
         "n": 120,
         "shown": TREES,
-        "reason": "the first 5 trees of 120: all of them would make the page too large",
+        "reason": "The page carries 5 of 120 trees: more would be too large.",
         "start": start,
         "names": FEATURES,
         "output": [tree % max(values, 1) for tree in range(TREES)],
@@ -117,7 +117,7 @@ def dependence(rng, n_outputs):
     for name, kind in zip(FEATURES, KINDS, strict=True):
         if kind == "category":
             grid = LEVELS[name]
-            spread = {"levels": {"names": grid, "counts": [300, 200, 41]}}
+            spread = {"levels": {"names": grid, "test": [300, 200, 41]}}
         else:
             edges = (
                 np.linspace(10_000 * DAY, 20_000 * DAY, 11)
@@ -128,7 +128,7 @@ def dependence(rng, n_outputs):
             spread = {
                 "bins": {
                     "edges": rounded(edges),
-                    "counts": np.histogram(rng.beta(2, 5, 900), 10, (0, 1))[0].tolist(),
+                    "test": np.histogram(rng.beta(2, 5, 900), 10, (0, 1))[0].tolist(),
                 }
             }
         mean = np.cumsum(rng.normal(0, 0.04, (n_outputs, len(grid))), axis=1) + 0.4
@@ -178,7 +178,7 @@ def segments():
         }
         for k, segment in enumerate(names)
     ]
-    return {"metric": "log loss", "higher_is_better": False, "overall": 0.31, "list": rows}
+    return {"metric": "log loss", "overall": 0.31, "list": rows}
 
 
 def importances(rng):

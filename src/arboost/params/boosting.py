@@ -109,7 +109,7 @@ MONOTONIC_CST = kinds.MonotoneConstraints(
     name="monotonic_cst",
     default=None,
     text="scikit-learn's name of monotone_constraints.",
-    advice='Use for example monotone_constraints={"age": 1}.',
+    advice="Use for example monotonic_cst=[1, 0, -1], an entry for each feature.",
 )
 
 COLUMNS: dict[str, kinds.Param] = by_name(

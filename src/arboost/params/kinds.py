@@ -566,7 +566,10 @@ class Directions(list[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class MonotoneConstraints(SeveralValues):
-    """Directions by feature; `check` returns a list of directions or of [feature, direction]."""
+    """Directions by feature; `check` returns a list of directions or of [feature, direction].
+
+    Arrays may be of floats.
+    """
 
     type_name: ClassVar[str] = "dict, sequence of {-1, 0, 1}, or None"
     annotation: ClassVar[str] = "Mapping[Any, int] | Sequence[int] | None"
@@ -586,6 +589,10 @@ class MonotoneConstraints(SeveralValues):
             directions = list(value)
         else:
             raise self.type_error(value)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":  # as scikit-learn
+            if not np.isin(value, (-1, 0, 1)).all():
+                raise self.value_error(value)
+            directions = value.astype(np.int64).tolist()
         are_integers = all(is_number(direction, numbers.Integral) for direction in directions)
         if not are_integers or not all(map(is_feature, keys)):
             raise self.type_error(value)

@@ -14,21 +14,8 @@ from arboost.data.feature_names import split_target
 from arboost.errors import InputTypeError
 from arboost.models.importances import SPLIT_KINDS, feature_labels
 from arboost.models.shap import score_name, shown_columns
-from arboost.plots.axes import (
-    Floats,
-    bar_axes,
-    bar_name,
-    boolean_names,
-    check_count,
-    chosen_outputs,
-    engine_model,
-    finish,
-    label,
-    matplotlib,
-    new_axes,
-    output_names,
-    value_text,
-)
+from arboost.plots import drawing
+from arboost.plots.drawing import Floats, label
 from arboost.plots.palette import BLUE, GREY, LIGHT, ORANGE, SERIES
 from arboost.text import number_text
 
@@ -102,7 +89,7 @@ def plot_importances(
     >>> [text.get_text() for text in plot_importances(model).get_yticklabels()]
     ['x0', 'x1']
     """
-    most = check_count("n_features", n_features)
+    most = drawing.check_count("n_features", n_features)
     features, values = _importances(model, kind, X, y)
     is_share = kind in SPLIT_KINDS and values.sum() > 0
     if is_share:
@@ -110,18 +97,20 @@ def plot_importances(
     order = np.argsort(-values, kind="stable")
     shown, rest = order[:most], order[most:]
     lengths = [*values[shown].tolist()]
-    names = [bar_name(features[i]) for i in shown]
+    names = [label(features[i], drawing.MAX_BAR_NAME) for i in shown]
     if len(rest):
         lengths.append(float(values[rest].sum()))
         names.append(f"{len(rest):,} others")
-    axes = bar_axes(ax, names)
+    axes = drawing.bar_axes(ax, names)
     colours = [BLUE] * len(shown) + [LIGHT] * (len(names) - len(shown))
     axes.barh(range(len(names)), lengths, height=0.7, color=colours)
     texts = [f"{length:.1%}" if is_share else number_text(length, 3) for length in lengths]
     for row, (text, length) in enumerate(zip(texts, lengths, strict=True)):
         # To the right also of a negative bar: on its left is the name of the feature.
-        words: dict[str, Any] = {"va": "center", "fontsize": "small", "color": GREY}
-        axes.annotate(text, (max(length, 0.0), row), (3, 0), textcoords="offset points", **words)
+        text_style: dict[str, Any] = {"va": "center", "fontsize": "small", "color": GREY}
+        axes.annotate(
+            text, (max(length, 0.0), row), (3, 0), textcoords="offset points", **text_style
+        )
     low, high = min(0.0, *lengths), max(0.0, *lengths)
     axes.set_xlim(low, high + 0.15 * (high - low) or 1.0)
     if low < 0.0:
@@ -129,7 +118,7 @@ def plot_importances(
     if is_share:
         axes.xaxis.set_major_formatter(lambda row, _: f"{row:.0%}")
     axes.set_xlabel(_TITLES[kind])
-    return finish(axes, has_legend=False)
+    return drawing.finish(axes, has_legend=False)
 
 
 def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], NDArray[Any]]:
@@ -139,7 +128,7 @@ def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], 
     fitted = getattr(model, "model_", model)
     if isinstance(fitted, Predictor):
         names: Sequence[str] = fitted.feature_names
-        return names, engine_model(model, "plot_importances").importances(kind, X, y)
+        return names, drawing.engine_model(model, "plot_importances").importances(kind, X, y)
     if kind != "permutation" or X is None or y is None:
         raise InputTypeError(
             f"plot_importances(kind={kind!r}) was asked of a {type(model).__name__}, which is "
@@ -188,8 +177,8 @@ def plot_partial_dependence(
             "plot_partial_dependence draws a PartialDependence, but found is of type "
             f"{type(found).__name__}. Pass the result of model.partial_dependence(X, features)."
         )
-    chosen = chosen_outputs(output, len(found.outputs))
-    axes = new_axes(ax)
+    chosen = drawing.chosen_outputs(output, len(found.outputs))
+    axes = drawing.new_axes(ax)
     for i, points in enumerate(found.grid):
         if points.dtype == object and len(points) > _MOST_LEVELS + 1:
             found = _condensed(found, i, chosen[0])
@@ -205,7 +194,7 @@ def plot_partial_dependence(
         axes.set_ylabel(label(found.names[1]))
     scales[0].mark(axes.xaxis)
     axes.set_xlabel(label(found.names[0]))
-    return finish(axes, has_legend=len(scales) == 1 and len(chosen) > 1)
+    return drawing.finish(axes, has_legend=len(scales) == 1 and len(chosen) > 1)
 
 
 @dataclass(frozen=True)
@@ -254,14 +243,18 @@ class _Scale:
 
             formatter: Any = dates.ConciseDateFormatter
             axis.set_major_formatter(formatter(axis.get_major_locator()))
-        words: dict[str, Any] = {"color": GREY, "fontsize": "small"}
+        text_style: dict[str, Any] = {"color": GREY, "fontsize": "small"}
         for position in self.place[~self.joined]:
             if axis.axis_name == "x":
                 across = axis.axes.get_xaxis_transform()
-                axis.axes.text(position, 1.01, "missing", ha="center", transform=across, **words)
+                axis.axes.text(
+                    position, 1.01, "missing", ha="center", transform=across, **text_style
+                )
             else:
                 across = axis.axes.get_yaxis_transform()
-                axis.axes.text(1.01, position, "missing", va="center", transform=across, **words)
+                axis.axes.text(
+                    1.01, position, "missing", va="center", transform=across, **text_style
+                )
 
 
 def _condensed(dependence: PartialDependence, axis: int, output: int) -> PartialDependence:
@@ -387,24 +380,24 @@ def plot_shap_summary(
     >>> plot_shap_summary(model, X).get_xlabel()
     'SHAP value: contribution to the raw score'
     """
-    most = check_count("n_features", n_features)
-    fitted = engine_model(model, "plot_shap_summary")
+    most = drawing.check_count("n_features", n_features)
+    fitted = drawing.engine_model(model, "plot_shap_summary")
     values = fitted.shap_values(X, background=background)
     if not len(values):
         raise ValueError("X has no rows, but the plot has a dot for each. Pass some.")
     values = values.reshape(*values.shape[:2], -1)
-    names = output_names(fitted, values.shape[2])
-    chosen = chosen_outputs(output, values.shape[2])
+    names = drawing.output_names(fitted, values.shape[2])
+    chosen = drawing.chosen_outputs(output, values.shape[2])
     size = np.abs(values[:, :, chosen]).mean(axis=0).sum(axis=1)
     order = np.argsort(-size, kind="stable")
     shown, rest = order[:most], order[most:]
-    labels = [bar_name(fitted.feature_names[i]) for i in shown]
+    labels = [label(fitted.feature_names[i], drawing.MAX_BAR_NAME) for i in shown]
     labels += [f"{len(rest):,} others"] if len(rest) else []
-    axes = bar_axes(ax, labels, _LEAST_HEIGHT)
+    axes = drawing.bar_axes(ax, labels, _LEAST_HEIGHT)
     if len(chosen) > 1:
         _draw_bars(axes, values, names, shown, rest)
         axes.set_xlabel("mean of the absolute SHAP values")
-        return finish(axes)
+        return drawing.finish(axes)
     picked = np.unique(np.linspace(0, len(values) - 1, _MOST_ROWS).astype(np.intp))
     columns = shown_columns(X, fitted.schema)
     drawn = values[picked, :, chosen[0]]
@@ -417,9 +410,8 @@ def plot_shap_summary(
         none = np.full(len(picked), np.nan)
         _draw_swarm(axes, len(shown), drawn[:, rest].sum(axis=1), none)
     _draw_colour_bar(axes)
-    of = f" of {names[chosen[0]]}" if fitted.kind == "classifier" or len(names) > 1 else ""
-    axes.set_xlabel(f"SHAP value: contribution to the {score_name(fitted)}{of}")
-    return finish(axes, has_legend=False)
+    axes.set_xlabel(f"SHAP value: contribution to the {_score_of(fitted, names, chosen[0])}")
+    return drawing.finish(axes, has_legend=False)
 
 
 def _draw_bars(
@@ -427,9 +419,7 @@ def _draw_bars(
 ) -> None:
     """Draw the mean absolute values of the outputs side by side, the largest output first."""
     means = np.abs(values).mean(axis=0)
-    means = np.vstack(
-        [means[shown], means[rest].sum(axis=0, keepdims=True)][: 2 if len(rest) else 1]
-    )
+    means = np.vstack([means[shown], means[rest].sum(axis=0)][: 2 if len(rest) else 1])
     order = np.argsort(-means.sum(axis=0), kind="stable")
     n_single = len(order) if len(order) <= _MOST_OUTPUTS else _MOST_OUTPUTS - 1
     parts = [(names[i], means[:, i]) for i in order[:n_single]]
@@ -499,7 +489,7 @@ def _spread(values: Floats) -> Floats:
 
 
 def _colour_map() -> Any:
-    return matplotlib().colormaps["plasma"]
+    return drawing.matplotlib().colormaps["plasma"]
 
 
 def _draw_colour_bar(axes: Axes) -> None:
@@ -555,8 +545,8 @@ def plot_shap_waterfall(
     >>> [text.get_text() for text in axes.get_yticklabels()]
     ['x0 = 1', 'x1 = 1']
     """
-    most = check_count("n_features", n_features)
-    fitted = engine_model(model, "plot_shap_waterfall")
+    most = drawing.check_count("n_features", n_features)
+    fitted = drawing.engine_model(model, "plot_shap_waterfall")
     values = fitted.shap_values(X, background=background)
     if len(values) != 1:
         raise ValueError(
@@ -565,32 +555,32 @@ def plot_shap_waterfall(
         )
     values = values.reshape(values.shape[1], -1)
     expected = fitted.expected_value(background=background)
-    chosen = _chosen_output(output, expected + values.sum(axis=0))
+    largest = int(np.argmax(expected + values.sum(axis=0)))
+    chosen = largest if output is None else drawing.chosen_outputs(output, values.shape[1])[0]
     start, steps = float(expected[chosen]), values[:, chosen]
     order = np.argsort(-np.abs(steps), kind="stable")
     shown, rest = order[:most], order[most:]
-    columns, truth_values = shown_columns(X, fitted.schema), boolean_names(X)
+    columns, truth_values = shown_columns(X, fitted.schema), drawing.boolean_names(X)
     names = []
     for i in shown:
         name = fitted.feature_names[i]
-        value = value_text(columns[i][0], is_boolean=name in truth_values)
+        value = drawing.value_text(columns[i][0], is_boolean=name in truth_values)
         names.append(f"{label(name, _MAX_NAME)} = {value}")
     lengths = [*steps[shown].tolist()]
     if len(rest):
         names.append(f"{len(rest):,} others")
         lengths.append(float(steps[rest].sum()))
-    axes = bar_axes(ax, names)
+    axes = drawing.bar_axes(ax, names)
     _draw_steps(axes, start, lengths, score_name(fitted))
-    name = output_names(fitted, values.shape[1])[chosen]
-    of = f" of {name}" if fitted.kind == "classifier" or values.shape[1] > 1 else ""
-    axes.set_xlabel(f"{score_name(fitted)}{of}")
-    return finish(axes, has_legend=False)
+    outputs = drawing.output_names(fitted, values.shape[1])
+    axes.set_xlabel(_score_of(fitted, outputs, chosen))
+    return drawing.finish(axes, has_legend=False)
 
 
-def _chosen_output(output: int | None, scores: Floats) -> int:
-    if output is None:
-        return int(np.argmax(scores))
-    return chosen_outputs(output, len(scores))[0]
+def _score_of(model: Any, outputs: list[str], output: int) -> str:
+    """Name of the score of an output, with the output where there may be several."""
+    suffix = f" of {outputs[output]}" if model.kind == "classifier" or len(outputs) > 1 else ""
+    return f"{score_name(model)}{suffix}"
 
 
 def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> None:
@@ -604,8 +594,8 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> N
         colour = ORANGE if step > 0 else BLUE if step < 0 else GREY
         axes.barh(row, step, 0.7, begin, color=colour)
         text = f"{'+' if step > 0 else ''}{number_text(step, _DIGITS - 1)}"
-        words: dict[str, Any] = {"fontsize": "small", "va": "center", "color": colour}
-        axes.text(max(begin, end) + 0.01 * scale, row, text, **words)
+        text_style: dict[str, Any] = {"fontsize": "small", "va": "center", "color": colour}
+        axes.text(max(begin, end) + 0.01 * scale, row, text, **text_style)
         # Thin lines join the end of a step to the next one, which is above it.
         above = row - 1.0 if row else -0.6
         axes.plot([end, end], [above, row], color=GREY, linewidth=0.6, zorder=0.5)
@@ -613,10 +603,10 @@ def _draw_steps(axes: Axes, start: float, lengths: list[float], score: str) -> N
     below = len(lengths) - 0.2
     axes.set_ylim(below + 0.3, -0.6)
     axes.plot([start, start], [len(lengths) - 1, below], color=GREY, linewidth=0.6, zorder=0.5)
-    words = {"color": GREY, "fontsize": "small"}
+    text_style = {"color": GREY, "fontsize": "small"}
     # Each text is on the side of its line that has more room.
     for value, name, up in ((start, "expected", below), (ends[0], score, -0.65)):
         text = f" {name} {number_text(float(value), _DIGITS)} "
         on_left = value > (low + high) / 2
         side = "right" if on_left else "left"
-        axes.text(value, up, text, ha=side, va="bottom" if up < 0 else "center", **words)
+        axes.text(value, up, text, ha=side, va="bottom" if up < 0 else "center", **text_style)

@@ -11,15 +11,8 @@ from arboost.data.feature_names import split_target
 from arboost.data.target import numeric_target, target, weights
 from arboost.errors import InputTypeError
 from arboost.losses.curves import CalibrationBins, calibration_bins
-from arboost.plots.axes import (
-    Floats,
-    check_count,
-    check_fitted,
-    class_codes,
-    finish,
-    label,
-    new_axes,
-)
+from arboost.plots import drawing
+from arboost.plots.drawing import Floats, label
 from arboost.plots.palette import BLUE, GREY, LIGHT, ORANGE, SERIES
 
 if TYPE_CHECKING:
@@ -77,17 +70,19 @@ def plot_calibration(
     >>> plot_calibration(model, X, y).get_xlabel()
     'predicted probability of yes'
     """
-    check_count("n_bins", n_bins)
+    drawing.check_count("n_bins", n_bins)
     classes = _classes(model)
     X, y, _ = split_target(X, y)
     options = {} if offset is None else {"offset": offset}
     proba = np.asarray(model.predict_proba(X, **options), dtype=np.float64)
-    codes = class_codes(y, len(proba), classes)
+    codes = drawing.class_codes(y, len(proba), classes)
     weight = weights(sample_weight, len(proba))
     weight = np.ones(len(proba)) if weight is None else weight
     edges = np.linspace(0.0, 1.0, n_bins + 1)
-    curves = [_calibration(*part, edges) for part in _parts(proba, codes, classes, weight)]
-    axes = new_axes(ax, 4.8)
+    hits = codes[:, None] == np.arange(len(classes))
+    names = [label(name) for name in classes.tolist()]
+    curves = _curves(proba, hits, names, weight, edges)
+    axes = drawing.new_axes(ax, 4.8)
     axes.plot([0.0, 1.0], [0.0, 1.0], color=LIGHT, linewidth=1.0)
     is_one = len(curves) == 1
     for (name, bins), colour in zip(curves, SERIES, strict=False):
@@ -103,12 +98,12 @@ def plot_calibration(
     axes.set_xlabel(f"predicted probability of {name}")
     axes.set_ylabel(f"share of {name}")
     _draw_counts(axes, [bins.n_rows for _, bins in curves], edges)
-    return finish(axes, has_legend=not is_one)
+    return drawing.finish(axes, has_legend=not is_one)
 
 
 def _classes(model: Any) -> NDArray[Any]:
     """Labels of a classifier; raise TypeError for other models."""
-    check_fitted(model)
+    drawing.check_fitted(model)
     classes = getattr(model, "classes_", getattr(model, "classes", None))
     if classes is None or not hasattr(model, "predict_proba"):
         raise InputTypeError(
@@ -124,28 +119,27 @@ def _classes(model: Any) -> NDArray[Any]:
     return np.asarray(classes)
 
 
-def _parts(
-    proba: Floats, codes: NDArray[np.intp], classes: NDArray[Any], weight: Floats
-) -> list[tuple[str, Floats, NDArray[np.bool_], Floats]]:
-    """Name, probabilities, hits and weights of each curve."""
-    names = [label(name) for name in classes.tolist()]
-    hits = codes[:, None] == np.arange(len(classes))
-    if len(classes) == _TWO:
-        return [(names[1], proba[:, 1], hits[:, 1], weight)]
-    order = np.argsort(-np.bincount(codes, weight, len(classes)), kind="stable")
-    n_single = len(classes) if len(classes) <= _MOST_CURVES else _MOST_CURVES - 1
-    parts = [(names[i], proba[:, i], hits[:, i], weight) for i in order[:n_single]]
-    rest = order[n_single:]
-    if len(rest):
-        parts.append((f"{len(rest)} others", proba[:, rest], hits[:, rest], weight[:, None]))
-    return parts
-
-
-def _calibration(
-    name: str, proba: Floats, hits: NDArray[np.bool_], weight: Floats, edges: Floats
-) -> tuple[str, CalibrationBins]:
-    weight = np.broadcast_to(weight, proba.shape).ravel()
-    return name, calibration_bins(hits.ravel(), proba.ravel(), weight, edges[1:-1])
+def _curves(
+    proba: Floats, hits: NDArray[np.bool_], names: list[str], weight: Floats, edges: Floats
+) -> list[tuple[str, CalibrationBins]]:
+    """Name and bins of each curve: of two classes the second, of many the largest and a pool."""
+    order = np.argsort(-(weight @ hits), kind="stable") if len(names) != _TWO else np.ones(1, int)
+    n_single = len(order) if len(order) <= _MOST_CURVES else _MOST_CURVES - 1
+    groups = [(names[i], np.array([i])) for i in order[:n_single]]
+    if n_single < len(order):
+        groups.append((f"{len(order) - n_single} others", order[n_single:]))
+    return [
+        (
+            name,
+            calibration_bins(
+                hits[:, group].ravel(),
+                proba[:, group].ravel(),
+                np.repeat(weight, len(group)),
+                edges[1:-1],
+            ),
+        )
+        for name, group in groups
+    ]
 
 
 def _draw_counts(axes: Axes, counts: list[NDArray[np.intp]], edges: Floats) -> None:
@@ -228,7 +222,7 @@ def plot_residuals(
     values = np.asarray(y) if target_index is None else np.asarray(y)[:, target_index]
     truth = numeric_target(target(values, len(predicted.middle)))
     residual = truth - predicted.middle
-    axes = new_axes(ax)
+    axes = drawing.new_axes(ax)
     picked = np.unique(np.linspace(0, len(truth) - 1, _MOST_POINTS).astype(np.intp))
     size = 9.0 if len(picked) < _MOST_POINTS // 4 else 4.0
     axes.scatter(
@@ -238,7 +232,7 @@ def plot_residuals(
     _draw_means(axes, predicted, truth)
     axes.set_xlabel(predicted.name)
     axes.set_ylabel("residual: y less prediction")
-    return finish(axes)
+    return drawing.finish(axes)
 
 
 def _predicted(

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from arboost import Predictor
-from arboost.params.adaboost import ADABOOST_CLASSIFIER, ADABOOST_REGRESSOR
-from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
-from arboost.params.forest import (
-    EXTRA_TREES_CLASSIFIER,
-    EXTRA_TREES_REGRESSOR,
-    RANDOM_FOREST_CLASSIFIER,
-    RANDOM_FOREST_REGRESSOR,
-    TREE_CLASSIFIER,
-    TREE_REGRESSOR,
-)
-from arboost.params.kinds import Param
+from arboost.params import Param, declarations_of
 from arboost.text import (
     counted,
     display_width,
@@ -32,22 +22,8 @@ from arboost.text import (
 )
 from arboost.trees.forest import depths
 
-PARAMETER_TABLES: Mapping[str, tuple[Mapping[str, Param], ...]] = {
-    "classifier": (
-        BOOSTED_CLASSIFIER,
-        RANDOM_FOREST_CLASSIFIER,
-        EXTRA_TREES_CLASSIFIER,
-        TREE_CLASSIFIER,
-        ADABOOST_CLASSIFIER,
-    ),
-    "regressor": (
-        BOOSTED_REGRESSOR,
-        RANDOM_FOREST_REGRESSOR,
-        EXTRA_TREES_REGRESSOR,
-        TREE_REGRESSOR,
-        ADABOOST_REGRESSOR,
-    ),
-}
+# Estimators whose models are trees; of several with equally few differences, the first counts.
+_ESTIMATORS = ("GradientBoosting", "RandomForest", "ExtraTrees", "DecisionTree", "AdaBoost")
 
 # Parameters with the default "auto" hold the value of the fit, so they are always shown.
 _PARAMS_HEAD = "parameters (defaults left out)"
@@ -82,44 +58,47 @@ class Summary:
 
     def __str__(self) -> str:
         lines = [self.title, *_lines(self.facts)]
-        if self.categories:
-            lines += ["", "categories", *_lines(self.categories)]
-        if self.bars:
-            lines += ["", "gain by feature", *self._bar_lines()]
-        if self.params:
-            lines += ["", _PARAMS_HEAD, *_lines(self.params)]
+        parts = {
+            "categories": _lines(self.categories),
+            "gain by feature": self._bar_lines(),
+            _PARAMS_HEAD: _lines(self.params),
+        }
+        for head, part in parts.items():
+            if part:
+                lines += ["", head, *part]
         return "\n".join(lines)
 
     __repr__ = __str__
 
-    def _bar_lines(self) -> Iterator[str]:
-        width = max(display_width(name) for name, _ in self.bars)
-        longest = max(share for _, share in self.bars)
-        for name, share in self.bars:
-            bar = _blocks(share / longest)
-            yield f"  {padded(name, width)}  {bar:<{_BAR_COLUMNS}} {share:6.1%}"
+    def _bar_lines(self) -> list[str]:
+        width = max((display_width(name) for name, _ in self.bars), default=0)
+        longest = max((share for _, share in self.bars), default=0.0)
+        return [
+            f"  {padded(name, width)}  {_blocks(share / longest):<{_BAR_COLUMNS}} {share:6.1%}"
+            for name, share in self.bars
+        ]
 
     def _repr_html_(self) -> str:
         """HTML fragment without script and style sheet, for light and dark pages."""
-        parts = [f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self.title)}</div>']
-        parts.append(_html_table(self.facts))
-        if self.categories:
-            parts.append(_html_head("categories"))
-            parts.append(_html_table(self.categories))
-        if self.bars:
-            parts.append(_html_head("gain by feature"))
-            parts.append(_html_bars(self.bars))
-        if self.params:
-            parts.append(_html_head(_PARAMS_HEAD))
-            parts.append(_html_table(self.params))
+        html_parts = [
+            f'<div style="font-weight:600;margin-bottom:.3em">{html.escape(self.title)}</div>',
+            _html_table(self.facts),
+        ]
+        parts = {
+            "categories": _html_table(self.categories),
+            "gain by feature": _html_bars(self.bars),
+            _PARAMS_HEAD: _html_table(self.params),
+        }
+        for head, part in parts.items():
+            if part:
+                html_parts.append(f'<div style="opacity:.7;margin:.6em 0 .2em">{head}</div>{part}')
         style = "font:13px/1.5 system-ui,sans-serif;max-width:44em;color:inherit"
-        return f'<div style="{style}">{"".join(parts)}</div>'
+        return f'<div style="{style}">{"".join(html_parts)}</div>'
 
 
-def _lines(rows: Mapping[str, str]) -> Iterator[str]:
-    width = max(map(display_width, rows))
-    for name, text in rows.items():
-        yield f"  {padded(name, width)}  {text}"
+def _lines(rows: Mapping[str, str]) -> list[str]:
+    width = max(map(display_width, rows), default=0)
+    return [f"  {padded(name, width)}  {text}" for name, text in rows.items()]
 
 
 def _title(model: Predictor) -> str:
@@ -222,9 +201,8 @@ def parameter_table(model: Predictor) -> Mapping[str, Param]:
 
     Of estimators with the same parameter names it is the one with the fewest differences.
     """
-    tables = [
-        table for table in PARAMETER_TABLES[model.kind] if model.params.keys() <= table.keys()
-    ]
+    declared = (declarations_of(f"{name}{model.kind.capitalize()}") for name in _ESTIMATORS)
+    tables = [table for table in declared if model.params.keys() <= table.keys()]
 
     def n_changed(table: Mapping[str, Param]) -> int:
         return sum(_differs(value, table[name]) for name, value in model.params.items())
@@ -265,35 +243,32 @@ def _blocks(share: float) -> str:
     return _EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def _html_head(text: str) -> str:
-    return f'<div style="opacity:.7;margin:.6em 0 .2em">{text}</div>'
-
-
 def _html_table(rows: Mapping[str, str]) -> str:
     cell = "text-align:left;padding:0 1em 0 0;border:0;background:none"
-    lines = (
-        f'<tr style="background:none"><td style="{cell};opacity:.7">{html.escape(name)}</td>'
-        f'<td style="{cell}">{html.escape(text)}</td></tr>'
+    return _html_rows(
+        f'<td style="{cell};opacity:.7">{html.escape(name)}</td>'
+        f'<td style="{cell}">{html.escape(text)}</td>'
         for name, text in rows.items()
     )
-    style = "border-collapse:collapse;border:0;margin:0;font:inherit;color:inherit"
-    return f'<table style="{style}">{"".join(lines)}</table>'
 
 
 def _html_bars(bars: list[tuple[str, float]]) -> str:
-    longest = max(share for _, share in bars)
+    longest = max((share for _, share in bars), default=0.0)
     cell = "text-align:left;padding:1px 1em 1px 0;border:0;background:none;white-space:nowrap"
-    lines = []
-    for name, share in bars:
-        width = max(100 * share / longest, 1.0)
-        bar = f"width:{width:.1f}%;height:.8em;background:#3d85c6;border-radius:2px"
-        lines.append(
-            f'<tr style="background:none"><td style="{cell}">{html.escape(name)}</td>'
-            f'<td style="{cell};width:16em"><div style="{bar}"></div></td>'
-            f'<td style="{cell};text-align:right">{share:.1%}</td></tr>'
-        )
+    bar = "height:.8em;background:#3d85c6;border-radius:2px"
+    return _html_rows(
+        f'<td style="{cell}">{html.escape(name)}</td><td style="{cell};width:16em">'
+        f'<div style="width:{max(100 * share / longest, 1.0):.1f}%;{bar}"></div></td>'
+        f'<td style="{cell};text-align:right">{share:.1%}</td>'
+        for name, share in bars
+    )
+
+
+def _html_rows(rows: Iterable[str]) -> str:
+    """Table of rows of cells; empty without rows."""
+    lines = "".join(f'<tr style="background:none">{cells}</tr>' for cells in rows)
     style = "border-collapse:collapse;border:0;margin:0;font:inherit;color:inherit"
-    return f'<table style="{style}">{"".join(lines)}</table>'
+    return f'<table style="{style}">{lines}</table>' if lines else ""
 
 
 def _range_text(numbers: Any) -> str:

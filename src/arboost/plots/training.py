@@ -11,16 +11,8 @@ from numpy.typing import NDArray
 
 from arboost.errors import InputTypeError
 from arboost.losses.curves import margin_distribution, margins
-from arboost.plots.axes import (
-    Floats,
-    check_fitted,
-    class_codes,
-    finish,
-    label,
-    matplotlib,
-    new_axes,
-    whole_rounds,
-)
+from arboost.plots import drawing
+from arboost.plots.drawing import Floats, label
 from arboost.plots.palette import BLACK, BLUE, GREEN, GREY, LIGHT, ORANGE, PURPLE, SERIES
 
 if TYPE_CHECKING:
@@ -28,7 +20,7 @@ if TYPE_CHECKING:
 
 _HEIGHT, _LEAST_HEIGHT = 2.6, 4.0  # inches of a panel, and of a figure
 _STYLES = ("-", "--", ":")
-SCALES = ("log", "linear")
+_SCALES = ("log", "linear")
 _BELOW_ERRORS = 10.0  # ratio of the smallest error to the end of a log scale, at most
 _MOST_STAGES = 4
 
@@ -69,9 +61,9 @@ def plot_learning_curves(model: Any, ax: Any = None) -> Axes:
             if metric in scores:
                 _draw(panel, scores[metric], label(name), number)
         panel.axvline(best + 1, color=GREY, linewidth=1.0, linestyle=":", label=text)
-        whole_rounds(panel)
+        drawing.whole_rounds(panel)
         panel.set_ylabel(label(metric))
-        finish(panel, has_legend=panel is panels[0])
+        drawing.finish(panel, has_legend=panel is panels[0])
     panels[-1].set_xlabel("round")
     return panels[0]
 
@@ -85,7 +77,7 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
         folds = {metric: np.asarray(values) for metric, values in model.scores.items()}
         return {"mean of the folds": folds}, f"best: round {model.best_index + 1}", model.best_index
     if not hasattr(model, "evals_result_"):
-        check_fitted(model)
+        drawing.check_fitted(model)
     if not hasattr(model, "evals_result_"):
         raise InputTypeError(
             "plot_learning_curves draws the metrics of a fit, but model is of type "
@@ -98,8 +90,8 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
             "eval_set=[(X_val, y_val)] to fit, or set validation_fraction and n_iter_no_change."
         )
     curves = {
-        name: {metric: np.asarray(values) for metric, values in of.items()}
-        for name, of in model.evals_result_.items()
+        name: {metric: np.asarray(values) for metric, values in scores.items()}
+        for name, scores in model.evals_result_.items()
     }
     # Curves of a search for rounds, or of continued training, count other rounds than the model.
     last_curve = next(iter(list(curves.values())[-1].values()))
@@ -112,7 +104,7 @@ def _learning_curves(model: Any) -> tuple[dict[str, dict[str, Floats]], str, int
 
 def _panels(ax: Any, metrics: Sequence[str]) -> list[Axes]:
     """Axes for each metric; new ones are stacked."""
-    matplotlib()
+    drawing.matplotlib()
     if ax is None:
         from matplotlib import pyplot
 
@@ -172,20 +164,20 @@ def plot_bound(model: Any, ax: Axes | None = None, *, scale: str = "log") -> Axe
     >>> plot_bound(model).get_xlabel()
     'round'
     """
-    if scale not in SCALES:
-        raise ValueError(f"scale={scale!r} is not allowed: use one of {', '.join(SCALES)}.")
+    if scale not in _SCALES:
+        raise ValueError(f"scale={scale!r} is not allowed: use one of {', '.join(_SCALES)}.")
     _check_model(model, "plot_bound")
-    axes = new_axes(ax)
+    axes = drawing.new_axes(ax)
     curves = _error_curves(model)
     lowest = _lowest_shown(curves) if scale == "log" else 0.0
     for curve in curves:
         curve.draw(axes, lowest)
     axes.set_yscale(scale)
     axes.set_ylim(lowest, min(1.0, axes.get_ylim()[1]))
-    whole_rounds(axes)
+    drawing.whole_rounds(axes)
     axes.set_xlabel("round")
     axes.set_ylabel("error and its bounds")
-    return finish(axes)
+    return drawing.finish(axes)
 
 
 def plot_margins(
@@ -225,9 +217,9 @@ def plot_margins(
     """
     _check_model(model, "plot_margins")
     chosen = _chosen_rounds(rounds, len(model.vote_range_))
-    colours = matplotlib().colormaps["viridis"](np.linspace(0.85, 0.0, len(chosen)))
+    colours = drawing.matplotlib().colormaps["viridis"](np.linspace(0.85, 0.0, len(chosen)))
     stages = list(_stages(model, X, y, chosen))
-    axes = new_axes(ax)
+    axes = drawing.new_axes(ax)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     for (number, values), colour in zip(stages, colours, strict=True):
         margin, share = margin_distribution(values)
@@ -238,12 +230,12 @@ def plot_margins(
     axes.set_xlim(-1.0, 1.0)
     axes.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axes.set_ylim(0.0, 1.0)
-    words: dict[str, Any] = {"color": GREY, "fontsize": "small", "va": "bottom"}
-    axes.text(-0.02, 1.01, "wrong", ha="right", transform=axes.get_xaxis_transform(), **words)
-    axes.text(0.02, 1.01, "right", ha="left", transform=axes.get_xaxis_transform(), **words)
+    text_style: dict[str, Any] = {"color": GREY, "fontsize": "small", "va": "bottom"}
+    axes.text(-0.02, 1.01, "wrong", ha="right", transform=axes.get_xaxis_transform(), **text_style)
+    axes.text(0.02, 1.01, "right", ha="left", transform=axes.get_xaxis_transform(), **text_style)
     axes.set_xlabel("margin")
     axes.set_ylabel("share of rows with at most this margin")
-    return finish(axes, title="after")
+    return drawing.finish(axes, title="after")
 
 
 @dataclass(frozen=True)
@@ -331,7 +323,7 @@ def _stages(model: Any, X: object, y: object, chosen: list[int]) -> Iterator[tup
     codes: NDArray[np.intp] | None = None
     for number, decision in enumerate(model.staged_decision_function(X), start=1):
         if codes is None:
-            codes = class_codes(y, len(decision), model.classes_)
+            codes = drawing.class_codes(y, len(decision), model.classes_)
         if number in chosen:
             scores = decision.reshape(len(decision), -1)
             yield number, margins(scores, codes, float(totals[number - 1]))
@@ -341,7 +333,7 @@ def _stages(model: Any, X: object, y: object, chosen: list[int]) -> Iterator[tup
 
 def _check_model(model: Any, name: str) -> None:
     if not hasattr(model, "training_error_bound_"):
-        check_fitted(model)
+        drawing.check_fitted(model)
         raise InputTypeError(
             f"{name} draws a fitted AdaBoostClassifier, but model is of type "
             f"{type(model).__name__}, which has neither bounds nor votes. Pass the classifier."

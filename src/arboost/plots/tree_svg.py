@@ -176,7 +176,7 @@ class _Bar:
 
     shares: tuple[float, ...]
     colours: tuple[str, ...]
-    place: float | None = None  # position of the dot, from 0 to 1
+    position: float | None = None  # of the dot, from 0 to 1
 
     @property
     def colour(self) -> str:
@@ -185,9 +185,9 @@ class _Bar:
 
     def parts(self, left: float, top: float, width: float) -> Iterator[str]:
         """Yield the SVG elements."""
-        if self.place is not None:
+        if self.position is not None:
             middle, radius = top + _BAR / 2, _BAR / 2
-            at = left + radius + self.place * (width - 2 * radius)
+            at = left + radius + self.position * (width - 2 * radius)
             line = f'x1="{left:.1f}" x2="{left + width:.1f}" y1="{middle:.1f}" y2="{middle:.1f}"'
             yield f'<line {line} stroke="{_LINE}" stroke-width="1.5"/>'
             circle = f'cx="{at:.1f}" cy="{middle:.1f}" r="{radius + 1:.1f}"'
@@ -261,10 +261,11 @@ def _boxes(nodes: TreeFormatter, max_depth: int) -> dict[int, _Box]:
             waiting += zip(box.children, nodes.edge_labels(node), strict=True)
         elif left:
             count = f"{nodes.n_leaves[node]} leaves"
-            stub = _Box(-node - 1, level + 1, "\N{HORIZONTAL ELLIPSIS}", count, count)
-            stub.is_stub = True
-            boxes[-node - 1] = stub
-            box.children = (-node - 1,)
+            stub = -node - 1
+            boxes[stub] = _Box(
+                stub, level + 1, "\N{HORIZONTAL ELLIPSIS}", count, count, is_stub=True
+            )
+            box.children = (stub,)
     return boxes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from arboost.models.tree_nodes import NodeValues, TextStyle, TreeFormatter
-from arboost.params.kinds import Integer
+from arboost.params import Integer
 from arboost.plots.tree_svg import MAX_NAME, render_svg
 from arboost.text import display_width, padded
 

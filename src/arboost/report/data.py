@@ -17,7 +17,6 @@ from arboost.report.table import (
     ReportTable,
     level_text,
     rounded,
-    rounded_number,
     shown_level,
 )
 from arboost.text import counted, number_text
@@ -33,7 +32,7 @@ _DRIFT_BINS = 10
 
 def data_section(inputs: ReportInput, important: Sequence[int]) -> dict[str, Any]:
     """Data of the payload; of many columns the important ones."""
-    table = inputs.tables[0]
+    table = inputs.model_rows[0].table
     train = None if inputs.training is None else inputs.training.table
     notes = list(inputs.notes)
     features = list(range(table.n_features))
@@ -96,7 +95,7 @@ def _described(column: Column, train: Column | None) -> dict[str, Any]:
         "bins": None,
         "levels": None,
         "missing_train": None if train is None else _missing_share(train),
-        "drift": None if train is None else rounded_number(drift(column, train)),
+        "drift": None if train is None else rounded(drift(column, train)),
     }
     if column.unit:
         section["unit"] = column.unit
@@ -110,7 +109,7 @@ def _described(column: Column, train: Column | None) -> dict[str, Any]:
 
 
 def _missing_share(column: Column) -> float | int | None:
-    return rounded_number(float(column.missing.mean())) if len(column.numbers) else None
+    return rounded(column.missing.mean()) if len(column.numbers) else None
 
 
 def _range(column: Column, finite: Floats) -> str:
@@ -125,7 +124,7 @@ def _most_frequent(levels: dict[str, Any], n_present: int, n_distinct: int) -> s
         return "no values"
     top = int(np.argmax(levels["test"]))
     share = number_text(100 * levels["test"][top] / n_present, 3)
-    return f"{counted(n_distinct, 'level')}, most often {levels['names'][top]} ({share} %)"
+    return f"{counted(n_distinct, 'level')}, most often {levels['names'][top]} ({share}%)"
 
 
 def bin_edges(numbers: Floats) -> Floats:

@@ -12,7 +12,7 @@ from arboost.losses.intervals import sample_rows
 from arboost.report.data import column_bins, column_levels
 from arboost.report.inputs import ModelRows, row_losses
 from arboost.report.models import ChangedRows, Predictions, ReportModel
-from arboost.report.table import Column, Floats, Index, Sample, rounded, rounded_number, shown_level
+from arboost.report.table import Column, Floats, Index, Sample, rounded
 
 _MOST_OUTPUTS = 10
 _MOST_LISTED = 200
@@ -61,7 +61,7 @@ class Effects:
         NaN where a feature was not looked at.
     order : int array
         Features, the most important first.
-    of_rows : ShapOfRows or None
+    shap_of_rows : ShapOfRows or None
     notes : list of str
     """
 
@@ -70,7 +70,7 @@ class Effects:
     permutation_sd: Floats | None
     shap: Floats | None
     order: Index
-    of_rows: ShapOfRows | None
+    shap_of_rows: ShapOfRows | None
     notes: list[str]
 
 
@@ -78,17 +78,17 @@ def feature_effects(rows: ModelRows) -> Effects:
     """Importances of a model on a sample of the rows."""
     engine = rows.model.engine
     gain = engine.importances("gain") if engine is not None and engine.n_trees else None
-    of_rows, notes = _shap_of_rows(rows)
+    shap_of_rows, notes = _shap_of_rows(rows)
     shap = None
-    if of_rows is not None:
-        sizes = np.abs(of_rows.values).sum(axis=2)
-        shap = np.average(sizes, axis=0, weights=rows.weights(of_rows.rows))
+    if shap_of_rows is not None:
+        sizes = np.abs(shap_of_rows.values).sum(axis=2)
+        shap = np.average(sizes, axis=0, weights=rows.weights(shap_of_rows.rows))
     permutation, spread, note = _permutation(rows, gain if shap is None else shap, gain)
     ranking = next((sizes for sizes in (shap, permutation, gain) if sizes is not None), None)
     order = np.arange(rows.model.schema.n_features)
     if ranking is not None:
         order = np.argsort(-np.nan_to_num(ranking, nan=-np.inf), kind="stable")
-    return Effects(gain, permutation, spread, shap, order, of_rows, [*notes, note])
+    return Effects(gain, permutation, spread, shap, order, shap_of_rows, [*notes, note])
 
 
 def importances_section(rows: ModelRows, effects: Effects) -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ def importances_section(rows: ModelRows, effects: Effects) -> list[dict[str, Any
     return [
         {"feature": names[feature]}
         | {
-            name: None if sizes is None else rounded_number(float(sizes[feature]))
+            name: None if sizes is None else rounded(sizes[feature])
             for name, sizes in columns.items()
         }
         for feature in effects.order[:_MOST_LISTED].tolist()
@@ -145,16 +145,16 @@ def _shap_of_rows(rows: ModelRows) -> tuple[ShapOfRows | None, list[str]]:
 
 def shap_section(rows: ModelRows, sample: Sample, effects: Effects) -> dict[str, Any] | None:
     """SHAP values of the sampled rows: of the top features, and of the rest together."""
-    of_rows = effects.of_rows
-    if of_rows is None:
+    shap_of_rows = effects.shap_of_rows
+    if shap_of_rows is None:
         return None
     # Samples are nested: the rows of the explorers are among those with SHAP values.
-    values = of_rows.values[np.searchsorted(of_rows.rows, sample.rows)]
+    values = shap_of_rows.values[np.searchsorted(shap_of_rows.rows, sample.rows)]
     outputs, names = _shown_outputs(rows, values.shape[2])
     top = effects.order[:_TOP]
     total = values[:, :, outputs].sum(axis=1)
     shown = values[:, top][:, :, outputs]
-    base = of_rows.base[outputs]
+    base = shap_of_rows.base[outputs]
     return {
         "outputs": names,
         "base": rounded(base),
@@ -170,7 +170,7 @@ def _unit(rows: ModelRows, sample: Sample, sums: Floats, outputs: Index) -> str:
     engine, proba = rows.model.engine, rows.predicted.proba
     if engine is not None and engine.link == "logistic":
         return "log-odds"
-    if rows.task == "regression":
+    if rows.model.task == "regression":
         is_value = engine is None or engine.link in ("identity", "ordered")
         return rows.inputs.target or "prediction" if is_value else "raw score"
     if proba is None:
@@ -281,8 +281,8 @@ def dependence_section(rows: ModelRows, effects: Effects) -> tuple[list[dict[str
     ]
     sections = []
     predicted = model.predicted_blocks(sample, blocks)
-    for (feature, grid), answers in zip(grids.items(), predicted, strict=True):
-        curves = _curves(answers, outputs).reshape(len(sample), len(grid), -1)
+    for (feature, grid), at_grid in zip(grids.items(), predicted, strict=True):
+        curves = _curves(at_grid, outputs).reshape(len(sample), len(grid), -1)
         sections.append(_dependence(table.column(feature), grid, curves, weight))
     return sections, names
 
@@ -294,7 +294,7 @@ def _curve_outputs(rows: ModelRows) -> tuple[Index, list[str]]:
         return _shown_outputs(rows, predicted.quantiles.shape[1])
     if predicted.values is not None:
         return np.zeros(1, np.intp), [rows.inputs.target or "prediction"]
-    if rows.task == "binary":
+    if rows.model.task == "binary":
         return np.ones(1, np.intp), [rows.classes[1]]
     return _shown_outputs(rows, rows.n_classes)
 
@@ -343,10 +343,8 @@ def _dependence(column: Column, grid: Floats, curves: Floats, weight: Floats) ->
     if column.unit:
         section["unit"] = column.unit
     if column.has_levels:
-        section["grid"] = [shown_level(column.levels[int(code)]) for code in grid]
-        levels = column_levels(column, None)
-        section["levels"] = {"names": levels["names"], "counts": levels["test"]}
-        return section
-    bins = column_bins(column, None)
-    section["bins"] = None if bins is None else {"edges": bins["edges"], "counts": bins["test"]}
+        section["grid"] = [column.text(code) for code in grid]
+        section["levels"] = column_levels(column, None)
+    else:
+        section["bins"] = column_bins(column, None)
     return section

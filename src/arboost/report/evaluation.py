@@ -79,7 +79,7 @@ def evaluate_model(
 
 def _score_classes(rows: ModelRows) -> tuple[ClassResult, ...]:
     """Rows, precision, recall and F1 of each class, in the order of the model."""
-    labels, codes = rows.inputs.classes, rows.predicted.codes
+    labels, codes = rows.model.classes, rows.predicted.codes
     if labels is None or codes is None:
         return ()
     matrix = confusion_matrix(rows.truth, codes, rows.n_classes, rows.weight)

@@ -7,7 +7,6 @@ feature's spread, and 1 for another level.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -17,8 +16,7 @@ import numpy as np
 from arboost.report.effects import Effects
 from arboost.report.inputs import ModelRows, class_probability
 from arboost.report.models import ChangedRows, Predictions, ReportModel
-from arboost.report.performance import residual_spread
-from arboost.report.table import MORE_DIGITS, Column, Floats, Index, Mask, Sample, rounded_number
+from arboost.report.table import MORE_DIGITS, Column, Floats, Index, Mask, Sample, rounded
 
 _MOST_FEATURES, _FEWEST_FEATURES = 30, 5
 _WORK = 2e8  # predicted rows x their cost, at most
@@ -34,7 +32,7 @@ def flips_section(
     rows: ModelRows, sample: Sample, effects: Effects
 ) -> tuple[list[dict[str, Any] | None] | None, str | None]:
     """Smallest flip of each sampled row, and the sentence on its rule."""
-    rule = _rule(rows, rows.predicted.take(sample.rows))
+    rule = FlipRule.of(rows, rows.predicted.take(sample.rows))
     axes = _axes(rows, effects, len(sample))
     if rule is None or not axes:
         return None, None
@@ -46,10 +44,10 @@ def flips_section(
     flipped = {row: change for row, change in enumerate(changes) if change is not None}
     if not flipped:
         return None, None
-    blocks = [search.changed_rows(row, [change]) for row, change in flipped.items()]
-    answers = rows.model.predicted_blocks(sample, blocks)
+    blocks = [search.changed_rows(row, change) for row, change in flipped.items()]
+    predicted = rows.model.predicted_blocks(sample, blocks)
     section: list[dict[str, Any] | None] = [None] * len(changes)
-    for (row, change), answer in zip(flipped.items(), answers, strict=True):
+    for (row, change), new in zip(flipped.items(), predicted, strict=True):
         columns = [sample.columns[feature] for feature in change.features]
         section[row] = {
             "changes": [
@@ -60,76 +58,79 @@ def flips_section(
                 }
                 for column, end in zip(columns, change.ends, strict=True)
             ],
-            **_answer(rows, answer),
-            "distance": rounded_number(change.distance),
+            **_prediction(rows, new),
+            "distance": rounded(change.distance),
         }
     return section, rule.text
 
 
 def _json_value(column: Column, number: float) -> Any:
     is_text = column.kind != "number" and not np.isnan(number)
-    return column.text(number) if is_text else rounded_number(number, MORE_DIGITS)
+    return column.text(number) if is_text else rounded(number, MORE_DIGITS)
 
 
-def _answer(rows: ModelRows, answer: Predictions) -> dict[str, Any]:
+def _prediction(rows: ModelRows, new: Predictions) -> dict[str, Any]:
     """Label and value of the prediction of one row."""
-    if answer.values is not None:
-        number = rounded_number(float(answer.values[0]), MORE_DIGITS)
+    if new.values is not None:
+        number = rounded(new.values[0], MORE_DIGITS)
         return {"label": number, "value": number}
-    assert answer.codes is not None
-    value = None
-    if answer.proba is not None:
-        value = rounded_number(float(class_probability(answer.codes, answer.proba)[0]))
-    return {"label": rows.classes[answer.codes[0]], "value": value}
+    assert new.codes is not None
+    proba = new.proba
+    value = None if proba is None else rounded(class_probability(new.codes, proba)[0])
+    return {"label": rows.classes[new.codes[0]], "value": value}
 
 
 @dataclass(frozen=True, eq=False)
 class FlipRule:
-    """When predictions of changed rows count as flipped, and how near they are to it."""
+    """When predictions of changed rows count as flipped, and how near they are to it.
 
-    text: str
-    is_flipped: Callable[[Predictions, Index], Mask]
-    progress: Callable[[Predictions, Index], Floats]
-    differs: Callable[[Index], Mask]  # of rows of the sample, from which other rows
+    Attributes
+    ----------
+    start : Predictions
+        Those of the sampled rows.
+    spread : float
+        Standard deviation of the residuals; 0 for classifiers.
+    """
 
+    start: Any
+    spread: float = 0.0
 
-def _rule(rows: ModelRows, start: Predictions) -> FlipRule | None:
-    """Rule of a flip: another class, or a value one deviation of residuals away."""
-    values, codes = start.values, start.codes
-    if values is not None:
-        spread = residual_spread(rows)
-        if not spread > 0:
-            return None
+    @classmethod
+    def of(cls, rows: ModelRows, start: Predictions) -> FlipRule | None:
+        """Rule of the rows of a report; None for a regressor without errors."""
+        if rows.predicted.values is None:
+            return cls(start)
+        residual = rows.truth - rows.predicted.values
+        weight = rows.weights()
+        middle = np.average(residual, weights=weight)
+        spread = float(np.sqrt(np.average(np.square(residual - middle), weights=weight)))
+        return cls(start, spread) if spread > 0 else None
 
-        def moved(new: Predictions, places: Index) -> Floats:
-            assert new.values is not None
-            return np.abs(new.values - values[places])
-
-        return FlipRule(
+    @property
+    def text(self) -> str:
+        """Sentence on the rule."""
+        if not self.spread:
+            return "A flip is a change of the predicted class."
+        return (
             "A flip is a change of the prediction by one standard deviation of the residuals "
-            f"({rounded_number(spread)}).",
-            is_flipped=lambda new, places: moved(new, places) >= spread,
-            progress=moved,
-            differs=lambda sampled: np.abs(values[sampled][:, np.newaxis] - values) >= spread,
+            f"({rounded(self.spread)})."
         )
-    assert codes is not None
 
-    def flipped(new: Predictions, places: Index) -> Mask:
-        assert new.codes is not None
-        changed: Mask = new.codes != codes[places]
-        return changed
+    def is_flipped(self, new: Any, positions: Index) -> Mask:
+        """Mask of the predictions that are flips of the sampled rows at these positions."""
+        if self.spread:
+            return self.progress(new, positions) >= self.spread
+        flipped: Mask = new.codes != self.start.codes[positions]
+        return flipped
 
-    def lost(new: Predictions, places: Index) -> Floats:
+    def progress(self, new: Any, positions: Index) -> Floats:
+        """How far predictions are on the way to a flip."""
+        if self.spread:
+            moved: Floats = np.abs(new.values - self.start.values[positions])
+            return moved
         if new.proba is None:
-            return flipped(new, places).astype(np.float64)
-        return 1.0 - class_probability(codes[places], new.proba)
-
-    return FlipRule(
-        "A flip is a change of the predicted class.",
-        is_flipped=flipped,
-        progress=lost,
-        differs=lambda sampled: codes[sampled][:, np.newaxis] != codes,
-    )
+            return self.is_flipped(new, positions).astype(np.float64)
+        return 1.0 - class_probability(self.start.codes[positions], new.proba)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,32 +152,30 @@ class Axis:
     spread: float
 
     def distance(self, start: Floats, end: Floats) -> Floats:
-        """Size of changes; those from or to a missing value count 1."""
+        """Sizes of changes; those from or to a missing value count 1."""
         is_same = (start == end) | (np.isnan(start) & np.isnan(end))
         if not self.spread:
             return np.where(is_same, 0.0, 1.0)
         size = np.abs(end - start) / self.spread
         return np.where(is_same, 0.0, np.where(np.isnan(size), 1.0, size))
 
-    def between(self, start: Floats, end: Floats, *, is_last: bool) -> Floats:
-        """Values between starts and ends, shape (n_rows, n_values).
+    def between(self, start: float, end: float, *, is_last: bool) -> Floats:
+        """Values between the start and the end of a change; none for a category.
 
-        They are spread between both, or at last all those next to the end. A category, and a
-        missing start, have none but the end.
+        They are spread between both, or at last all those next to the end, and where few are there
+        also the one at the start: a change of two features may need one of them only.
         """
-        if not self.spread:
-            return np.repeat(end[:, np.newaxis], _REFINED, axis=1)
-        low = np.searchsorted(self.fine, np.fmin(start, end), side="right")[:, np.newaxis]
-        high = np.searchsorted(self.fine, np.fmax(start, end), side="left")[:, np.newaxis]
-        if is_last:
-            steps = np.arange(_REFINED)
-            index = np.where((end > start)[:, np.newaxis], high - 1 - steps, low + steps)
-            index = index.clip(low, high)
-        else:
-            share = (np.arange(_REFINED) + 0.5) / _REFINED
-            index = (low + share * (high - low)).astype(np.intp)
-        values: Floats = self.fine[index.clip(0, len(self.fine) - 1)]
-        return values
+        if not self.spread or np.isnan(start):
+            return np.empty(0)
+        low = int(np.searchsorted(self.fine, min(start, end), side="right"))
+        high = int(np.searchsorted(self.fine, max(start, end), side="left"))
+        if not is_last:
+            inside = self.fine[low:high]
+            index = (np.arange(_REFINED) + 0.5) / _REFINED * len(inside)
+            return np.unique(inside[index.astype(np.intp)]) if len(inside) else inside
+        if end > start:
+            return self.fine[max(low - 1, 0) : high][-_REFINED:]
+        return self.fine[low : high + 1][:_REFINED]
 
 
 def _axes(rows: ModelRows, effects: Effects, n_rows: int) -> list[Axis]:
@@ -237,79 +236,42 @@ class FlipSearch:
         self._axes = {axis.feature: axis for axis in axes}
         n_rows, n_axes = len(sample), len(axes)
         # The most effective value of each feature for each row, for pairs.
-        self._best = np.full((n_rows, n_axes), -np.inf)
-        self._end = np.full((n_rows, n_axes), np.nan)
+        self._progress = np.full((n_rows, n_axes), -np.inf)
+        self._effective = np.full((n_rows, n_axes), np.nan)
 
     def singles(self) -> list[Change | None]:
         """Smallest change of one feature that flips each row; None where none does."""
-        n_rows = len(self.sample)
-        nearest = np.full(n_rows, np.inf)
-        feature_of = np.full(n_rows, -1)
-        end_of = np.full(n_rows, np.nan)
-        every = np.arange(n_rows)
+        every = np.arange(len(self.sample))
         blocks = [
-            ChangedRows(
-                np.repeat(every, len(axis.coarse)), {axis.feature: np.tile(axis.coarse, n_rows)}
-            )
-            for axis in self._axes.values()
+            ChangedRows(every.repeat(len(axis.coarse)), {feature: np.tile(axis.coarse, len(every))})
+            for feature, axis in self._axes.items()
         ]
-        answers = self.model.predicted_blocks(self.sample, blocks)
-        for k, (feature, axis) in enumerate(self._axes.items()):
-            start = self.sample.columns[feature].numbers
-            places, new = blocks[k].places, answers[k]
-            flipped = self.rule.is_flipped(new, places)
-            size = axis.distance(start[places], blocks[k].changes[feature])
-            size = np.where(flipped, size, np.inf)
-            progress = np.where(blocks[k].changes[feature] == start[places], -np.inf, 0.0)
-            self._keep_best(k, axis, progress + self.rule.progress(new, places))
-            grid = size.reshape(n_rows, -1)
-            first = grid.argmin(axis=1)
-            is_nearer = grid[every, first] < nearest
-            nearest[is_nearer] = grid[every, first][is_nearer]
-            feature_of[is_nearer] = feature
-            end_of[is_nearer] = axis.coarse[first[is_nearer]]
-        self._refine(feature_of, end_of, nearest, is_last=False)
-        self._refine(feature_of, end_of, nearest, is_last=True)
-        return [
-            Change((int(feature_of[i]),), (float(end_of[i]),), float(nearest[i]))
-            if feature_of[i] >= 0
+        sizes = np.empty(self._progress.shape)
+        ends = np.empty(sizes.shape)
+        predicted = self.model.predicted_blocks(self.sample, blocks)
+        for k, (axis, block, new) in enumerate(
+            zip(self._axes.values(), blocks, predicted, strict=True)
+        ):
+            start = self.sample.columns[axis.feature].numbers[:, np.newaxis]
+            flips = self.rule.is_flipped(new, block.positions).reshape(len(every), -1)
+            size = np.where(flips, axis.distance(start, axis.coarse), np.inf)
+            nearest = size.argmin(axis=1)
+            sizes[:, k], ends[:, k] = size[every, nearest], axis.coarse[nearest]
+            progress = self.rule.progress(new, block.positions).reshape(len(every), -1)
+            progress = np.where(axis.coarse == start, -np.inf, progress)
+            best = progress.argmax(axis=1)
+            self._progress[:, k] = progress[every, best]
+            self._effective[:, k] = axis.coarse[best]
+        features = list(self._axes)
+        changes = [
+            Change((features[k],), (float(ends[row, k]),), float(sizes[row, k]))
+            if np.isfinite(sizes[row, k])
             else None
-            for i in range(n_rows)
+            for row, k in enumerate(sizes.argmin(axis=1).tolist())
         ]
-
-    def _keep_best(self, k: int, axis: Axis, progress: Floats) -> None:
-        grid = progress.reshape(len(self.sample), -1)
-        first = grid.argmax(axis=1)
-        self._best[:, k] = grid[np.arange(len(grid)), first]
-        self._end[:, k] = axis.coarse[first]
-
-    def _refine(self, feature_of: Index, end_of: Floats, nearest: Floats, *, is_last: bool) -> None:
-        """Replace each change by a smaller one of the same feature, if there is one.
-
-        First, values are spread between the row's value and the end of the change; at last, they
-        are all those next to the end.
-        """
-        tried = []
-        for feature, axis in self._axes.items():
-            rows = np.flatnonzero(feature_of == feature)
-            start = self.sample.columns[feature].numbers[rows]
-            rows, start = rows[~np.isnan(start)], start[~np.isnan(start)]
-            if not axis.spread or not len(rows):
-                continue
-            ends = axis.between(start, end_of[rows], is_last=is_last).ravel()
-            size = axis.distance(np.repeat(start, _REFINED), ends)
-            tried.append(
-                (rows, ends, size, ChangedRows(np.repeat(rows, _REFINED), {feature: ends}))
-            )
-        answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
-        for (rows, ends, size, block), new in zip(tried, answers, strict=True):
-            flips = self.rule.is_flipped(new, block.places)
-            grid = np.where(flips, size, np.inf).reshape(len(rows), -1)
-            first = grid.argmin(axis=1)
-            best = grid[np.arange(len(rows)), first]
-            smaller = best < nearest[rows]
-            nearest[rows[smaller]] = best[smaller]
-            end_of[rows[smaller]] = ends.reshape(len(rows), -1)[smaller, first[smaller]]
+        for is_last in (False, True):
+            changes = self._shrunk(every, changes, 0, is_last=is_last)
+        return changes
 
     def pairs(self, rows: Index) -> list[Change | None]:
         """Smallest change of two features that flips each of the rows, or None.
@@ -323,7 +285,7 @@ class FlipSearch:
             return [None] * len(rows)
         contrast, differs = self._contrasts(rows)
         sources = [
-            (self._end[rows], np.argsort(-self._best[rows], axis=1, kind="stable")),
+            (self._effective[rows], np.argsort(-self._progress[rows], axis=1, kind="stable")),
             (contrast, np.argsort(~differs, axis=1, kind="stable")),
         ]
         tried = []
@@ -334,9 +296,9 @@ class FlipSearch:
                 tried.append(
                     (features[pair], ends, *self._changed_pairs(rows, features[pair], ends))
                 )
-        answers = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
+        predicted = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         changes: list[Change | None] = [None] * len(rows)
-        for (pair, ends, size, _), new in zip(tried, answers, strict=True):
+        for (pair, ends, size, _), new in zip(tried, predicted, strict=True):
             for k in np.flatnonzero(self.rule.is_flipped(new, rows)).tolist():
                 best = changes[k]
                 if best is None or size[k] < best.distance:
@@ -350,42 +312,35 @@ class FlipSearch:
         self, rows: Index, changes: list[Change | None], member: int, *, is_last: bool
     ) -> list[Change | None]:
         """Changes of which one feature moves less, where the row flips all the same."""
-        tried: list[tuple[int, list[Change]]] = []
+        tried: list[tuple[int, Change, Floats, ChangedRows]] = []
         for k, change in enumerate(changes):
             if change is None or len(change.features) <= member:
                 continue
             feature, end = change.features[member], change.ends[member]
             start = float(self.sample.columns[feature].numbers[rows[k]])
-            values = self._axes[feature].between(
-                np.array([start]), np.array([end]), is_last=is_last
-            )
-            smaller = []
-            for value in np.unique(values[0]).tolist():
-                ends = list(change.ends)
-                ends[member] = value
-                smaller.append(self._change(int(rows[k]), list(change.features), ends))
-            smaller = [shorter for shorter in smaller if shorter.distance < change.distance]
-            if smaller:
-                tried.append((k, smaller))
-        blocks = [self.changed_rows(int(rows[k]), smaller) for k, smaller in tried]
-        answers = self.model.predicted_blocks(self.sample, blocks)
+            values = self._axes[feature].between(start, end, is_last=is_last)
+            values = values[np.abs(values - start) < abs(end - start)]
+            if len(values):
+                block = self.changed_rows(int(rows[k]), change, len(values))
+                numbers = {**block.changes, feature: values}
+                tried.append((k, change, values, ChangedRows(block.positions, numbers)))
+        predicted = self.model.predicted_blocks(self.sample, [block for *_, block in tried])
         shrunk = list(changes)
-        for (k, smaller), block, new in zip(tried, blocks, answers, strict=True):
-            flips = np.flatnonzero(self.rule.is_flipped(new, block.places)).tolist()
-            if flips:
-                shrunk[k] = min((smaller[i] for i in flips), key=lambda shorter: shorter.distance)
+        for (k, change, values, block), new in zip(tried, predicted, strict=True):
+            flipping = values[self.rule.is_flipped(new, block.positions)]
+            if len(flipping):
+                feature = change.features[member]
+                start = self.sample.columns[feature].numbers[rows[k]]
+                ends = list(change.ends)
+                ends[member] = float(flipping[np.abs(flipping - start).argmin()])
+                shrunk[k] = self._change(int(rows[k]), list(change.features), ends)
         return shrunk
 
-    def changed_rows(self, row: int, changes: list[Change]) -> ChangedRows:
-        """Row with each of several changes."""
-        places = np.full(len(changes), row)
-        numbers: dict[int, Floats] = {}
-        for i, change in enumerate(changes):
-            for feature, end in zip(change.features, change.ends, strict=True):
-                if feature not in numbers:
-                    numbers[feature] = self.sample.columns[feature].numbers[places]
-                numbers[feature][i] = end
-        return ChangedRows(places, numbers)
+    def changed_rows(self, row: int, change: Change, n_rows: int = 1) -> ChangedRows:
+        """A row with a change, a number of times."""
+        pairs = zip(change.features, change.ends, strict=True)
+        numbers = {feature: np.full(n_rows, end) for feature, end in pairs}
+        return ChangedRows(np.full(n_rows, row), numbers)
 
     def _change(self, row: int, features: list[int], ends: list[float]) -> Change:
         """Change of a row, without features that keep their value."""
@@ -403,14 +358,15 @@ class FlipSearch:
         total = np.zeros((len(rows), len(self.sample)))
         for axis, numbers in zip(self._axes.values(), columns, strict=True):
             total += axis.distance(numbers[rows][:, np.newaxis], numbers)
-        total[~self.rule.differs(rows)] = np.inf
+        differs = self.rule.is_flipped(self.rule.start, rows[:, np.newaxis])
+        total[~differs] = np.inf
         nearest = total.argmin(axis=1)
         has_none = np.isinf(total.min(axis=1))
         start = np.stack([numbers[rows] for numbers in columns], axis=1)
         values = np.stack([numbers[nearest] for numbers in columns], axis=1)
-        keeps = np.isnan(values) | has_none[:, np.newaxis]  # no change to a missing value
-        values = np.where(keeps, start, values)
-        return values, (values != start) & ~keeps
+        unchanged = np.isnan(values) | has_none[:, np.newaxis]  # no change to a missing value
+        values = np.where(unchanged, start, values)
+        return values, (values != start) & ~unchanged
 
     def _changed_pairs(
         self, rows: Index, features: Index, ends: Floats

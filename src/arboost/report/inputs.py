@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import checked_threads, lazy_property
-from arboost.data.feature_names import feature_indices, split_offset, split_target
+from arboost.data.feature_names import feature_indices, names_of, split_offset, split_target
 from arboost.data.raw_table import is_missing
 from arboost.data.target import encode_known_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError
@@ -46,16 +46,11 @@ class ReportInput:
 
     Attributes
     ----------
-    models : list of ReportModel
-        One, or two to compare.
-    tables : list of ReportTable
-        The rows of the report in the columns of each model.
-    predicted : list of Predicted
     truth : array of shape (n_rows,)
         Values, or class codes.
     weight : float64 array of shape (n_rows,), or None
     rows : int array of shape (n_rows,)
-        Row numbers in the given table.
+        Row numbers in X.
     target : str or None
         Name of the target.
     training : TrainingRows or None
@@ -63,11 +58,10 @@ class ReportInput:
         Features of the first model that the user wants as segments.
     title : str
     notes : list of str
+    model_rows : list of ModelRows
+        The model; to compare, also the second one.
     """
 
-    models: list[ReportModel]
-    tables: list[ReportTable]
-    predicted: list[Predictions]
     truth: NDArray[Any]
     weight: Floats | None
     rows: Index
@@ -75,7 +69,8 @@ class ReportInput:
     training: TrainingRows | None
     segments: list[int]
     title: str
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
+    model_rows: list[ModelRows] = field(default_factory=list)
     _replicates: dict[int, Replicates] = field(default_factory=dict)
 
     def replicates(self, most: int) -> Replicates:
@@ -88,22 +83,6 @@ class ReportInput:
     def n_rows(self) -> int:
         """Number of rows of the report."""
         return len(self.rows)
-
-    @property
-    def task(self) -> str:
-        """One of "binary", "multiclass" and "regression"."""
-        return self.models[0].task
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """Labels of the classes; None for regression."""
-        return self.models[0].classes
-
-    @lazy_property
-    def model_rows(self) -> list[ModelRows]:
-        """Each model with the rows and its predictions of them."""
-        parts = zip(self.models, self.tables, self.predicted, strict=True)
-        return [ModelRows(self, *part) for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,21 +109,16 @@ class ModelRows:
         """Weights of the rows; None where all are equal."""
         return self.inputs.weight
 
-    @property
-    def task(self) -> str:
-        """One of "binary", "multiclass" and "regression"."""
-        return self.inputs.task
-
-    @property
+    @lazy_property
     def classes(self) -> list[str]:
         """Labels of the classes as text; empty for regression."""
-        labels = self.inputs.classes
+        labels = self.model.classes
         return [] if labels is None else [str(label) for label in labels.tolist()]
 
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 for regression."""
-        return 0 if self.inputs.classes is None else len(self.inputs.classes)
+        return len(self.classes)
 
     def weights(self, rows: Any = slice(None)) -> Floats:
         """Weights of some of the rows, 1 where all are equal."""
@@ -228,21 +202,7 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
     offsets = [_offset(reported, table, n_rows, options.offset) for reported in models]
     if options.offset is not None and all(offset is None for offset in offsets):
         raise ValueError("offset was passed, but the model was fitted without one. Leave it out.")
-    kept_rows = None if len(rows) == n_rows else rows
-    checked = sample_rows(len(rows), _CHECKED_ROWS)
-    tables, predicted = [], []
-    for reported, offset in zip(models, offsets, strict=True):
-        is_read = reported is first and kept_rows is None
-        tables.append(whole if is_read else reported.report_table(features, kept_rows))
-        tables[-1].offset = offset if offset is None else offset[rows]
-        predicted.append(_timed(reported, features, offset))
-        if kept_rows is not None:
-            predicted[-1] = predicted[-1].take(kept_rows)
-        reported.check_whole(tables[-1].sample(checked), predicted[-1].take(checked))
-    return ReportInput(
-        models=models,
-        tables=tables,
-        predicted=predicted,
+    inputs = ReportInput(
         truth=truth,
         weight=weight,
         rows=rows,
@@ -252,6 +212,21 @@ def read_input(model: Any, X: Any, y: Any, options: ReportOptions) -> ReportInpu
         title=title,
         notes=notes,
     )
+    checked = sample_rows(len(rows), _CHECKED_ROWS)
+    for reported, offset in zip(models, offsets, strict=True):
+        if len(rows) < n_rows:
+            report_table = reported.report_table(features, rows)
+        else:
+            report_table = whole if reported is first else reported.report_table(features)
+        report_table.offset = None if offset is None else offset[rows]
+        start = time.perf_counter()
+        predicted = reported.predicted(features, offset)
+        reported.timings["predict"] = time.perf_counter() - start
+        if len(rows) < n_rows:
+            predicted = predicted.take(rows)
+        reported.check_whole(report_table.sample(checked), predicted.take(checked))
+        inputs.model_rows.append(ModelRows(inputs, reported, report_table, predicted))
+    return inputs
 
 
 def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | None:
@@ -259,13 +234,6 @@ def _offset(model: ReportModel, X: Any, n_rows: int, offset: Any) -> Floats | No
     if model.engine is None or model.schema.offset is None:
         return None
     return read_offset(model.engine, X, n_rows, offset)
-
-
-def _timed(model: ReportModel, X: Any, offset: Floats | None) -> Predictions:
-    start = time.perf_counter()
-    predicted = model.predicted(X, offset)
-    model.timings["predict"] = time.perf_counter() - start
-    return predicted
 
 
 def _models(model: Any, options: ReportOptions) -> list[ReportModel]:
@@ -284,10 +252,7 @@ def _models(model: Any, options: ReportOptions) -> list[ReportModel]:
             f"compare is a {second.kind}, but the model is a {first.kind}. Compare two models of "
             "the same target."
         )
-    same = first.classes is None or (
-        second.classes is not None and np.array_equal(first.classes, second.classes)
-    )
-    if not same:
+    if first.classes is not None and not np.array_equal(first.classes, np.asarray(second.classes)):
         raise ValueError(
             f"compare has the classes {second.classes}, but the model has {first.classes}. "
             "Compare two models of the same classes."
@@ -312,12 +277,12 @@ def _truth(
     elif array.ndim == _SEVERAL:
         raise ValueError(
             f"y has {array.shape[1]} columns, but a report shows one target. Pass target_index, "
-            f"the number of one, from 0 to {array.shape[1] - 1}."
+            f"its number, from 0 to {array.shape[1] - 1}."
         )
-    missing = _missing(array) if array.ndim == 1 else np.zeros(len(array), np.bool_)
+    missing = _missing(array) if array.ndim == 1 else np.zeros(n_rows, np.bool_)
     if not missing.any() or len(array) != n_rows:
-        truth = target(y if array.ndim > 1 else array, n_rows)
-        return _encoded(model, truth), np.arange(len(array)), []
+        truth = target(array if array.ndim == 1 else y, n_rows)
+        return _encoded(model, truth), np.arange(n_rows), []
     if missing.all():
         raise ValueError("y has no values: all of them are missing. Pass rows with known y.")
     rows = np.flatnonzero(~missing)
@@ -363,22 +328,16 @@ def _weighted(
 
 
 def _training(
-    model: ReportModel, options: ReportOptions, given_y: Any, notes: list[str]
+    model: ReportModel, options: ReportOptions, test_y: Any, notes: list[str]
 ) -> TrainingRows | None:
     X, y = options.X_train, options.y_train
     if X is None:
         if y is not None:
             raise ValueError("y_train was passed without X_train. Pass both, or neither.")
         return None
-    name = y if isinstance(y, str) else given_y if y is None else None
-    if isinstance(name, str):
-        try:
-            X, y, _ = split_target(X, name)
-        except ValueError:
-            if isinstance(y, str):
-                raise
-            y = None
-        y = None if isinstance(y, str) else y
+    if y is None and isinstance(test_y, str) and test_y in (names_of(X) or ()):
+        y = test_y
+    X, y, _ = split_target(X, y)
     table = model.report_table(X)
     if table.n_rows == 0:
         raise ValueError("X_train has no rows. Pass the training rows, or leave it out.")
@@ -386,8 +345,9 @@ def _training(
         return TrainingRows(table, None)
     try:
         truth, rows, _ = _truth(model, y, table.n_rows, options.target_index)
-    except ValueError as error:
-        raise ValueError(f"y_train: {error}") from error
+    except (ValueError, InputTypeError) as error:
+        kind = InputTypeError if isinstance(error, InputTypeError) else ValueError
+        raise kind(f"y_train: {error}") from error
     if len(rows) < table.n_rows:
         notes.append(f"{table.n_rows - len(rows):,} training rows have no known target.")
         table = model.report_table(X, rows)

@@ -133,7 +133,7 @@ def _repeat(rows: ModelRows) -> list[list[str]]:
     if inputs.training is not None and inputs.training.truth is not None and not inputs.target:
         more += ", y_train=y_train"
     more += ", sample_weight=weight" if inputs.weight is not None else ""
-    more += ", compare=other" if len(inputs.models) > 1 else ""
+    more += ", compare=other" if len(inputs.model_rows) > 1 else ""
     code = (
         "import arboost\n"
         'model = arboost.load("model.arb")\n'
@@ -143,7 +143,7 @@ def _repeat(rows: ModelRows) -> list[list[str]]:
         code = f'model.report(X, {quoted}{more}).save("report.html")'
         return [["Python", code]]
     options = " --train train.csv" if inputs.training is not None else ""
-    options += " --compare other.arb" if len(inputs.models) > 1 else ""
+    options += " --compare other.arb" if len(inputs.model_rows) > 1 else ""
     ways = [["Python", code], ["model file", "sha256sum model.arb"]]
     if inputs.weight is None:
         command = f"arboost report model.arb test.csv --target {shlex.quote(target)}{options}"
@@ -236,15 +236,12 @@ def theory_section(rows: ModelRows) -> dict[str, Any] | None:
     margin, share = margin_distribution(values)
     shown = _thinned(len(margin), _MOST_MARGINS)
     unknown = [None] * len(votes["rounds"])
-    series = {
-        name: rounded(votes[name] or unknown) for name in ("training_error", "bound", "edge_bound")
-    }
     return {
         "kind": "adaboost",
         "rounds": votes["rounds"],
-        "train_error": series["training_error"],
-        "bound": series["bound"],
-        "edge_bound": series["edge_bound"],
+        "train_error": rounded(votes["training_error"] or unknown),
+        "bound": rounded(votes["bound"] or unknown),
+        "edge_bound": rounded(votes["edge_bound"] or unknown),
         "margins": {"x": rounded(margin[shown]), "cumulative": rounded(share[shown])},
         "note": "The bound is that of Freund and Schapire on the training error. The margin of a "
         "row is the share of the votes for its class less that for the strongest other class; "
@@ -279,7 +276,7 @@ def trees_section(rows: ModelRows, sample: Sample) -> dict[str, Any] | None:
         return None
     start = engine.forest.tree_start
     width = min(engine.forest.width, _MOST_WIDE)
-    most = 4 * _MOST_NODES / (3 + width) / len(rows.inputs.models)
+    most = 4 * _MOST_NODES / (3 + width) / len(rows.inputs.model_rows)
     fits = (start[1:] <= most) & (np.diff(start) <= _LARGEST_NODE)
     n_shown = min(int(np.argmin(fits)) if not fits.all() else len(fits), _MOST_TREES)
     reason = None
@@ -319,7 +316,7 @@ def _values(model: ReportModel, forest: Any) -> tuple[Floats, str]:
     parts = node_values(model.engine, forest)
     part = parts[model.target_index if len(parts) > 1 else 0]
     value = part.numbers
-    unit = "part of the raw score" if model.combine == "sum" else "prediction of the tree"
+    unit = "part of the raw score" if model.engine.combine == "sum" else "prediction of the tree"
     if part.is_share:
         unit = "class probabilities of the tree"
         if value.shape[1] == _TWO:

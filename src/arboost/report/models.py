@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from arboost import Predictor
 from arboost.backend import lazy_property
 from arboost.data.schema import Schema
+from arboost.data.target import encode_known_labels
 from arboost.errors import InputTypeError
-from arboost.plots.axes import check_fitted
+from arboost.plots.drawing import check_fitted
 from arboost.report.table import Floats, Index, ReportTable, Sample, plain_table, table_like
 
 _TWO = 2
@@ -68,13 +69,13 @@ class ChangedRows:
 
     Attributes
     ----------
-    places : int array of shape (n_rows,)
-        Rows of the sample, with repetitions.
+    positions : int array of shape (n_rows,)
+        Positions in the sample, with repetitions.
     changes : dict of int to float64 array of shape (n_rows,)
         New numbers by feature.
     """
 
-    places: Index
+    positions: Index
     changes: Mapping[int, Floats]
 
 
@@ -144,11 +145,6 @@ class ReportModel:
         return {} if self.engine is None else self.engine.params
 
     @property
-    def combine(self) -> str:
-        """Combination of the trees; "" for models without trees."""
-        return "" if self.engine is None else self.engine.combine
-
-    @property
     def task(self) -> str:
         """One of "binary", "multiclass" and "regression"."""
         if self.classes is None:
@@ -205,21 +201,20 @@ class ReportModel:
     def table(
         self,
         sample: Sample,
-        places: Index | None = None,
+        positions: Index | None = None,
         changes: Mapping[int, Floats] | None = None,
     ) -> Any:
-        """Rows of a sample as a table that the model reads."""
-        chosen = np.arange(len(sample)) if places is None else places
+        """Rows of a sample as a table that the model reads, with other numbers in some columns."""
+        chosen = np.arange(len(sample)) if positions is None else positions
+        changes = {} if changes is None else changes
+        columns = [
+            column.values(changes[i] if i in changes else column.numbers[chosen])
+            for i, column in enumerate(sample.columns)
+        ]
         names = self.schema.names
-        matrix = sample.changed_matrix(chosen, changes or {})
-        columns: list[NDArray[Any]] = []
-        if matrix is None:
-            columns = sample.changed_columns(chosen, changes or {})
-        elif names is not None:
-            columns = list(matrix.T)
-        if not self._reads_any:
-            return table_like(sample.table.X, names, columns, matrix)
-        return plain_table(names, columns) if names is not None or matrix is None else matrix
+        if self._reads_any:
+            return plain_table(names, columns)
+        return table_like(sample.table.X, names, columns)
 
     def call(self, method: str, X: Any, offset: Floats | None = None, **options: Any) -> Any:
         """Result of a public method; estimators have a number of threads themselves."""
@@ -273,25 +268,23 @@ class ReportModel:
         labels = np.asarray(predictions)
         if labels.ndim > 1:
             labels = labels[:, self.target_index]
-        order = np.argsort(self.classes, kind="stable")
-        index = np.searchsorted(self.classes, labels, sorter=order)
-        return order[np.minimum(index, len(order) - 1)].astype(np.intp)
+        return encode_known_labels(labels, self.classes, "prediction", "the model").astype(np.intp)
 
     def predicted_blocks(self, sample: Sample, blocks: Sequence[ChangedRows]) -> list[Predictions]:
         """Predictions of blocks of changed rows, in as few calls as memory allows."""
-        sizes = [len(block.places) for block in blocks]
+        sizes = [len(block.positions) for block in blocks]
         if not sum(sizes):
             return [Predictions()] * len(blocks)
         changes = [sample.with_parts(block.changes) for block in blocks]
-        places = np.concatenate([block.places for block in blocks])
+        positions = np.concatenate([block.positions for block in blocks])
         ends = np.cumsum(sizes).tolist()
         starts = [end - size for size, end in zip(sizes, ends, strict=True)]
         step = max(_MOST_CELLS // max(len(sample.columns), 1), 1)
         parts = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table itself was predicted with its warnings
-            for begin in range(0, len(places), step):
-                rows = places[begin : begin + step]
+            for begin in range(0, len(positions), step):
+                rows = positions[begin : begin + step]
                 new: dict[int, Floats] = {}
                 for k, start in enumerate(starts):
                     low, high = max(start, begin), min(ends[k], begin + step)
@@ -317,24 +310,14 @@ class ReportModel:
         """
         if self.engine is None or not self.is_estimator:
             return
-        X, offset = self.table(sample), sample.offset
-        expected: Any
+        trees = ReportModel(self.engine, self._target, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if predicted.proba is not None:
-                expected = self._of_target(self.engine.predict_proba(X, offset=offset, n_jobs=1))
-            else:
-                expected = np.asarray(self.engine.predict(X, offset=offset, n_jobs=1))
-                if self.classes is not None:
-                    expected = self._codes(expected)
-                elif expected.ndim > 1:
-                    expected = expected[:, self.value_column]
-        observed = next(
-            array
-            for array in (predicted.proba, predicted.codes, predicted.values)
-            if array is not None
-        )
-        self.is_whole = bool(np.allclose(observed, expected, rtol=1e-9, atol=1e-12))
+            expected = trees.predicted(self.table(sample), sample.offset)
+        names = ("proba", "codes", "values")
+        name = next(name for name in names if getattr(predicted, name) is not None)
+        parts = (getattr(predicted, name), getattr(expected, name))
+        self.is_whole = bool(np.allclose(*parts, rtol=1e-9, atol=1e-12))
 
     def stages(self, sample: Sample) -> Iterator[Floats]:
         """Yield the probabilities or values of the trees after each round."""

@@ -13,7 +13,7 @@ that belong together have equal lengths. ``[a][b]`` is a list of lists: first in
                   times, shares of missing values, n_distinct, summary; ``bins`` (edges, test,
                   train; values beyond the edges count in the end bins) or ``levels`` (names, test,
                   train, other_test, other_train, n_other); drift, the population stability index
-``rows``          the sampled rows of all explorers: ``index`` in the given table, ``truth``,
+``rows``          the sampled rows of all explorers: ``index`` in the table, ``truth``,
                   ``columns`` by name (of at most 200 features), ``n_features``
 ``models``        one or two, each with:
   ``name, kind, facts, params, repeat, timings, hash, notes``
@@ -32,7 +32,7 @@ that belong together have equal lengths. ``[a][b]`` is a list of lists: first in
   ``shap``        outputs, base [output], features, values [output][feature][row], rest
                   [output][row], unit
   ``dependence``  feature, kind, grid, mean, low, high [output][point] (of 10 % to 90 % of the
-                  rows), bins or levels; ``outputs``, their names
+                  rows), bins or levels as in ``data``; ``outputs``, their names
   ``predictions`` of the sampled rows: label, proba [row][class], value, correct, error
   ``flips``       of each sampled row null, or changes (feature, from, to), label, value and
                   distance; ``flip_rule``, the sentence on them
@@ -55,35 +55,8 @@ import numpy as np
 
 from arboost import __version__
 from arboost.losses.intervals import sample_rows
-from arboost.report.data import data_section
-from arboost.report.effects import (
-    Effects,
-    dependence_section,
-    feature_effects,
-    importances_section,
-    shap_rows,
-    shap_section,
-)
-from arboost.report.flips import flips_section
+from arboost.report import data, effects, flips, model_sections, performance, scores
 from arboost.report.inputs import ModelRows, ReportInput
-from arboost.report.model_sections import (
-    about_section,
-    forest_section,
-    learning_section,
-    model_kind,
-    model_name,
-    theory_section,
-    trees_section,
-)
-from arboost.report.performance import (
-    binary_section,
-    classes_section,
-    confusion_section,
-    multiclass_section,
-    regression_section,
-    segments_section,
-)
-from arboost.report.scores import baseline, comparison, score_rows, scores_section
 from arboost.report.table import MORE_DIGITS, Sample, rounded
 
 FORMAT = 1
@@ -120,72 +93,77 @@ def make_payload(inputs: ReportInput) -> tuple[dict[str, Any], dict[str, float]]
 
 def _payload(inputs: ReportInput, clock: _Clock) -> tuple[dict[str, Any], dict[str, float]]:
     model_rows = inputs.model_rows
-    fewest = min(len(shap_rows(rows)) for rows in model_rows)
+    first = model_rows[0]
+    fewest = min(len(effects.shap_rows(rows)) for rows in model_rows)
     sampled = sample_rows(inputs.n_rows, min(_MOST_ROWS, fewest))
-    effects = [clock.run("importances", feature_effects, rows) for rows in model_rows]
+    model_effects = [clock.run("importances", effects.feature_effects, rows) for rows in model_rows]
     samples = [clock.run("rows", rows.table.sample, sampled) for rows in model_rows]
-    constant, base_text = baseline(model_rows[0])
-    base = clock.run("scores", lambda: score_rows(constant, has_replicates=False))
-    scores = [clock.run("scores", score_rows, rows) for rows in model_rows]
-    names = [model_name(rows.model) for rows in model_rows]
+    constant, base_text = scores.baseline(first)
+    base = clock.run("scores", lambda: scores.score_rows(constant, has_replicates=False))
+    model_scores = [clock.run("scores", scores.score_rows, rows) for rows in model_rows]
+    names = [model_sections.model_name(rows.model) for rows in model_rows]
     if len(set(names)) < len(names):
         names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
     payload = {
         "format": FORMAT,
         "title": inputs.title,
         "arboost": __version__,
-        "task": inputs.task,
+        "task": first.model.task,
         "target": inputs.target,
-        "classes": model_rows[0].classes or None,
-        "data": clock.run("data", data_section, inputs, effects[0].order.tolist()),
-        "rows": clock.run("rows", rows_section, model_rows[0], samples[0], effects[0]),
+        "classes": first.classes or None,
+        "data": clock.run("data", data.data_section, inputs, model_effects[0].order.tolist()),
+        "rows": clock.run("rows", rows_section, first, samples[0], model_effects[0]),
         "models": [
             {
-                **_model(rows, samples[k], effects[k], clock),
+                **_model(rows, samples[k], model_effects[k], clock),
                 "name": names[k],
-                "scores": scores_section(scores[k], base),
+                "scores": scores.scores_section(model_scores[k], base),
                 "baseline_text": base_text,
             }
             for k, rows in enumerate(model_rows)
         ],
-        "comparison": comparison(inputs, scores, names) if len(model_rows) > 1 else None,
+        "comparison": None,
     }
+    if len(model_rows) > 1:
+        payload["comparison"] = scores.comparison(inputs, model_scores, names)
     return payload, clock.seconds
 
 
-def _model(rows: ModelRows, sample: Sample, effects: Effects, clock: _Clock) -> dict[str, Any]:
+def _model(
+    rows: ModelRows, sample: Sample, importances: effects.Effects, clock: _Clock
+) -> dict[str, Any]:
     """Sections of one model."""
-    dependence, outputs = clock.run("dependence", dependence_section, rows, effects)
-    flips, rule = clock.run("flips", flips_section, rows, sample, effects)
+    dependence, outputs = clock.run("dependence", effects.dependence_section, rows, importances)
+    smallest, rule = clock.run("flips", flips.flips_section, rows, sample, importances)
     return {
-        "kind": model_kind(rows.model),
-        **clock.run("about", about_section, rows),
-        "learning": clock.run("learning", learning_section, rows),
-        "binary": clock.run("curves", binary_section, rows),
-        "confusion": clock.run("curves", confusion_section, rows),
-        "classes": clock.run("curves", classes_section, rows),
-        "multiclass": clock.run("curves", multiclass_section, rows),
-        "regression": clock.run("curves", regression_section, rows),
-        "segments": clock.run("segments", segments_section, rows, effects),
-        "importances": importances_section(rows, effects),
-        "shap": clock.run("shap", shap_section, rows, sample, effects),
+        "kind": model_sections.model_kind(rows.model),
+        **clock.run("about", model_sections.about_section, rows),
+        "learning": clock.run("learning", model_sections.learning_section, rows),
+        "binary": clock.run("curves", performance.binary_section, rows),
+        "confusion": clock.run("curves", performance.confusion_section, rows),
+        "classes": clock.run("curves", performance.classes_section, rows),
+        "multiclass": clock.run("curves", performance.multiclass_section, rows),
+        "regression": clock.run("curves", performance.regression_section, rows),
+        "segments": clock.run("segments", performance.segments_section, rows, importances),
+        "importances": effects.importances_section(rows, importances),
+        "shap": clock.run("shap", effects.shap_section, rows, sample, importances),
         "dependence": dependence,
         "outputs": outputs,
         "predictions": predictions_section(rows, sample),
-        "flips": flips,
+        "flips": smallest,
         "flip_rule": rule,
-        "trees": clock.run("trees", trees_section, rows, sample),
-        "theory": clock.run("learning", theory_section, rows),
-        "forest": clock.run("learning", forest_section, rows),
-        "notes": [*effects.notes, *_left_out(rows)],
+        "trees": clock.run("trees", model_sections.trees_section, rows, sample),
+        "theory": clock.run("learning", model_sections.theory_section, rows),
+        "forest": clock.run("learning", model_sections.forest_section, rows),
+        "notes": [*importances.notes, *_left_out(rows)],
     }
 
 
-def rows_section(rows: ModelRows, sample: Sample, effects: Effects) -> dict[str, Any]:
+def rows_section(rows: ModelRows, sample: Sample, importances: effects.Effects) -> dict[str, Any]:
     """Values of the sampled rows; of many features the important ones."""
     features = np.arange(len(sample.columns))
     if len(features) > _MOST_FEATURES:
-        features = np.sort(effects.order[:_MOST_FEATURES])
+        features = np.sort(importances.order[:_MOST_FEATURES])
     columns = [sample.columns[feature] for feature in features.tolist()]
     truth = rows.truth[sample.rows]
     return {
@@ -199,21 +177,18 @@ def rows_section(rows: ModelRows, sample: Sample, effects: Effects) -> dict[str,
 def predictions_section(rows: ModelRows, sample: Sample) -> dict[str, Any]:
     """Predictions of the sampled rows."""
     predicted, truth = rows.predicted.take(sample.rows), rows.truth[sample.rows]
+    section: dict[str, Any] = dict.fromkeys(("label", "proba", "value", "correct", "error"))
     if predicted.values is not None:
-        values = rounded(predicted.values, MORE_DIGITS)
-        error = rounded(predicted.values - truth)
-        return {"label": values, "proba": None, "value": values, "correct": None, "error": error}
+        section["label"] = section["value"] = rounded(predicted.values, MORE_DIGITS)
+        section["error"] = rounded(predicted.values - truth)
+        return section
     assert predicted.codes is not None
-    proba = predicted.proba
-    if proba is not None and proba.size > _MOST_PROBABILITIES:
-        proba = None  # the label is enough for many classes
-    return {
-        "label": _labels(rows, predicted.codes),
-        "proba": None if proba is None else rounded(proba),
-        "value": None,
-        "correct": (predicted.codes == truth).tolist(),
-        "error": None,
-    }
+    section["label"] = _labels(rows, predicted.codes)
+    section["correct"] = (predicted.codes == truth).tolist()
+    # Of many classes, the label is enough.
+    if predicted.proba is not None and predicted.proba.size <= _MOST_PROBABILITIES:
+        section["proba"] = rounded(predicted.proba)
+    return section
 
 
 def _labels(rows: ModelRows, codes: Any) -> list[str]:
@@ -234,6 +209,7 @@ def _left_out(rows: ModelRows) -> Iterator[str]:
             yield "Learning curves are left out: the model has no rounds."
     elif not model.is_whole:
         yield "Scores by round are left out: predictions are not those of the trees alone."
-    draws = model.combine == "mean" and getattr(model.model, "bootstrap", False) is True
+    is_forest = model.engine is not None and model.engine.combine == "mean"
+    draws = is_forest and getattr(model.model, "bootstrap", False) is True
     if draws and "out_of_bag" not in model.history:
         yield "The out-of-bag curve is left out: it needs a fit with oob_score=True."

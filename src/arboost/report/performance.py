@@ -23,7 +23,6 @@ from arboost.report.table import (
     Mask,
     rounded,
     rounded_counts,
-    rounded_number,
 )
 
 _MOST_CURVE_POINTS = 200  # of a curve
@@ -52,7 +51,7 @@ _FEWEST_ROWS, _SMALLEST_SHARE = 30, 0.005
 
 def binary_section(rows: ModelRows) -> dict[str, Any] | None:
     """Curves, calibration and thresholds of two classes; None without probabilities."""
-    if rows.task != "binary" or rows.predicted.proba is None:
+    if rows.model.task != "binary" or rows.predicted.proba is None:
         return None
     positive, score, weight = rows.truth == 1, rows.predicted.proba[:, 1], rows.weight
     roc = precision_recall = None
@@ -63,7 +62,7 @@ def binary_section(rows: ModelRows) -> dict[str, Any] | None:
         precision_recall = {
             "recall": rounded(recall[points]),
             "precision": rounded(precision[points]),
-            "prevalence": rounded_number(precision[-1]),
+            "prevalence": rounded(precision[-1]),
         }
     return {
         "roc": roc,
@@ -78,7 +77,7 @@ def binary_section(rows: ModelRows) -> dict[str, Any] | None:
 def multiclass_section(rows: ModelRows) -> dict[str, Any] | None:
     """ROC curves of the largest classes, and the calibration of the predicted class."""
     proba, codes = rows.predicted.proba, rows.predicted.codes
-    if rows.task != "multiclass" or proba is None or codes is None:
+    if rows.model.task != "multiclass" or proba is None or codes is None:
         return None
     totals = rows.class_totals()
     curves = []
@@ -102,9 +101,9 @@ def _thinned(along: Floats) -> Index:
     """Indices of at most `_MOST_CURVE_POINTS` points, evenly spread along a curve."""
     if len(along) <= _MOST_CURVE_POINTS:
         return np.arange(len(along))
-    positions = np.linspace(along[0], along[-1], _MOST_CURVE_POINTS)
-    places = np.searchsorted(along, positions, side="left").clip(max=len(along) - 1)
-    return np.unique(np.concatenate([[0], places, [len(along) - 1]]))
+    distances = np.linspace(along[0], along[-1], _MOST_CURVE_POINTS)
+    points = np.searchsorted(along, distances, side="left").clip(max=len(along) - 1)
+    return np.unique(np.concatenate([[0], points, [len(along) - 1]]))
 
 
 def calibration_bins(hits: Mask, score: Floats, weight: Floats | None) -> list[dict[str, Any]]:
@@ -203,12 +202,12 @@ def classes_section(rows: ModelRows) -> list[dict[str, Any]] | None:
     return _records(columns)
 
 
-def _area(rows: ModelRows, k: int) -> float | int | None:
+def _area(rows: ModelRows, k: int) -> Any:
     """Area under the ROC curve of a class against all others."""
     proba = rows.predicted.proba
     if proba is None:
         return None
-    return rounded_number(RANK_METRICS["auc"](rows.truth == k, proba[:, k], rows.weight))
+    return rounded(RANK_METRICS["auc"](rows.truth == k, proba[:, k], rows.weight))
 
 
 # Regressors
@@ -245,16 +244,16 @@ def _by_prediction(values: Floats, residual: Floats, weight: Floats) -> Iterator
         yield {
             "predicted": _mean(values, rows, weight),
             "mean_residual": _mean(residual, rows, weight),
-            "low": rounded_number(low),
-            "high": rounded_number(high),
+            "low": rounded(low),
+            "high": rounded(high),
             "n": int(rows.sum()),
         }
 
 
-def _mean(values: Floats | None, rows: Mask, weight: Floats) -> float | int | None:
+def _mean(values: Floats | None, rows: Mask, weight: Floats) -> Any:
     if values is None:
         return None
-    return rounded_number(float(np.average(values[rows], weights=weight[rows])))
+    return rounded(np.average(values[rows], weights=weight[rows]))
 
 
 def _coverage(rows: ModelRows) -> list[dict[str, Any]] | None:
@@ -283,9 +282,9 @@ def _coverage(rows: ModelRows) -> list[dict[str, Any]] | None:
         inside = (truth >= low) & (truth <= high)
         sections.append(
             {
-                "nominal": rounded_number(float(alphas[-1 - i] - alphas[i])),
-                "observed": rounded_number(float(np.average(inside, weights=weight))),
-                "width": rounded_number(float(np.average(high - low, weights=weight))),
+                "nominal": rounded(alphas[-1 - i] - alphas[i]),
+                "observed": rounded(np.average(inside, weights=weight)),
+                "width": rounded(np.average(high - low, weights=weight)),
                 "n": len(covered),
             }
         )
@@ -305,7 +304,7 @@ def segments_section(rows: ModelRows, effects: Effects) -> dict[str, Any] | None
     overall = float(np.average(losses, weights=weight))
     fewest = max(_FEWEST_ROWS, int(np.ceil(_SMALLEST_SHARE * rows.n_rows)))
     names = rows.table.names  # in an order that may differ from the first model's
-    asked = {inputs.tables[0].names[feature] for feature in inputs.segments}
+    asked = {inputs.model_rows[0].table.names[feature] for feature in inputs.segments}
     asked_features = [feature for feature, name in enumerate(names) if name in asked]
     features = dict.fromkeys([*asked_features, *effects.order[:_MOST_FEATURES].tolist()])
     truth, value = _numbers(rows)
@@ -320,9 +319,9 @@ def segments_section(rows: ModelRows, effects: Effects) -> dict[str, Any] | None
                     "segment": text,
                     "n": int(segment.sum()),
                     "score": score,
-                    "low": rounded_number(low),
-                    "high": rounded_number(high),
-                    "difference": rounded_number(score - overall),
+                    "low": rounded(low),
+                    "high": rounded(high),
+                    "difference": rounded(score - overall),
                     "observed": _mean(truth, segment, weight),
                     "predicted": _mean(value, segment, weight),
                 }
@@ -330,12 +329,11 @@ def segments_section(rows: ModelRows, effects: Effects) -> dict[str, Any] | None
     segments.sort(key=lambda entry: (-entry["score"], entry["feature"], entry["segment"]))
     return {
         "metric": metric,
-        "higher_is_better": False,
-        "overall": rounded_number(overall),
+        "overall": rounded(overall),
         "fewest_rows": fewest,
         "n_segments": len(segments),
         "list": [
-            entry | {"score": rounded_number(entry["score"])}
+            entry | {"score": rounded(entry["score"])}
             for rank, entry in enumerate(segments)
             if rank < _MOST_SEGMENTS or entry["feature"] in asked
         ],
@@ -346,7 +344,7 @@ def _numbers(rows: ModelRows) -> tuple[Floats | None, Floats | None]:
     """Truth and prediction of each row as one number; None for several classes."""
     if rows.predicted.values is not None:
         return rows.truth, rows.predicted.values
-    if rows.task == "binary" and rows.predicted.proba is not None:
+    if rows.model.task == "binary" and rows.predicted.proba is not None:
         return rows.truth.astype(np.float64), rows.predicted.proba[:, 1]
     return None, None
 
@@ -383,12 +381,3 @@ def _ranges(column: Column) -> list[tuple[str, Mask]]:
         f"> {ends[-1]}",
     ]
     return [(text, (index == k) & ~missing) for k, text in enumerate(texts)]
-
-
-def residual_spread(rows: ModelRows) -> float:
-    """Standard deviation of the residuals."""
-    assert rows.predicted.values is not None
-    residual = rows.truth - rows.predicted.values
-    weight = rows.weights()
-    middle = np.average(residual, weights=weight)
-    return float(np.sqrt(np.average(np.square(residual - middle), weights=weight)))

@@ -1,8 +1,8 @@
 """Report of one model, or of two, on a table of rows: its data, and its page.
 
 Python computes one JSON object, the payload of `arboost.report.payload`; the browser draws it. The
-page is `page/template.html` with the styles, the vendored libraries, the scripts of that folder and
-the payload inlined. It makes no request: its content security policy forbids every one.
+page is `page/template.html` with the files that it names, styles, libraries and scripts, and the
+payload inlined. It makes no request: its content security policy forbids every one.
 """
 
 from __future__ import annotations
@@ -21,43 +21,10 @@ from typing import Any
 from arboost.plots.palette import SERIES, SERIES_ON_DARK
 from arboost.report.inputs import ReportOptions, read_input
 from arboost.report.payload import make_payload
+from arboost.text import counted
 from arboost.write import remove_orphans, write_file
 
 _HEIGHT = 760  # pixels of a whole report in a notebook, which scrolls inside its frame
-
-STYLES = ("theme", "layout", "charts", "tables", "explorers", "media")
-LIBRARIES = ("vendor/d3.min.js", "vendor/plot.min.js")
-# In the order in which the browser reads them: each uses only modules before it.
-MODULES = (
-    "namespace.js",
-    "format.js",
-    "dom.js",
-    "state.js",
-    "tables.js",
-    "charts.js",
-    "sparklines.js",
-    "data.js",
-    "scores.js",
-    "learning.js",
-    "ranking.js",
-    "threshold.js",
-    "confusion.js",
-    "regression.js",
-    "segments.js",
-    "importances.js",
-    "beeswarm_events.js",
-    "beeswarm.js",
-    "dependence.js",
-    "row_finder.js",
-    "contributions.js",
-    "forest_nodes.js",
-    "tree_drawing.js",
-    "tree_explorer.js",
-    "row_explorer.js",
-    "theory.js",
-    "about.js",
-    "page.js",
-)
 
 _SHARED = ("format", "title", "created", "arboost", "task", "target", "classes")
 _OF_MODEL = ("name", "kind")
@@ -153,7 +120,7 @@ class Report:
     def __repr__(self) -> str:
         names = " and ".join(model["name"] for model in self.payload["models"])
         n_rows = self.payload["data"]["n_rows"]
-        return f"Report({names}, {n_rows:,} row{'' if n_rows == 1 else 's'})"
+        return f"Report({names}, {counted(n_rows, 'row')})"
 
 
 class ReportSection:
@@ -188,10 +155,12 @@ def make_report(model: Any, X: object, y: object, **options: Any) -> Report:
     payload, seconds = make_payload(inputs)
     total = _duration(time.perf_counter() - start)
     payload["created"] = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for reported, section in zip(inputs.models, payload["models"], strict=True):
-        prediction = _duration(reported.timings["predict"])
+    for rows, section in zip(inputs.model_rows, payload["models"], strict=True):
         section["timings"] = [
-            [f"prediction of {inputs.tables[0].n_given:,} rows", prediction],
+            [
+                f"prediction of {rows.table.n_all_rows:,} rows",
+                _duration(rows.model.timings["predict"]),
+            ],
             ["this report", total],
         ]
     return Report(payload, {"read and predict": n_seconds, **seconds})
@@ -221,12 +190,17 @@ def assemble(payload: Mapping[str, Any], only: Sequence[str] | None = None) -> s
     carried = dict(payload) if shown is None else _pruned(payload, shown)
     parts = {
         "title": html.escape(str(payload.get("title", "Report"))),
-        "style": _series_colours() + "\n".join(_read(f"{name}.css") for name in STYLES),
-        "libraries": "\n".join(_script(_read(name)) for name in LIBRARIES),
-        "modules": "\n".join(_script(_read(name)) for name in MODULES),
+        "series_colours": _series_colours(),
         "payload": _json({**carried, "only": shown}),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("template.html"))
+
+    def text(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in parts:
+            return parts[name]
+        return _script(_read(name)) if name.endswith(".js") else _read(name)
+
+    return re.sub(r"\{\{(.+?)\}\}", text, _read("template.html"))
 
 
 def frame(page: str, height: int = 420) -> str:
@@ -281,4 +255,4 @@ def _series_colours() -> str:
         "".join(f"--c{i}: {colour}; " for i, colour in enumerate(colours, 1))
         for colours in (SERIES, SERIES_ON_DARK)
     )
-    return f':root {{{light}}}\n@media screen {{:root[data-theme="dark"] {{{dark}}}}}\n'
+    return f':root {{{light}}}\n@media screen {{:root[data-theme="dark"] {{{dark}}}}}'

@@ -13,25 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arboost.losses.intervals import (
-    Replicates,
-    interval,
-    metric_interval,
-    n_effective,
-    rows_to_draw,
-    wilson,
-)
-from arboost.losses.metrics import (
-    RANK_METRICS,
-    brier_scores,
-    gamma_deviances,
-    log_losses,
-    poisson_deviances,
-    tweedie_deviances,
-)
+from arboost.losses import intervals, metrics
 from arboost.report.inputs import ModelRows, ReportInput, pinball_losses
 from arboost.report.models import Predictions
-from arboost.report.table import Floats, Index, rounded_number
+from arboost.report.table import Floats, Index, rounded
 
 _MOST_RANKED = 30  # classes up to which ranks are scored one against the rest
 _FEWEST_ROWS = 10  # that replicates can be drawn from
@@ -49,28 +34,33 @@ class ScoreKind(NamedTuple):
     name : str
     needs : str
         Name of the summand without which the score is undefined; of a rank score, its metric.
-    of_sums : callable
-        Function of sums over rows; not called for a score of ranks.
-    higher_is_better : bool
     text : str
         One sentence for readers.
+    of_sums : callable, optional
+        Function of sums over rows; None for the mean of the summand, and for rank scores.
+    higher_is_better : bool
+    task : str
+        Only task that has the score; "" for all.
     """
 
     name: str
     needs: str
-    of_sums: Callable[[Sums], Any] = lambda sums: np.nan
+    text: str
+    of_sums: Callable[[Sums], Any] | None = None
     higher_is_better: bool = True
-    text: str = ""
+    task: str = ""
+
+    def value(self, sums: Sums) -> Any:
+        """Score from the sums over the rows, of all rows or of each replicate."""
+        if self.of_sums is not None:
+            return self.of_sums(sums)
+        return ratio(sums[self.needs], sums["weight"])
 
 
 def ratio(above: Any, below: Any) -> Any:
     """Quotient; NaN or infinite where the divisor is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above, np.float64) / np.asarray(below, np.float64)
-
-
-def _mean(name: str) -> Callable[[Sums], Any]:
-    return lambda sums: ratio(sums[name], sums["weight"])
 
 
 def _mean_of(scores: Any, present: Any) -> Any:
@@ -93,93 +83,81 @@ SCORES = (
     ScoreKind(
         "log loss",
         "log_loss",
-        _mean("log_loss"),
-        higher_is_better=False,
-        text="Mean negative logarithm of the probability of the true class: 0 is perfect, and "
+        "Mean negative logarithm of the probability of the true class: 0 is perfect, and "
         "confident mistakes cost most.",
+        higher_is_better=False,
     ),
     ScoreKind(
         "Brier score",
         "brier",
-        _mean("brier"),
+        "Mean squared error of the probabilities: 0 is perfect.",
         higher_is_better=False,
-        text="Mean squared error of the probabilities: 0 is perfect.",
     ),
-    ScoreKind(
-        "accuracy",
-        "right",
-        _mean("right"),
-        text="Share of the rows whose predicted class is the true one.",
-    ),
+    ScoreKind("accuracy", "right", "Share of the rows whose predicted class is the true one."),
     ScoreKind(
         "balanced accuracy",
         "hits",
+        "Mean recall over the classes.",
         lambda sums: _mean_of(ratio(sums["hits"], sums["truth"]), sums["truth"] > 0),
-        text="Mean recall over the classes.",
+    ),
+    ScoreKind(
+        "F1",
+        "hits",
+        "Harmonic mean of precision and recall of the positive class.",
+        lambda sums: _f1(sums)[..., 1],
+        task="binary",
+    ),
+    ScoreKind(
+        "macro F1",
+        "hits",
+        "Mean over the classes of F1, the harmonic mean of precision and recall.",
+        lambda sums: _mean_of(_f1(sums), sums["truth"] + sums["chosen"] > 0),
+        task="multiclass",
     ),
     ScoreKind(
         "pinball loss",
         "pinball",
-        _mean("pinball"),
+        "Mean loss of the predicted quantiles, the loss that quantile models minimise.",
         higher_is_better=False,
-        text="Mean loss of the predicted quantiles, the loss that quantile models minimise.",
     ),
     ScoreKind(
         "deviance",
         "deviance",
-        _mean("deviance"),
+        "Mean deviance of the distribution that the model assumes for the target: 0 is perfect.",
         higher_is_better=False,
-        text="Mean deviance of the distribution that the model assumes for the target: 0 is "
-        "perfect.",
     ),
     ScoreKind(
         "RMSE",
         "squared",
-        lambda sums: np.sqrt(_mean("squared")(sums)),
+        "Root of the mean squared error, in units of the target; large errors count most.",
+        lambda sums: np.sqrt(ratio(sums["squared"], sums["weight"])),
         higher_is_better=False,
-        text="Root of the mean squared error, in units of the target; large errors count most.",
     ),
     ScoreKind(
         "MAE",
         "absolute",
-        _mean("absolute"),
+        "Mean absolute error, in units of the target.",
         higher_is_better=False,
-        text="Mean absolute error, in units of the target.",
     ),
     ScoreKind(
         "R\N{SUPERSCRIPT TWO}",
         "squares",
+        "Share of the target's variance that predictions explain: 1 is perfect, 0 is a constant.",
         _r2,
-        text="Share of the target's variance that predictions explain: 1 is perfect, 0 is a "
-        "constant.",
     ),
 )
-F1_SCORES = {
-    "binary": ScoreKind(
-        "F1",
-        "hits",
-        lambda sums: _f1(sums)[..., 1],
-        text="Harmonic mean of precision and recall of the positive class.",
-    ),
-    "multiclass": ScoreKind(
-        "macro F1",
-        "hits",
-        lambda sums: _mean_of(_f1(sums), sums["truth"] + sums["chosen"] > 0),
-        text="Mean over the classes of F1, the harmonic mean of precision and recall.",
-    ),
-}
 RANK_SCORES = (
     ScoreKind(
         "ROC AUC",
         "auc",
-        text="Probability that a random positive row scores above a random negative one: 0.5 is "
+        "Probability that a random positive row scores above a random negative one: 0.5 is "
         "chance, 1 is perfect. Multiclass: one-vs-rest, weighted by class frequency.",
     ),
     ScoreKind(
         "average precision",
         "average_precision",
-        text="Mean precision over all recalls: chance is the frequency of the class, 1 is perfect. "
-        "Multiclass: one-vs-rest, weighted by class frequency.",
+        "Mean precision over all recalls: chance is the frequency of the class, 1 is perfect.",
+        task="binary",
     ),
 )
 
@@ -219,9 +197,9 @@ class Score:
         if self.replicates is None:
             return float("nan"), float("nan")
         if self.n_shared and self.value in (0.0, 1.0):
-            low, high = wilson(np.array([self.value]), np.array([self.n_shared]))
+            low, high = intervals.wilson(np.array([self.value]), np.array([self.n_shared]))
             return float(low[0]), float(high[0])
-        return interval(self.value, self.replicates, self.centre, self.scale)
+        return intervals.interval(self.value, self.replicates, self.centre, self.scale)
 
 
 @dataclass(frozen=True)
@@ -267,7 +245,7 @@ def scores_section(scores: list[Score], base: list[Score]) -> list[dict[str, Any
     """Scores of a model for the payload."""
     rounding = ("value", "low", "high", "baseline")
     return [
-        vars(result) | {name: rounded_number(getattr(result, name)) for name in rounding}
+        vars(result) | {name: rounded(getattr(result, name)) for name in rounding}
         for result in score_results(scores, base)
     ]
 
@@ -279,26 +257,25 @@ def score_rows(rows: ModelRows, *, has_replicates: bool = True) -> list[Score]:
     draws, sample, drawn = None, Sums(), Sums()
     if has_replicates:
         n_summands = 4 + 3 * rows.n_classes if rows.n_classes else 8
-        draws = rows.inputs.replicates(rows_to_draw(n_summands))
+        draws = rows.inputs.replicates(intervals.rows_to_draw(n_summands))
         summands = _summands(rows, draws.rows)
         sample = {name: part.sum(axis=0) for name, part in summands.items()}
         drawn = _drawn_sums(draws, summands)
-    kinds = [*SCORES]
-    if rows.task in F1_SCORES:
-        kinds.insert(4, F1_SCORES[rows.task])
     scores = _rank_scores(rows, has_replicates=has_replicates)
-    for kind in kinds:
-        value = float(kind.of_sums(whole)) if kind.needs in whole else np.nan
+    for kind in SCORES:
+        if kind.needs not in whole or kind.task not in ("", rows.model.task):
+            continue
+        value = float(kind.value(whole))
         if not np.isfinite(value):
             continue
         score = Score(kind=kind, value=value)
         if draws is not None:
             score = replace(
                 score,
-                replicates=np.asarray(kind.of_sums(drawn), np.float64),
-                centre=float(kind.of_sums(sample)),
+                replicates=np.asarray(kind.value(drawn), np.float64),
+                centre=float(kind.value(sample)),
                 scale=draws.scale,
-                n_shared=n_effective(rows.weights()) if kind.needs == "right" else 0.0,
+                n_shared=intervals.n_effective(rows.weights()) if kind.needs == "right" else 0.0,
             )
         scores.append(score)
     return scores
@@ -313,7 +290,7 @@ def metric_score(
     if predicted is None or constant is None:
         return None
     value = float(metric(rows.truth, predicted, rows.weight))
-    ends = metric_interval(metric, value, rows.truth, predicted, rows.weight)
+    ends = intervals.metric_interval(metric, value, rows.truth, predicted, rows.weight)
     return value, *ends, float(metric(rows.truth, np.ascontiguousarray(constant), rows.weight))
 
 
@@ -347,7 +324,7 @@ def _summands(rows: ModelRows, sampled: Index) -> dict[str, NDArray[Any]]:
     return parts
 
 
-def _drawn_sums(draws: Replicates, summands: Mapping[str, NDArray[Any]]) -> Sums:
+def _drawn_sums(draws: intervals.Replicates, summands: Mapping[str, NDArray[Any]]) -> Sums:
     """Sums of every replicate, by name."""
     flat = [part.reshape(len(part), -1).astype(np.float64) for part in summands.values()]
     ends = np.cumsum([part.shape[1] for part in flat])[:-1]
@@ -363,8 +340,8 @@ def _row_parts(rows: ModelRows, truth: NDArray[Any], predicted: Predictions) -> 
     if predicted.codes is not None:
         parts = {"right": (predicted.codes == truth).astype(np.float64)}
         if predicted.proba is not None:
-            parts["log_loss"] = log_losses(truth, np.asarray(predicted.proba))
-            parts["brier"] = brier_scores(truth, predicted.proba)
+            parts["log_loss"] = metrics.log_losses(truth, np.asarray(predicted.proba))
+            parts["brier"] = metrics.brier_scores(truth, predicted.proba)
         return parts
     assert predicted.values is not None
     error = predicted.values - truth
@@ -392,11 +369,11 @@ def _deviance(params: Mapping[str, Any], truth: Floats, mean: Floats) -> Floats 
     if not (mean > 0).all() or (truth < 0).any():
         return None
     if loss == "poisson":
-        return poisson_deviances(truth, mean)
+        return metrics.poisson_deviances(truth, mean)
     if loss == "gamma" and (truth > 0).all():
-        return gamma_deviances(truth, mean)
+        return metrics.gamma_deviances(truth, mean)
     if loss == "tweedie" and 1.0 < power < _TWO:
-        return tweedie_deviances(truth, mean, power)
+        return metrics.tweedie_deviances(truth, mean, power)
     return None
 
 
@@ -406,45 +383,44 @@ def _rank_scores(rows: ModelRows, *, has_replicates: bool) -> list[Score]:
     if proba is None:
         return []
     totals = rows.class_totals()
-    classes = [1] if rows.task == "binary" else range(rows.n_classes)
+    classes = [1] if rows.model.task == "binary" else range(rows.n_classes)
     classes = [k for k in classes if 0 < totals[k] < totals.sum()]
     if not classes or len(classes) > _MOST_RANKED:
         return []
     shares = totals[classes] / totals[classes].sum()
+    scale = 1.0
+    replicates: dict[str, Floats] = {}
+    if has_replicates:
+        replicates, scale = _rank_replicates(rows, proba, classes, shares)
     scores = []
-    for kind in RANK_SCORES if rows.task == "binary" else RANK_SCORES[:1]:
-        metric = RANK_METRICS[kind.needs]
+    for kind in RANK_SCORES:
+        if kind.task not in ("", rows.model.task):
+            continue
+        metric = metrics.RANK_METRICS[kind.needs]
         values = [metric(rows.truth == k, proba[:, k], rows.weight) for k in classes]
-        scores.append(Score(kind=kind, value=float((shares * values).sum())))
-    if not has_replicates:
-        return scores
-    replicates, scale = _rank_replicates(rows, proba, classes, shares)
-    return [
-        replace(
-            score,
-            replicates=replicates[score.kind.needs][1:],
-            centre=float(replicates[score.kind.needs][0]),
-            scale=scale,
-        )
-        for score in scores
-    ]
+        score = Score(kind=kind, value=float((shares * values).sum()))
+        if has_replicates:
+            drawn = replicates[kind.needs]
+            score = replace(score, replicates=drawn[1:], centre=float(drawn[0]), scale=scale)
+        scores.append(score)
+    return scores
 
 
 def _rank_replicates(
     rows: ModelRows, proba: Floats, classes: list[int], shares: Floats
 ) -> tuple[dict[str, Floats], float]:
     """Rank scores of the sample and of each replicate, and the factor on deviations."""
-    draws = rows.inputs.replicates(max(rows_to_draw(1) // len(classes), _FEWEST_RANKED))
+    draws = rows.inputs.replicates(max(intervals.rows_to_draw(1) // len(classes), _FEWEST_RANKED))
     sampled = draws.rows
     weight = None if rows.weight is None else rows.weight[sampled]
     auc: Any = 0.0
     precision: Any = 0.0
     for k, share in zip(classes, shares, strict=True):
-        positive, other = draws.ranks(rows.truth[sampled] == k, proba[sampled, k], weight)
-        above, beside = np.cumsum(positive, axis=1), np.cumsum(other, axis=1)
-        n_positive, n_other = above[:, -1], beside[:, -1]
-        pairs = (other * (above - positive / 2)).sum(axis=1)
-        auc = auc + share * ratio(pairs, n_positive * n_other)
+        positive, negative = draws.ranks(rows.truth[sampled] == k, proba[sampled, k], weight)
+        above, beside = np.cumsum(positive, axis=1), np.cumsum(negative, axis=1)
+        n_positive, n_negative = above[:, -1], beside[:, -1]
+        pairs = (negative * (above - positive / 2)).sum(axis=1)
+        auc = auc + share * ratio(pairs, n_positive * n_negative)
         filled = np.where(above + beside > 0, above + beside, 1.0)
         precise = (positive * above / filled).sum(axis=1)
         precision = precision + share * ratio(precise, n_positive)
@@ -461,7 +437,7 @@ def baseline(rows: ModelRows) -> tuple[ModelRows, str]:
         truth, weight, origin = rows.truth, rows.weight, ""
     else:
         truth, weight, origin = training.truth, None, " of the training rows"
-    if rows.task == "regression":
+    if rows.model.task == "regression":
         values = np.full(rows.n_rows, np.average(truth, weights=weight))
         text = f"always predicts the mean{origin}"
         return replace(rows, predicted=Predictions(values=values)), text
@@ -486,7 +462,7 @@ def comparison(inputs: ReportInput, scores: list[list[Score]], names: list[str])
             continue
         low = high = float("nan")
         if first.replicates is not None and second.replicates is not None:
-            low, high = interval(
+            low, high = intervals.interval(
                 second.value - first.value,
                 second.replicates - first.replicates,
                 second.centre - first.centre,
@@ -496,11 +472,11 @@ def comparison(inputs: ReportInput, scores: list[list[Score]], names: list[str])
         section.append(
             {
                 "name": first.name,
-                "a": rounded_number(first.value),
-                "b": rounded_number(second.value),
-                "difference": rounded_number(second.value - first.value),
-                "low": rounded_number(low),
-                "high": rounded_number(high),
+                "a": rounded(first.value),
+                "b": rounded(second.value),
+                "difference": rounded(second.value - first.value),
+                "low": rounded(low),
+                "high": rounded(high),
                 "higher_is_better": first.kind.higher_is_better,
                 "better": better,
             }
@@ -508,15 +484,15 @@ def comparison(inputs: ReportInput, scores: list[list[Score]], names: list[str])
     return {
         "names": names,
         "scores": section,
-        "agreement": rounded_number(_agreement(inputs)),
-        "text": "Differences are those of the second model less the first, on the same rows; "
-        "intervals are of 95 %, by bootstrap replicates that both models share.",
+        "agreement": rounded(_agreement(inputs)),
+        "text": "Score of the second model less that of the first, on the same rows, with 95% "
+        "confidence intervals from bootstrap replicates that both models share.",
     }
 
 
 def _agreement(inputs: ReportInput) -> float:
     """Share of equal classes, or the correlation of predicted values."""
-    first, second = inputs.predicted
+    first, second = (rows.predicted for rows in inputs.model_rows)
     if first.codes is not None and second.codes is not None:
         return float(np.average(first.codes == second.codes, weights=inputs.weight))
     if first.values is None or second.values is None or inputs.n_rows == 1:

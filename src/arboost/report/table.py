@@ -7,7 +7,6 @@ computes with, and values as the user has them, which models and pages get.
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from arboost.data.levels import Levels
 from arboost.data.raw_table import frame_like, is_sparse
 from arboost.data.schema import Schema, calendar_part
 from arboost.data.table import read_raw
-from arboost.plots.axes import boolean_names
+from arboost.plots.drawing import boolean_names
 from arboost.text import label_text, number_text, shortened, time_text
 
 Floats = NDArray[np.float64]
@@ -41,12 +40,12 @@ _MOST_CACHED = 64  # columns of all rows in memory
 
 
 def rounded(values: Any, digits: int = _DIGITS) -> Any:
-    """Array of numbers as nested lists for JSON; null for NaN and infinities.
+    """Number, or array as nested lists, for JSON; null for None, NaN and infinities.
 
     Examples
     --------
-    >>> rounded([1 / 3, 123456.7, float("nan"), -2.0])
-    [0.33333, 123460, None, -2]
+    >>> rounded([1 / 3, 123456.7, float("nan"), -2.0]), rounded(2 / 3)
+    ([0.33333, 123460, None, -2], 0.66667)
     """
     array = np.asarray(values, dtype=np.float64)
     flat = _with_digits(array.ravel(), digits)
@@ -55,14 +54,6 @@ def rounded(values: Any, digits: int = _DIGITS) -> Any:
     objects[whole] = flat[whole].astype(np.int64)
     objects[~np.isfinite(flat)] = None
     return objects.reshape(array.shape).tolist()
-
-
-def rounded_number(value: float | None, digits: int = _DIGITS) -> float | int | None:
-    """One number for JSON; None stays None."""
-    if value is None or not math.isfinite(value):
-        return None
-    number: float | int | None = rounded(value, digits)
-    return number
 
 
 def rounded_counts(values: NDArray[Any]) -> list[Any]:
@@ -98,27 +89,22 @@ class Column:
     name : str
     kind : {"number", "category", "time", "bool"}
     numbers : float64 array of shape (n_rows,)
-        Values; seconds for times; codes of `labels` for categories. NaN for missing values.
-    labels : tuple of str or float
-        Levels of a category; empty for other kinds.
+        Values; seconds for times; codes of `levels` for categories. NaN for missing values.
+    levels : tuple of str or float
+        Levels of a category or of truth values, by their codes; empty for other kinds.
     unit : {"", "datetime", "duration", "time"}
     """
 
     name: str
     kind: str
     numbers: Floats
-    labels: tuple[str | float, ...] = ()
+    levels: tuple[str | float, ...] = ()
     unit: str = ""
 
     @property
     def has_levels(self) -> bool:
         """Whether the column has levels in place of ordered values."""
         return self.kind in ("category", "bool")
-
-    @property
-    def levels(self) -> tuple[str | float, ...]:
-        """Levels of a category or of truth values, by their codes."""
-        return ("False", "True") if self.kind == "bool" else self.labels
 
     @property
     def digits(self) -> int:
@@ -136,14 +122,14 @@ class Column:
 
     def values(self, numbers: Floats) -> NDArray[Any]:
         """Numbers of this column as the user's table has them."""
+        if self.kind not in ("category", "time"):
+            return numbers
         missing = np.isnan(numbers)
         if self.kind == "category":
             codes = np.where(missing, -1, numbers).astype(np.intp)
-            if self.labels and not isinstance(self.labels[0], str):
-                return np.append(np.array(self.labels, np.float64), np.nan)[codes]
-            return np.array([*self.labels, None], dtype=object)[codes]
-        if self.kind != "time":
-            return numbers
+            if self.levels and not isinstance(self.levels[0], str):
+                return np.append(np.array(self.levels, np.float64), np.nan)[codes]
+            return np.array([*self.levels, None], dtype=object)[codes]
         ticks = np.where(missing, 0.0, np.round(numbers * _MICROSECONDS)).astype(np.int64)
         times: NDArray[Any] = ticks.astype(_TIMES.get(self.unit, "m8[us]"))
         if self.unit == "time":
@@ -214,8 +200,8 @@ class ReportTable:
         self._raw.set_missing(schema.missing)
         self._booleans = boolean_names(X)
         self._cache: dict[int, Column] = {}
-        self.n_given = int(self._raw.columns.n_rows)
-        self.n_rows = self.n_given if rows is None else len(rows)
+        self.n_all_rows = int(self._raw.columns.n_rows)
+        self.n_rows = self.n_all_rows if rows is None else len(rows)
         self.n_features = schema.n_features
 
     def column(self, feature: int) -> Column:
@@ -244,7 +230,9 @@ class ReportTable:
             return Column(name, "time", numbers, unit=unit)
         if self.schema.levels_of(feature) is not None or feature in raw.categories:
             return _category(name, *Levels.of_numbers(numbers))
-        return Column(name, "bool" if name in self._booleans else "number", numbers)
+        if name in self._booleans:
+            return Column(name, "bool", numbers, ("False", "True"))
+        return Column(name, "number", numbers)
 
 
 def _category(name: str, levels: Levels, codes: NDArray[np.int32]) -> Column:
@@ -287,46 +275,18 @@ class Sample:
         }
         return parts | dict(changes)
 
-    def changed_columns(self, places: Index, changes: Mapping[int, Floats]) -> list[NDArray[Any]]:
-        """Values of rows of the sample, with other numbers in some columns."""
-        return [
-            column.values(changes[i] if i in changes else column.numbers[places])
-            for i, column in enumerate(self.columns)
-        ]
 
-    @lazy_property
-    def matrix(self) -> Floats | None:
-        """All columns as one matrix; None unless all of them are numbers."""
-        if any(column.kind not in ("number", "bool") for column in self.columns):
-            return None
-        return np.column_stack([column.numbers for column in self.columns])
-
-    def changed_matrix(self, places: Index, changes: Mapping[int, Floats]) -> Floats | None:
-        """The values of `changed_columns` as a matrix; None unless all columns are numbers."""
-        if self.matrix is None:
-            return None
-        matrix: Floats = self.matrix[places]
-        for feature, numbers in changes.items():
-            matrix[:, feature] = numbers
-        return matrix
-
-
-def table_like(
-    X: Any, names: Sequence[str] | None, columns: Sequence[NDArray[Any]], matrix: Floats | None
-) -> Any:
-    """Columns as a table of the type of X, as members of an ensemble were fitted on it.
-
-    `matrix` holds the same columns, where all of them are numbers.
-    """
+def table_like(X: Any, names: Sequence[str] | None, columns: Sequence[NDArray[Any]]) -> Any:
+    """Columns as a table of the type of X, as members of an ensemble were fitted on it."""
     if is_sparse(X):
         from scipy.sparse import csr_matrix
 
-        return csr_matrix(np.column_stack(columns) if matrix is None else matrix)
-    if names is None or not (hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")):
-        return matrix if names is None and matrix is not None else plain_table(names, columns)
-    if hasattr(X, "iloc"):
+        return csr_matrix(np.column_stack(columns))
+    if names is not None and hasattr(X, "iloc"):
         return _like_pandas(X, names, columns)
-    return frame_like(X, dict(zip(names, columns, strict=True)))
+    if names is not None and hasattr(X, "__arrow_c_stream__"):
+        return frame_like(X, dict(zip(names, columns, strict=True)))
+    return plain_table(names, columns)
 
 
 def plain_table(names: Sequence[str] | None, columns: Sequence[NDArray[Any]]) -> Any:
@@ -344,14 +304,14 @@ def plain_table(names: Sequence[str] | None, columns: Sequence[NDArray[Any]]) ->
 def _like_pandas(X: Any, names: Sequence[str], columns: Sequence[NDArray[Any]]) -> Any:
     import pandas
 
-    made = {}
+    columns_like = {}
     for name, values in zip(names, columns, strict=True):
         series = pandas.Series(values)
         dtype = X[name].dtype if name in X.columns else series.dtype
         # A numeric column may hold missing values that its own integer type cannot.
-        keeps = getattr(dtype, "kind", "O") not in "iub" or not series.isna().any()
+        is_possible = getattr(dtype, "kind", "O") not in "iub" or not series.isna().any()
         try:
-            made[name] = series.astype(dtype) if keeps else series
+            columns_like[name] = series.astype(dtype) if is_possible else series
         except (TypeError, ValueError):
-            made[name] = series
-    return pandas.DataFrame(made)
+            columns_like[name] = series
+    return pandas.DataFrame(columns_like)

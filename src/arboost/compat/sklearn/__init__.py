@@ -17,6 +17,10 @@ from arboost.compat.sklearn.ensembles import (
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -29,12 +33,6 @@ from arboost.compat.sklearn.gradient_boosting import (
 from arboost.compat.sklearn.hist_gradient_boosting import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-)
-from arboost.compat.sklearn.trees import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
 )
 
 __all__ = [

@@ -1,34 +1,103 @@
-"""Forests, AdaBoost and bagging with scikit-learn's signatures."""
+"""Trees, forests, bagging and AdaBoost with scikit-learn's signatures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Never, Self
 
 import numpy as np
-from sklearn import ensemble
+from sklearn import ensemble, tree
 
 import arboost
-from arboost.compat.sklearn.parameters import Floats, NotLoadable, constructor, tree_table
-from arboost.compat.sklearn.trees import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-    sum_partial_dependence,
-)
+from arboost.compat.sklearn.parameters import Floats, NotLoadable, constructor
 from arboost.estimators.translation import link_probabilities
-from arboost.params.forest import (
-    EXTRA_TREES_CLASSIFIER,
-    EXTRA_TREES_REGRESSOR,
-    RANDOM_FOREST_CLASSIFIER,
-    RANDOM_FOREST_REGRESSOR,
-)
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 
 _TWO_CLASSES = 2
+
+
+class DecisionTreeClassifier(arboost.DecisionTreeClassifier):
+    """Decision tree for classification with the signature of scikit-learn's class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import export_text
+    >>> from arboost.compat.sklearn import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(export_text(DecisionTreeClassifier(max_depth=1).fit(X, y)))
+    |--- feature_2 <= 2.45
+    |   |--- class: 0
+    |--- feature_2 >  2.45
+    |   |--- class: 1
+    <BLANKLINE>
+    """
+
+    _KEEPS_STATISTICS = True
+
+    __init__ = constructor(tree.DecisionTreeClassifier, arboost.DecisionTreeClassifier, verbose=0)
+
+
+class DecisionTreeRegressor(arboost.DecisionTreeRegressor):
+    """Decision tree for regression with the signature of scikit-learn's class."""
+
+    _KEEPS_STATISTICS = True
+
+    __init__ = constructor(tree.DecisionTreeRegressor, arboost.DecisionTreeRegressor, verbose=0)
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Any:
+        """Averages that scikit-learn's inspection asks for."""
+        return sum_partial_dependence([self.tree_], grid, target_features)
+
+    @classmethod
+    def of_stage(cls, model: arboost.Predictor, params: Mapping[str, Any]) -> Self:
+        """Estimator of one tree of a booster, whose steps are the learning rate times its values.
+
+        Parameters
+        ----------
+        model : arboost.Predictor
+            The steps of the tree.
+        params : mapping
+            Parameters of the booster.
+        """
+        names = set(cls._get_param_names()) & set(params)
+        estimator: Self = cls(**{name: params[name] for name in names})
+        forest = replace(model.forest, value=model.forest.value / params["learning_rate"])
+        model = arboost.Predictor(**model.fields() | {"forest": forest})
+        estimator._keep_model(model, model.schema)
+        estimator.n_outputs_ = 1
+        return estimator
+
+
+class ExtraTreeClassifier(DecisionTreeClassifier):
+    """Randomized decision tree for classification with the signature of scikit-learn's class."""
+
+    __init__ = constructor(tree.ExtraTreeClassifier, arboost.DecisionTreeClassifier, verbose=0)
+
+
+class ExtraTreeRegressor(DecisionTreeRegressor):
+    """Randomized decision tree for regression with the signature of scikit-learn's class."""
+
+    __init__ = constructor(tree.ExtraTreeRegressor, arboost.DecisionTreeRegressor, verbose=0)
+
+
+def sum_partial_dependence(trees: Iterable[Any], grid: Any, features: Any) -> Floats:
+    """Sum over trees of their averages over all other features, shape (n_points,).
+
+    Parameters
+    ----------
+    trees : iterable of sklearn.tree._tree.Tree
+    grid : array of shape (n_points, n_given)
+        Values of the features.
+    features : array of int
+    """
+    points, chosen = np.asarray(grid, np.float32, order="C"), np.asarray(features, np.intp)
+    total = np.zeros(len(points))
+    for one_tree in trees:
+        one_tree.compute_partial_dependence(points, chosen, total)
+    return total
 
 
 class _RecursiveDependence:
@@ -45,7 +114,6 @@ class RandomForestClassifier(arboost.RandomForestClassifier):
     """Random forest for classification with the signature of scikit-learn's class."""
 
     _TREE = DecisionTreeClassifier
-    _TABLE = tree_table(RANDOM_FOREST_CLASSIFIER)
 
     __init__ = constructor(ensemble.RandomForestClassifier, arboost.RandomForestClassifier)
 
@@ -54,7 +122,6 @@ class RandomForestRegressor(_RecursiveDependence, arboost.RandomForestRegressor)
     """Random forest for regression with the signature of scikit-learn's class."""
 
     _TREE = DecisionTreeRegressor
-    _TABLE = tree_table(RANDOM_FOREST_REGRESSOR)
 
     __init__ = constructor(ensemble.RandomForestRegressor, arboost.RandomForestRegressor)
 
@@ -63,7 +130,6 @@ class ExtraTreesClassifier(arboost.ExtraTreesClassifier):
     """Extremely randomized trees for classification with the signature of scikit-learn's class."""
 
     _TREE = ExtraTreeClassifier
-    _TABLE = tree_table(EXTRA_TREES_CLASSIFIER)
 
     __init__ = constructor(ensemble.ExtraTreesClassifier, arboost.ExtraTreesClassifier)
 
@@ -72,7 +138,6 @@ class ExtraTreesRegressor(_RecursiveDependence, arboost.ExtraTreesRegressor):
     """Extremely randomized trees for regression with the signature of scikit-learn's class."""
 
     _TREE = ExtraTreeRegressor
-    _TABLE = tree_table(EXTRA_TREES_REGRESSOR)
 
     __init__ = constructor(ensemble.ExtraTreesRegressor, arboost.ExtraTreesRegressor)
 

@@ -24,25 +24,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 import arboost
-from arboost.compat.sklearn.parameters import (
-    GRADIENT_CLASSIFIER,
-    GRADIENT_REGRESSOR,
-    Floats,
-    NotLoadable,
-    constructor,
-)
-from arboost.compat.sklearn.trees import DecisionTreeRegressor, sum_partial_dependence
+from arboost.compat.sklearn import parameters
+from arboost.compat.sklearn.ensembles import DecisionTreeRegressor, sum_partial_dependence
+from arboost.compat.sklearn.parameters import Floats, constructor
 from arboost.errors import ParameterError, warn_caller
-from arboost.estimators.translation import (
-    FitRows,
-    ObservedRounds,
-    TranslatedBooster,
-    TranslatedClassifier,
-    Translation,
-    init_scores,
-)
+from arboost.estimators import translation
+from arboost.estimators.translation import FitRows, ObservedRounds
+from arboost.params import check
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
-from arboost.params.records import check
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 
 
@@ -102,12 +91,12 @@ class StageScores:
     train_score: list[float] = field(default_factory=list)
     oob_scores: list[float] = field(default_factory=list)
     oob_improvement: list[float] = field(default_factory=list)
-    _first: Floats | None = field(default=None, init=False)
+    _first: Any = field(default=None, init=False)  # scores before the first stage, out of bag
     _recent: Floats | None = field(default=None, init=False)
     _started: float = field(default=0.0, init=False)
 
     def before_first(self, rounds: ObservedRounds) -> None:
-        """Keep the scores that the first out-of-bag improvement is measured from."""
+        """Record the scores that the first out-of-bag improvement is measured from."""
         self._started = time.monotonic()
         if self.params["subsample"] < 1.0:
             self._first = rounds.scores.copy()
@@ -121,8 +110,16 @@ class StageScores:
         stage = self.n_old + rounds.n_rounds - 1
         in_bag, target = rounds.in_bag, rounds.data.target
         self.train_score.append(stage_loss(rounds, target, rounds.scores, in_bag))
+        before, after = 0.0, 0.0
         if in_bag is not None:
-            self._score_out_of_bag(rounds, in_bag)
+            outside = np.delete(np.arange(len(target.y), dtype=np.uint32), in_bag)
+            after = stage_loss(rounds, target, rounds.scores, outside)
+            if self.oob_scores:
+                before = self.oob_scores[-1]
+            else:
+                before = stage_loss(rounds, target, self._first, outside)
+        self.oob_scores.append(after)
+        self.oob_improvement.append(before - after)
         if self.params["verbose"]:
             self._print_stage(stage)
         if self.monitor is not None:
@@ -135,20 +132,6 @@ class StageScores:
             if self.monitor(stage, self.estimator, arrays):
                 return "monitor"
         return self._early_stop(rounds, stage)
-
-    def _score_out_of_bag(self, rounds: ObservedRounds, in_bag: NDArray[np.uint32]) -> None:
-        target, n_earlier = rounds.data.target, len(self.train_score) - 1
-        outside = np.delete(np.arange(len(target.y), dtype=np.uint32), in_bag)
-        self.oob_scores += [0.0] * (n_earlier - len(self.oob_scores))
-        self.oob_improvement += [0.0] * (n_earlier - len(self.oob_improvement))
-        if n_earlier:
-            before = self.oob_scores[-1]
-        else:
-            assert self._first is not None
-            before = stage_loss(rounds, target, self._first, outside)
-        after = stage_loss(rounds, target, rounds.scores, outside)
-        self.oob_scores.append(after)
-        self.oob_improvement.append(before - after)
 
     def _early_stop(self, rounds: ObservedRounds, stage: int) -> str | None:
         """Stop where the loss is not better, by tol, than any of the recent losses."""
@@ -219,7 +202,7 @@ _OF_WHOLE_MODEL = {
 }
 
 
-class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
+class SklearnGradientBoosting(parameters.NotLoadable, translation.TranslatedBooster):
     """Fit and predictions of both classes."""
 
     criterion: Any
@@ -250,7 +233,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         -------
         self
         """
-        params = self._given_params()
+        params = self._sklearn_params()
         is_warm = params["warm_start"] and hasattr(self, "model_")
         n_old = self.model_.n_rounds if is_warm else 0
         if params["n_estimators"] < n_old:
@@ -263,7 +246,11 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
             return self
         rows = self._rows(params, X, y, sample_weight)
         init = self.init_ if is_warm else self._initial(params, rows)
-        stages = self._stages(params, monitor, n_old)
+        stages = StageScores(self, params, monitor, n_old)
+        if n_old:  # fits on all rows have no losses out of bag
+            stages.train_score += self.train_score_.tolist()
+            stages.oob_scores += list(getattr(self, "oob_scores_", [0.0] * n_old))
+            stages.oob_improvement += list(getattr(self, "oob_improvement_", [0.0] * n_old))
         old = self.model_ if is_warm else None
         self._fit(self._translation(params, rows, init, stages), rows, old)
         self._keep_stages(params, init, stages)
@@ -326,7 +313,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         """Go through the stages."""
         return iter(self.estimators_)
 
-    def _given_params(self) -> dict[str, Any]:
+    def _sklearn_params(self) -> dict[str, Any]:
         """Checked parameters."""
         usual = inspect.signature(type(self)).parameters["criterion"].default
         if not isinstance(self.criterion, str) or self.criterion not in (usual, "deprecated"):
@@ -370,17 +357,9 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         y = rows.codes if self._KIND == "classifier" else rows.y
         return fitted_init(init, rows.X, y, rows.sample_weight)
 
-    def _stages(self, params: dict[str, Any], monitor: Any, n_old: int) -> StageScores:
-        """Observer of the fit, with the scores of the old stages."""
-        scores: dict[str, list[float]] = {}
-        if n_old:
-            names = ("train_score", "oob_scores", "oob_improvement")
-            scores = {name: list(getattr(self, f"{name}_", ())) for name in names}
-        return StageScores(estimator=self, params=params, monitor=monitor, n_old=n_old, **scores)
-
     def _translation(
         self, params: dict[str, Any], rows: FitRows, init: Any, stages: StageScores
-    ) -> Translation:
+    ) -> translation.Translation:
         """Fit in the engine's terms."""
         n_rows, leaves, weight = len(rows.y), params["max_leaf_nodes"], rows.sample_weight
         total = n_rows if weight is None else weight.sum()
@@ -415,9 +394,9 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         if _is_model(params["init"]):
             tables = [rows.X] if rows.X_val is None else [rows.X, rows.X_val]
             link = self._link(params["loss"], rows.y)
-            start = [init_scores(init, table, self._KIND, link) for table in tables]
+            start = [translation.init_scores(init, table, self._KIND, link) for table in tables]
             start[0] = start[0][rows.counted()]
-        return Translation(
+        return translation.Translation(
             params=engine,
             adjust=adjust,
             observer=stages,
@@ -446,10 +425,9 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         self.train_score_ = np.array(stages.train_score)
         for name in _OUT_OF_BAG:
             self.__dict__.pop(name, None)
-        if stages.oob_scores:
-            n_stages = model.n_rounds
-            self.oob_scores_ = np.array((stages.oob_scores + [0.0] * n_stages)[:n_stages])
-            self.oob_improvement_ = np.array((stages.oob_improvement + [0.0] * n_stages)[:n_stages])
+        if any(stage["subsample"] < 1.0 for stage in self._tree_params):
+            self.oob_scores_ = np.array(stages.oob_scores)
+            self.oob_improvement_ = np.array(stages.oob_improvement)
             self.oob_score_ = self.oob_scores_[-1]
 
     def _corrects_model(self) -> bool:
@@ -471,7 +449,7 @@ class SklearnGradientBoosting(NotLoadable, TranslatedBooster):
         return (raw + first for raw in staged)
 
     def _raw_predict_init(self, X: object) -> Floats:
-        return init_scores(self.init_, X, self._KIND, self.model_.link)
+        return translation.init_scores(self.init_, X, self._KIND, self.model_.link)
 
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> Floats:
         """Averages that scikit-learn's inspection asks for, one row for each output."""
@@ -531,7 +509,7 @@ def _row_count(count_or_share: float, n_rows: int) -> int:
     return max(1, math.ceil(count_or_share * n_rows))
 
 
-class GradientBoostingClassifier(TranslatedClassifier, SklearnGradientBoosting):
+class GradientBoostingClassifier(translation.TranslatedClassifier, SklearnGradientBoosting):
     """Gradient boosting for classification with the parameters of scikit-learn's class.
 
     Parameters and attributes have scikit-learn's names, defaults and meanings. Splits are at up to
@@ -549,10 +527,10 @@ class GradientBoostingClassifier(TranslatedClassifier, SklearnGradientBoosting):
     """
 
     _KIND = "classifier"
-    _PARAMS = GRADIENT_CLASSIFIER
+    _PARAMS = parameters.GRADIENT_CLASSIFIER
     _ENGINE = BOOSTED_CLASSIFIER
 
-    __init__ = constructor(ensemble.GradientBoostingClassifier, {*GRADIENT_CLASSIFIER, "criterion"})
+    __init__ = constructor(ensemble.GradientBoostingClassifier, {*_PARAMS, "criterion"})
 
     @public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:
@@ -599,7 +577,7 @@ class GradientBoostingRegressor(RegressorMixin, SklearnGradientBoosting):
     """
 
     _KIND = "regressor"
-    _PARAMS = GRADIENT_REGRESSOR
+    _PARAMS = parameters.GRADIENT_REGRESSOR
     _ENGINE = BOOSTED_REGRESSOR
 
-    __init__ = constructor(ensemble.GradientBoostingRegressor, {*GRADIENT_REGRESSOR, "criterion"})
+    __init__ = constructor(ensemble.GradientBoostingRegressor, {*_PARAMS, "criterion"})

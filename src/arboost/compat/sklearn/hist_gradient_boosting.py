@@ -21,25 +21,13 @@ from sklearn.utils import _safe_indexing, check_random_state, resample
 from sklearn.utils.class_weight import compute_sample_weight
 
 import arboost
-from arboost.compat.sklearn.parameters import (
-    HIST_CLASSIFIER,
-    HIST_REGRESSOR,
-    Floats,
-    NotLoadable,
-    constructor,
-)
+from arboost.compat.sklearn import parameters
+from arboost.compat.sklearn.parameters import Floats, constructor
 from arboost.errors import ParameterError
-from arboost.estimators.translation import (
-    FitRows,
-    ModelInTraining,
-    ObservedRounds,
-    TranslatedBooster,
-    TranslatedClassifier,
-    Translation,
-    node_depths,
-)
+from arboost.estimators import translation
+from arboost.estimators.translation import FitRows, ObservedRounds
+from arboost.params import check
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
-from arboost.params.records import check
 from arboost.params.suggestions import known_arguments
 
 _SCORED_ROWS = 10_000  # most training rows that a scorer sees
@@ -84,8 +72,8 @@ class IterationScores:
     def after_round(self, rounds: ObservedRounds) -> str | None:
         """Score an iteration; return the reason to stop, or None."""
         self._score(rounds)
-        watched = self.validation if rounds.evaluations else self.train
-        stop = should_stop(watched, self.params["n_iter_no_change"], self.params["tol"])
+        monitored = self.validation if rounds.evaluations else self.train
+        stop = should_stop(monitored, self.params["n_iter_no_change"], self.params["tol"])
         return "n_iter_no_change" if stop else None
 
     def _score(self, rounds: ObservedRounds) -> None:
@@ -105,18 +93,18 @@ class IterationScores:
     def _scored(self, rounds: ObservedRounds, X: Any, y: Any, weight: Any, raw: Floats) -> float:
         loss = rounds.recipe.loss
         is_classifier = hasattr(self.estimator, "predict_proba")
-        live = copy.copy(self.estimator)
-        live.model_ = ModelInTraining(
+        fitted = copy.copy(self.estimator)
+        fitted.model_ = translation.ModelInTraining(
             "classifier" if is_classifier else "regressor",
             loss.link,
             np.unique(self.rows.y) if is_classifier else None,
             loss.n_outputs,
             [(X, raw)],
         )
-        live.classes_ = live.model_.classes
+        fitted.classes_ = fitted.model_.classes
         assert self._scorer is not None
         weights = {} if weight is None else {"sample_weight": weight}
-        return float(self._scorer(live, X, y, **weights))
+        return float(self._scorer(fitted, X, y, **weights))
 
     def _training_sample(self, rounds: ObservedRounds) -> tuple[Any, Any, Any, Any]:
         """Positions, X, y and weights of the training rows that a scorer sees."""
@@ -175,7 +163,7 @@ def tree_predictors(model: arboost.Predictor) -> list[list[Any]]:
             "left": forest.left,
             "right": np.where(forest.is_split, forest.left + 1, 0),
             "gain": forest.gain,
-            "depth": node_depths(forest),
+            "depth": translation.node_depths(forest),
             "is_leaf": ~forest.is_split,
             "is_categorical": by_set,
             "bitset_idx": np.where(by_set, forest.level_set, 0),
@@ -207,7 +195,7 @@ _LEVELS = {
 }
 
 
-class SklearnHistBoosting(NotLoadable, TranslatedBooster):
+class SklearnHistBoosting(parameters.NotLoadable, translation.TranslatedBooster):
     """Fit and predictions of both classes."""
 
     random_state: Any
@@ -251,19 +239,39 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
                 f"max_iter={params['max_iter']} must be larger than or equal to n_iter_={n_old} "
                 "when warm_start==True. Use a larger number, or warm_start=False."
             )
-        held_out = _validation(params, X_val, y_val, sample_weight_val)
+        validation: dict[str, Any] = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "sample_weight_val": sample_weight_val,
+        }
+        has_validation = any(value is not None for value in validation.values())
+        if has_validation:
+            _check_validation(params, X_val, y_val)
         rows = FitRows.read(X, y, sample_weight)
-        rows = replace(rows, sample_weight=self._weights(params, rows))
+        if params.get("class_weight") is not None:
+            factors = compute_sample_weight(params["class_weight"], rows.y)
+            weight = 1.0 if rows.sample_weight is None else rows.sample_weight
+            rows = replace(rows, sample_weight=factors * weight)
         generator = check_random_state(self.random_state)
-        seed = self._random_seed if is_warm else _seed_of(generator)
+        limit = np.iinfo(np.uint32).max
+        seed = self._random_seed if is_warm else int(generator.randint(limit, dtype="u8"))
         stops = params["early_stopping"]
         stops = len(rows.y) > _LARGE_TABLE if stops == "auto" else stops
-        rows = self._validated(params, rows, held_out, seed, stops=stops)
-        watch = self._watch(params, rows, seed, stops=stops, is_warm=is_warm)
+        fraction = params["validation_fraction"]
+        if has_validation:
+            rows = replace(rows, **validation)
+        elif stops and fraction is not None:
+            rows = rows.split(fraction, seed, stratify=self._KIND == "classifier")
+        observer = None
+        if stops:
+            observer = IterationScores(self, params, rows, seed, is_continued=is_warm)
+            if is_warm:
+                observer.train += list(self.train_score_)
+                observer.validation += list(self.validation_score_)
         if params["max_iter"] > n_old:
             old = self.model_ if is_warm else None
-            self._fit(self._translation(params, rows, watch, seed, n_old), rows, old)
-            self._keep_scores(watch)
+            self._fit(self._translation(params, rows, observer, seed, n_old), rows, old)
+            self._keep_scores(observer)
         self._random_seed, self.do_early_stopping_ = seed, stops
         return self
 
@@ -272,47 +280,14 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         staged: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(X)
         return staged
 
-    def _weights(self, params: dict[str, Any], rows: FitRows) -> Floats | None:
-        """Weights of the rows."""
-        return rows.sample_weight
-
-    def _validated(
-        self,
-        params: dict[str, Any],
-        rows: FitRows,
-        held_out: dict[str, Any],
-        seed: int,
-        *,
-        stops: bool,
-    ) -> FitRows:
-        """Rows with the validation set that early stopping needs."""
-        if held_out:
-            return replace(rows, **held_out)
-        if not stops or params["validation_fraction"] is None:
-            return rows
-        is_classifier = self._KIND == "classifier"
-        return rows.split(params["validation_fraction"], seed, stratify=is_classifier)
-
-    def _watch(
-        self, params: dict[str, Any], rows: FitRows, seed: int, *, stops: bool, is_warm: bool
-    ) -> IterationScores | None:
-        if not stops:
-            return None
-        scores: dict[str, list[float]] = {}
-        if is_warm:
-            scores = {"train": list(self.train_score_), "validation": list(self.validation_score_)}
-        return IterationScores(
-            estimator=self, params=params, rows=rows, seed=seed, is_continued=is_warm, **scores
-        )
-
     def _translation(
         self,
         params: dict[str, Any],
         rows: FitRows,
-        watch: IterationScores | None,
+        observer: IterationScores | None,
         seed: int,
         n_old: int,
-    ) -> Translation:
+    ) -> translation.Translation:
         """Fit in the engine's terms."""
         same = {"loss", "learning_rate", "max_depth", "min_samples_leaf", "max_bins"}
         values = {name: value for name, value in params.items() if name in same}
@@ -357,10 +332,10 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
             return replace(recipe, tree=tree, learning_rate=rate)
 
         interactions = self.interaction_cst
-        return Translation(
+        return translation.Translation(
             params=engine,
             adjust=adjust,
-            observer=watch,
+            observer=observer,
             record={} if interactions is None else {"interaction_cst": repr(interactions)},
         )
 
@@ -425,28 +400,18 @@ class SklearnHistBoosting(NotLoadable, TranslatedBooster):
         return raw
 
 
-def _seed_of(generator: np.random.RandomState) -> int:
-    return int(generator.randint(np.iinfo(np.uint32).max, dtype="u8"))
-
-
-def _validation(
-    params: dict[str, Any], X_val: Any, y_val: Any, sample_weight_val: Any
-) -> dict[str, Any]:
-    """Validation set of the user, checked; empty where there is none."""
-    validation = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    if all(value is None for value in validation.values()):
-        return {}
+def _check_validation(params: dict[str, Any], X_val: Any, y_val: Any) -> None:
+    """Raise ValueError for a validation set without X or y, or that no fit would read."""
     if X_val is None or y_val is None:
-        there, missing = ("y_val", "X_val") if X_val is None else ("X_val", "y_val")
+        present, missing = ("y_val", "X_val") if X_val is None else ("X_val", "y_val")
         raise ValueError(
-            f"{there} is provided, but {missing} was not provided. Pass both, or none."
+            f"{present} is provided, but {missing} was not provided. Pass both, or none."
         )
     if params["early_stopping"] is False:
         raise ValueError(
             "X_val and y_val are passed to fit while at the same time early_stopping is False. Use "
             'early_stopping=True or "auto", or leave them out.'
         )
-    return validation
 
 
 def _categories(categorical_features: Any, rows: FitRows) -> Any:
@@ -477,7 +442,7 @@ def _check_categories(params: dict[str, Any], schema: Any) -> None:
             )
 
 
-class HistGradientBoostingClassifier(TranslatedClassifier, SklearnHistBoosting):
+class HistGradientBoostingClassifier(translation.TranslatedClassifier, SklearnHistBoosting):
     """Histogram-based gradient boosting for classification with scikit-learn's parameters.
 
     Parameters and attributes have scikit-learn's names, defaults and meanings. Columns of strings
@@ -494,18 +459,10 @@ class HistGradientBoostingClassifier(TranslatedClassifier, SklearnHistBoosting):
     """
 
     _KIND = "classifier"
-    _PARAMS = HIST_CLASSIFIER
+    _PARAMS = parameters.HIST_CLASSIFIER
     _ENGINE = BOOSTED_CLASSIFIER
 
-    __init__ = constructor(
-        ensemble.HistGradientBoostingClassifier, {*HIST_CLASSIFIER, "interaction_cst"}
-    )
-
-    def _weights(self, params: dict[str, Any], rows: FitRows) -> NDArray[np.float64] | None:
-        if params["class_weight"] is None:
-            return rows.sample_weight
-        factors: NDArray[np.float64] = compute_sample_weight(params["class_weight"], rows.y)
-        return factors if rows.sample_weight is None else factors * rows.sample_weight
+    __init__ = constructor(ensemble.HistGradientBoostingClassifier, {*_PARAMS, "interaction_cst"})
 
 
 class HistGradientBoostingRegressor(RegressorMixin, SklearnHistBoosting):
@@ -525,9 +482,7 @@ class HistGradientBoostingRegressor(RegressorMixin, SklearnHistBoosting):
     """
 
     _KIND = "regressor"
-    _PARAMS = HIST_REGRESSOR
+    _PARAMS = parameters.HIST_REGRESSOR
     _ENGINE = BOOSTED_REGRESSOR
 
-    __init__ = constructor(
-        ensemble.HistGradientBoostingRegressor, {*HIST_REGRESSOR, "interaction_cst"}
-    )
+    __init__ = constructor(ensemble.HistGradientBoostingRegressor, {*_PARAMS, "interaction_cst"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec
 
@@ -11,22 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arboost.errors import InputTypeError, warn_caller
-from arboost.params.boosting import RUN
-from arboost.params.kinds import (
-    CategoricalFeatures,
-    Choice,
-    ClassWeight,
-    CountOrShare,
-    Directions,
-    FeatureCount,
-    Flag,
-    Fraction,
-    Integer,
-    MonotoneConstraints,
-    Param,
-    Real,
-    by_name,
-)
+from arboost.params import kinds
+from arboost.params.boosting import MONOTONIC_CST, RUN
 
 Floats = NDArray[np.float64]
 P = ParamSpec("P")
@@ -106,34 +92,7 @@ def _check_criterion(criterion: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonotonicCst(MonotoneConstraints):
-    """Directions by feature, of which arrays may be of whole floats."""
-
-    def check(self, value: object) -> Directions | None:
-        """Plain lists; ``fit`` looks the features up."""
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            whole = value.astype(np.int8)
-            if not np.array_equal(whole, value):
-                raise self.value_error(value)
-            value = whole
-        return super().check(value)
-
-
-MONOTONIC_CST = MonotonicCst(
-    name="monotonic_cst",
-    default=None,
-    text="",
-    advice="Use for example monotonic_cst=[1, 0, -1], an entry for each feature.",
-)
-
-
-def tree_table(table: Mapping[str, Param]) -> dict[str, Param]:
-    """Parameters of trees or forests, of which `monotonic_cst` takes floats, too."""
-    return {**table, "monotonic_cst": MONOTONIC_CST}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Init(Param):
+class Init(kinds.Param):
     """An estimator of the first predictions, "zero", or None."""
 
     method: str
@@ -154,7 +113,7 @@ class Init(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EarlyStopping(Flag):
+class EarlyStopping(kinds.Flag):
     """True, False or "auto"."""
 
     allowed: ClassVar[str] = 'True, False or "auto"'
@@ -165,7 +124,7 @@ class EarlyStopping(Flag):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scoring(Param):
+class Scoring(kinds.Param):
     """Name of a scorer of scikit-learn, "loss", a scorer, or None for the estimator's score."""
 
     allowed: ClassVar[str] = 'the name of a scorer of scikit-learn, "loss", a callable, or None'
@@ -178,7 +137,7 @@ class Scoring(Param):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalCategories(CategoricalFeatures):
+class OptionalCategories(kinds.CategoricalFeatures):
     """Features by name, index or mask, "from_dtype", or None."""
 
     def check(self, value: object) -> Any:
@@ -186,50 +145,34 @@ class OptionalCategories(CategoricalFeatures):
         return None if value is None else super().check(value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeldOutRows(CountOrShare):
-    """A number of rows, a share of them, or None."""
-
-    def check(self, value: object) -> Any:
-        """Number, the share or None."""
-        return None if value is None else super().check(value)
+def _integer(name: str, default: int | None, low: int, *, optional: bool = False) -> kinds.Integer:
+    return kinds.Integer(name=name, default=default, low=low, optional=optional, text="")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verbosity(Integer):
-    """A number of at least 0, or a truth value."""
-
-    def check(self, value: object) -> Any:
-        """Number."""
-        return int(value) if isinstance(value, bool) else super().check(value)
+def _real(name: str, default: float, low: float = 0.0, *, low_open: bool = False) -> kinds.Real:
+    return kinds.Real(name=name, default=default, low=low, low_open=low_open, text="")
 
 
-def _integer(name: str, default: int | None, low: int, *, optional: bool = False) -> Integer:
-    return Integer(name=name, default=default, low=low, optional=optional, text="")
-
-
-def _real(name: str, default: float, low: float = 0.0, *, low_open: bool = False) -> Real:
-    return Real(name=name, default=default, low=low, low_open=low_open, text="")
-
-
-_RUN = by_name(
-    Flag(name="warm_start", default=False, text=""),
-    Verbosity(name="verbose", default=0, low=0, text=""),
+_RUN = kinds.by_name(
+    kinds.Flag(name="warm_start", default=False, text=""),
+    kinds.Verbosity(name="verbose", default=0, text=""),
 ) | {"random_state": RUN["random_state"]}
 
 _GRADIENT = (
-    by_name(
+    kinds.by_name(
         _real("learning_rate", 0.1, low_open=True),
         _integer("n_estimators", 100, 1),
-        Fraction(name="subsample", default=1.0, low_open=True, text=""),
-        CountOrShare(name="min_samples_split", default=2, low=2, text=""),
-        CountOrShare(name="min_samples_leaf", default=1, share_open=True, text=""),
-        Fraction(name="min_weight_fraction_leaf", default=0.0, high=0.5, text=""),
+        kinds.Fraction(name="subsample", default=1.0, low_open=True, text=""),
+        kinds.CountOrShare(name="min_samples_split", default=2, low=2, text=""),
+        kinds.CountOrShare(name="min_samples_leaf", default=1, share_open=True, text=""),
+        kinds.Fraction(name="min_weight_fraction_leaf", default=0.0, high=0.5, text=""),
         _integer("max_depth", 3, 1, optional=True),
         _real("min_impurity_decrease", 0.0),
-        FeatureCount(name="max_features", default=None, text=""),
+        kinds.FeatureCount(name="max_features", default=None, text=""),
         _integer("max_leaf_nodes", None, 2, optional=True),
-        Fraction(name="validation_fraction", default=0.1, low_open=True, high_open=True, text=""),
+        kinds.Fraction(
+            name="validation_fraction", default=0.1, low_open=True, high_open=True, text=""
+        ),
         _integer("n_iter_no_change", None, 1, optional=True),
         _real("tol", 1e-4),
         _real("ccp_alpha", 0.0),
@@ -237,52 +180,56 @@ _GRADIENT = (
     | _RUN
 )
 
-GRADIENT_CLASSIFIER: dict[str, Param] = _GRADIENT | by_name(
-    Choice(name="loss", default="log_loss", options=("log_loss", "exponential"), text=""),
+GRADIENT_CLASSIFIER: dict[str, kinds.Param] = _GRADIENT | kinds.by_name(
+    kinds.Choice(name="loss", default="log_loss", options=("log_loss", "exponential"), text=""),
     Init(name="init", default=None, method="predict_proba", text=""),
 )
-GRADIENT_REGRESSOR: dict[str, Param] = _GRADIENT | by_name(
-    Choice(
+GRADIENT_REGRESSOR: dict[str, kinds.Param] = _GRADIENT | kinds.by_name(
+    kinds.Choice(
         name="loss",
         default="squared_error",
         options=("squared_error", "absolute_error", "huber", "quantile"),
         text="",
     ),
     Init(name="init", default=None, method="predict", text=""),
-    Fraction(name="alpha", default=0.9, low_open=True, high_open=True, text=""),
+    kinds.Fraction(name="alpha", default=0.9, low_open=True, high_open=True, text=""),
 )
 
 _HIST = (
-    by_name(
+    kinds.by_name(
         _real("learning_rate", 0.1, low_open=True),
         _integer("max_iter", 100, 1),
         _integer("max_leaf_nodes", 31, 2, optional=True),
         _integer("max_depth", None, 1, optional=True),
         _integer("min_samples_leaf", 20, 1),
         _real("l2_regularization", 0.0),
-        Fraction(name="max_features", default=1.0, low_open=True, text=""),
-        Integer(name="max_bins", default=255, low=2, high=255, text=""),
+        kinds.Fraction(name="max_features", default=1.0, low_open=True, text=""),
+        kinds.Integer(name="max_bins", default=255, low=2, high=255, text=""),
         OptionalCategories(name="categorical_features", default="from_dtype", text=""),
         MONOTONIC_CST,
         EarlyStopping(name="early_stopping", default="auto", text=""),
         Scoring(name="scoring", default="loss", text=""),
-        HeldOutRows(name="validation_fraction", default=0.1, share_open=True, text=""),
+        kinds.CountOrShare(
+            name="validation_fraction", default=0.1, share_open=True, optional=True, text=""
+        ),
         _integer("n_iter_no_change", 10, 1),
         _real("tol", 1e-7),
     )
     | _RUN
 )
 
-HIST_CLASSIFIER: dict[str, Param] = _HIST | by_name(
-    Choice(name="loss", default="log_loss", options=("log_loss",), text=""),
-    ClassWeight(name="class_weight", default=None, text=""),
+HIST_CLASSIFIER: dict[str, kinds.Param] = _HIST | kinds.by_name(
+    kinds.Choice(name="loss", default="log_loss", options=("log_loss",), text=""),
+    kinds.ClassWeight(name="class_weight", default=None, text=""),
 )
-HIST_REGRESSOR: dict[str, Param] = _HIST | by_name(
-    Choice(
+HIST_REGRESSOR: dict[str, kinds.Param] = _HIST | kinds.by_name(
+    kinds.Choice(
         name="loss",
         default="squared_error",
         options=("squared_error", "absolute_error", "gamma", "poisson", "quantile"),
         text="",
     ),
-    Fraction(name="quantile", default=None, low_open=True, high_open=True, optional=True, text=""),
+    kinds.Fraction(
+        name="quantile", default=None, low_open=True, high_open=True, optional=True, text=""
+    ),
 )

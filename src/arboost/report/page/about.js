@@ -1,4 +1,4 @@
-/* Sections "Model" (facts, parameters, timings, hash) and "Repeat" (commands and code). */
+/* Sections "Model" (facts, parameters, timings, hash) and "Reproduce" (commands and code). */
 ((report) => {
   "use strict";
 
@@ -92,10 +92,10 @@
 
   report.sections.add({
     id: "repeat",
-    title: "Repeat",
+    title: "Reproduce",
     perModel: true,
     applies: () => report.models.some((model) => (model.repeat || []).length),
-    lede: "Commands and code that give the same numbers again.",
+    lede: "Commands and code that make this report again.",
     build(body, model) {
       for (const [label, text] of model.repeat || []) {
         const code = h(

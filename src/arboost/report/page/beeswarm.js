@@ -1,4 +1,4 @@
-/* Section "SHAP summary": one dot a row in each line of features; a dot opens its row. */
+/* Section "SHAP summary": a dot for each row in the line of each feature; a dot opens its row. */
 ((report) => {
   "use strict";
 
@@ -89,7 +89,7 @@
           height: bottom + 40,
           tabindex: "0",
           role: "application",
-          "aria-roledescription": "chart with one dot a row",
+          "aria-roledescription": "chart with a dot for each row",
           "aria-label": `SHAP values of ${features.length} features. Arrow keys move between dots, Enter opens the row of a dot.`,
         },
         features.map((_, f) =>
@@ -194,10 +194,10 @@
           title.focus({ preventScroll: true });
         }
       };
-      const place = h("div");
+      const container = h("div");
       const show = () =>
         report.replace(
-          place,
+          container,
           charts.chart({
             title:
               outputs.length > 1
@@ -236,7 +236,7 @@
           ),
         );
       }
-      body.append(place);
+      body.append(container);
       show();
     },
   });

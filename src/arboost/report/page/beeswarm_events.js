@@ -1,4 +1,4 @@
-/* Answers of the SHAP summary to pointer and keys: ring, tip, spoken text, the row of a dot. */
+/* Pointer and keys in the SHAP summary: ring, tip, spoken text, the row of a dot. */
 ((report) => {
   "use strict";
 
@@ -73,12 +73,12 @@
       const dot = current || first();
       const line = lines[dot.f];
       const k = line.indexOf(dot);
-      const other = (f) => lines[f].find((one) => one.row === dot.row) || lines[f][0];
+      const sameRow = (f) => lines[f].find((item) => item.row === dot.row) || lines[f][0];
       const moves = {
         ArrowRight: () => line[Math.min(line.length - 1, k + 1)],
         ArrowLeft: () => line[Math.max(0, k - 1)],
-        ArrowDown: () => other(Math.min(lines.length - 1, dot.f + 1)),
-        ArrowUp: () => other(Math.max(0, dot.f - 1)),
+        ArrowDown: () => sameRow(Math.min(lines.length - 1, dot.f + 1)),
+        ArrowUp: () => sameRow(Math.max(0, dot.f - 1)),
         Home: () => line[0],
         End: () => line.at(-1),
       };

@@ -183,6 +183,16 @@
   /** Pairs of two columns as objects { x, y }. */
   const points = (x, y) => Array.from(x, (value, index) => ({ x: value, y: y[index] }));
 
+  /** The line on which both coordinates are equal. */
+  const diagonal = (low = 0, high = 1) =>
+    Plot.line(
+      [
+        [low, low],
+        [high, high],
+      ],
+      { stroke: "var(--axis)", strokeDasharray: "3 4" },
+    );
+
   /** The height of a chart that is square where there is room. */
   const square = (width, most = 340) => Math.min(width, most);
 
@@ -193,5 +203,17 @@
       width * 0.42,
     );
 
-  report.charts = { chart, plot, grid, tip, points, labelRoom, square, legend, tick, drawAll };
+  report.charts = {
+    chart,
+    plot,
+    grid,
+    tip,
+    points,
+    diagonal,
+    labelRoom,
+    square,
+    legend,
+    tick,
+    drawAll,
+  };
 })(window.arboostReport);

@@ -4,17 +4,8 @@
 
   const { h, format } = report;
 
-  /** Labels of the rows and columns; of many classes, the last stands for the rest. */
-  function namesOf({ confusion }) {
-    const classes = report.payload.classes || [];
-    const n = confusion.matrix.length;
-    if (confusion.names) return confusion.names;
-    return n < classes.length ? [...classes.slice(0, n - 1), "other"] : classes;
-  }
-
   function matrix(model, mode) {
-    const counts = model.confusion.matrix;
-    const names = namesOf(model);
+    const { matrix: counts, names } = model.confusion;
     const letters = counts.length > 8 ? 10 : 20;
     const sums = counts.map((row) => d3.sum(row));
     return h(
@@ -63,7 +54,7 @@
                   {
                     class: `numeric ${i === j ? "right" : "wrong"}`,
                     style: { "--share": part.toFixed(4) },
-                    title: `${format.count(n)} rows of ${names[i]} answered ${names[j]}: ${format.share(part)}`,
+                    title: `${format.count(n)} rows of ${names[i]} predicted as ${names[j]}: ${format.share(part)}`,
                   },
                   mode === "share" ? format.share(part) : format.count(n),
                 );
@@ -78,8 +69,7 @@
 
   /** The most frequent mistakes as sentences. */
   function mistakes(model) {
-    const names = namesOf(model);
-    const counts = model.confusion.matrix;
+    const { matrix: counts, names } = model.confusion;
     const cells = counts.flatMap((row, i) =>
       row.map((n, j) => ({ i, j, n, share: n / (d3.sum(row) || 1) })),
     );
@@ -87,7 +77,7 @@
       .filter((cell) => cell.i !== cell.j && cell.n > 0)
       .sort((a, b) => b.n - a.n)
       .slice(0, 3);
-    const label = (k) => report.name(names[k] ?? "other", 30);
+    const label = (k) => report.name(names[k], 30);
     return top.length
       ? h(
           "p",
@@ -96,7 +86,7 @@
           top.flatMap((cell, k) => [
             k ? "; " : "",
             label(cell.i),
-            " answered ",
+            " predicted as ",
             label(cell.j),
             ` ${format.plural(cell.n, "time")} (${format.share(cell.share)})`,
           ]),
@@ -113,8 +103,8 @@
     lede: "Rows are true classes, columns are predicted classes. Shading: share of the row.",
     build(body, model) {
       if (!model.confusion) return;
-      const place = h("div", { class: "table-whole" });
-      const show = (mode) => report.replace(place, matrix(model, mode));
+      const container = h("div", { class: "table-whole" });
+      const show = (mode) => report.replace(container, matrix(model, mode));
       show("count");
       const note = mistakes(model);
       body.append(
@@ -127,7 +117,7 @@
           "count",
           show,
         ),
-        place,
+        container,
         note || "",
       );
     },

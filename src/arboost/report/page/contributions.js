@@ -1,4 +1,4 @@
-/* Waterfall of one row: from the base value to the prediction, one step a feature. */
+/* Waterfall of one row: from the base value to the prediction, a step for each feature. */
 ((report) => {
   "use strict";
 
@@ -15,21 +15,25 @@
     const left = d3.sum(list.slice(12), (step) => step.value) + (rest ? rest[output][row] || 0 : 0);
     const others = list.length - shown.length;
     if (others > 0 || Math.abs(left) > 1e-9) shown.push({ feature: null, value: left });
-    let at = base[output];
+    let total = base[output];
     for (const step of shown) {
-      step.from = at;
-      at += step.value;
-      step.to = at;
+      step.from = total;
+      total += step.value;
+      step.to = total;
     }
-    return { start: base[output], steps: shown, end: at };
+    return { start: base[output], steps: shown, end: total };
   }
 
-  function drawing(model, row, output, found) {
+  function drawing(model, row, output, breakdown) {
     const { rows } = report.payload;
     return (width) => {
       const narrow = width < 480;
-      const ends = [found.start, found.end, ...found.steps.flatMap((step) => [step.from, step.to])];
-      const height = LINE * (found.steps.length + 2) + 30;
+      const ends = [
+        breakdown.start,
+        breakdown.end,
+        ...breakdown.steps.flatMap((step) => [step.from, step.to]),
+      ];
+      const height = LINE * (breakdown.steps.length + 2) + 30;
       const middle = (k) => LINE * (k + 0.5) + 4;
       const label = (step) => {
         if (!step.feature) return "all other features";
@@ -41,7 +45,7 @@
           ? format.short(step.feature, 17)
           : `${format.short(step.feature, 22)} = ${format.short(value, 13)}`;
       };
-      const left = charts.labelRoom(["mean prediction", ...found.steps.map(label)], width);
+      const left = charts.labelRoom(["mean prediction", ...breakdown.steps.map(label)], width);
       const x = d3.scaleLinear(d3.extent(ends), [left + 12, width - 58]);
       const end = (k, text, value) =>
         s(
@@ -70,13 +74,13 @@
         { class: "plot waterfall", viewBox: `0 0 ${width} ${height}`, width, height },
         s("line", {
           class: "guide",
-          x1: x(found.start),
-          x2: x(found.start),
+          x1: x(breakdown.start),
+          x2: x(breakdown.start),
           y1: middle(0),
-          y2: middle(found.steps.length + 1),
+          y2: middle(breakdown.steps.length + 1),
         }),
-        end(0, "mean prediction", found.start),
-        found.steps.map((step, k) => {
+        end(0, "mean prediction", breakdown.start),
+        breakdown.steps.map((step, k) => {
           const up = step.value >= 0;
           const [a, b] = [Math.min(x(step.from), x(step.to)), Math.max(x(step.from), x(step.to))];
           return s(
@@ -111,7 +115,7 @@
             ),
           );
         }),
-        end(found.steps.length + 1, "this row", found.end),
+        end(breakdown.steps.length + 1, "this row", breakdown.end),
         s(
           "text",
           { class: "axis-label", x: (left + width) / 2, y: height - 6, "text-anchor": "middle" },
@@ -123,20 +127,20 @@
 
   /** The waterfall chart of a row's output. */
   function waterfall(model, row, output) {
-    const found = steps(model, row, output);
-    const names = found.steps
+    const breakdown = steps(model, row, output);
+    const names = breakdown.steps
       .slice(0, 3)
       .map((step) => `${step.feature || "all others"} ${format.signed(step.value)}`);
     return charts.chart({
       title: "Contributions",
       note: "SHAP values add up from the mean prediction to this row's. Orange raises, blue lowers.",
-      label: `Contributions from ${format.number(found.start)} to ${format.number(found.end)}: ${names.join(", ")}`,
-      height: LINE * (found.steps.length + 2) + 30,
+      label: `Contributions from ${format.number(breakdown.start)} to ${format.number(breakdown.end)}: ${names.join(", ")}`,
+      height: LINE * (breakdown.steps.length + 2) + 30,
       table: () => ({
         columns: ["feature", "contribution"],
-        rows: found.steps.map((step) => [step.feature || "all other features", step.value]),
+        rows: breakdown.steps.map((step) => [step.feature || "all other features", step.value]),
       }),
-      draw: drawing(model, row, output, found),
+      draw: drawing(model, row, output, breakdown),
     });
   }
 

@@ -43,12 +43,7 @@
           h(
             "span",
             { class: "summary" },
-            report.name(
-              (c.summary || format.DASH)
-                .replaceAll(" %", "\u00a0%")
-                .replace(/(?<=^|\s)-(?=\d)/g, "\u2212"),
-              64,
-            ),
+            report.name(format.signs(c.summary || format.DASH), 64),
           ),
       },
       {

@@ -22,24 +22,27 @@
     }
     return {
       ticks: Math.max(2, Math.min(5, Math.floor(width / 75))),
-      tickFormat: (value) =>
-        Math.abs(value) >= 1e4 ? d3.format("~s")(value) : format.number(value),
+      tickFormat: charts.tick,
     };
   }
+
+  /** Points of the outputs as objects { value, k, label, y, low, high }. */
+  const pointsOf = (part, outputs) =>
+    outputs.flatMap(({ index, label }) =>
+      part.grid.map((value, k) => ({
+        value,
+        k: index,
+        label,
+        y: part.mean[index][k],
+        low: part.low ? part.low[index][k] : null,
+        high: part.high ? part.high[index][k] : null,
+      })),
+    );
 
   function numberChart(part, outputs, domain, width) {
     const [low, high] = d3.extent(part.grid);
     const write = writer(part);
-    const rows = outputs.flatMap((output) =>
-      part.grid.map((x, k) => ({
-        x,
-        k: output.index,
-        label: output.label,
-        y: part.mean[output.index][k],
-        low: part.low ? part.low[output.index][k] : null,
-        high: part.high ? part.high[output.index][k] : null,
-      })),
-    );
+    const rows = pointsOf(part, outputs);
     const x = { domain: [low, high], ...xAxis(part, width) };
     const upper = charts.plot(width, {
       height: 170,
@@ -52,7 +55,7 @@
         charts.grid("y", { ticks: 4 }),
         outputs.length === 1 && part.low
           ? Plot.areaY(rows, {
-              x: "x",
+              x: "value",
               y1: "low",
               y2: "high",
               fill: report.colour(0),
@@ -62,22 +65,22 @@
         outputs.map((output) =>
           Plot.line(
             rows.filter((row) => row.k === output.index),
-            { x: "x", y: "y", stroke: report.colour(output.index), strokeWidth: 2 },
+            { x: "value", y: "y", stroke: report.colour(output.index), strokeWidth: 2 },
           ),
         ),
         charts.tip(
           rows,
           Plot.pointerX({
-            x: "x",
+            x: "value",
             y: "y",
             title: (d) =>
-              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(part.feature, 30)} ${write(d.x)}\nprediction ${format.number(d.y)}`,
+              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(part.feature, 30)} ${write(d.value)}\nprediction ${format.number(d.y)}`,
           }),
         ),
       ],
     });
     if (!part.bins) return upper;
-    const bins = part.bins.counts
+    const bins = part.bins.test
       .map((n, k) => ({
         x1: Math.max(low, part.bins.edges[k]),
         x2: Math.min(high, part.bins.edges[k + 1]),
@@ -111,18 +114,9 @@
   function levelChart(part, outputs, domain, width) {
     const letters = width < 300 ? 12 : 16;
     const counts = new Map(
-      part.levels ? part.levels.names.map((name, k) => [String(name), part.levels.counts[k]]) : [],
+      part.levels ? part.levels.names.map((name, k) => [String(name), part.levels.test[k]]) : [],
     );
-    const rows = outputs.flatMap((output) =>
-      part.grid.map((level, k) => ({
-        level: String(level),
-        k: output.index,
-        label: output.label,
-        y: part.mean[output.index][k],
-        low: part.low ? part.low[output.index][k] : null,
-        high: part.high ? part.high[output.index][k] : null,
-      })),
-    );
+    const rows = pointsOf({ ...part, grid: part.grid.map(String) }, outputs);
     const height = Math.max(232, 34 + 13.5 * part.grid.length);
     const bars = part.levels ? Math.min(60, width * 0.18) : 0;
     const y = {
@@ -148,7 +142,7 @@
         charts.grid("x", { ticks }),
         outputs.length === 1 && part.low
           ? Plot.ruleY(rows, {
-              y: "level",
+              y: "value",
               x1: "low",
               x2: "high",
               stroke: report.colour(0),
@@ -157,7 +151,7 @@
             })
           : null,
         Plot.dot(rows, {
-          y: "level",
+          y: "value",
           x: "y",
           r: 4,
           fill: (d) => report.colour(d.k),
@@ -166,10 +160,10 @@
         charts.tip(
           rows,
           Plot.pointerY({
-            y: "level",
+            y: "value",
             x: "y",
             title: (d) =>
-              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(d.level, 40)}\nprediction ${format.number(d.y)}${counts.has(d.level) ? `\n${format.plural(counts.get(d.level), "row")}` : ""}`,
+              `${outputs.length > 1 ? `${format.short(d.label, 30)}\n` : ""}${format.short(d.value, 40)}\nprediction ${format.number(d.y)}${counts.has(d.value) ? `\n${format.plural(counts.get(d.value), "row")}` : ""}`,
           }),
         ),
       ],
@@ -244,7 +238,7 @@
       const parts = model.dependence || [];
       const labels = (model.outputs || []).map((label, index) => ({ label, index }));
       const outputs = labels.length ? labels : [{ label: "prediction", index: 0 }];
-      const place = h("div", { class: "trio" });
+      const container = h("div", { class: "trio" });
       const show = (chosen) => {
         const domain = d3.extent(
           parts.flatMap((part) =>
@@ -257,7 +251,7 @@
           ),
         );
         report.replace(
-          place,
+          container,
           parts.map((part) => figure(part, chosen, domain)),
         );
       };
@@ -277,7 +271,7 @@
         );
         show(few);
       } else show(outputs);
-      body.append(place);
+      body.append(container);
     },
   });
 })(window.arboostReport);

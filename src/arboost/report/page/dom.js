@@ -6,6 +6,12 @@
   const { short } = report.format;
   let last = 0;
 
+  /** Children of an element: lists are flat, and what is not there is left out. */
+  const present = (children) =>
+    children
+      .flat()
+      .filter((child) => child !== null && child !== undefined && child !== false);
+
   function fill(element, attributes, children) {
     for (const [key, value] of Object.entries(attributes || {})) {
       if (value === null || value === undefined || value === false) continue;
@@ -21,11 +27,7 @@
         element.setAttribute(key, value === true ? "" : value);
       }
     }
-    element.append(
-      ...children
-        .flat()
-        .filter((child) => child !== null && child !== undefined && child !== false),
-    );
+    element.append(...present(children));
     return element;
   }
 
@@ -128,11 +130,7 @@
   }
 
   const replace = (element, ...children) => {
-    element.replaceChildren(
-      ...children
-        .flat()
-        .filter((child) => child !== null && child !== undefined && child !== false),
-    );
+    element.replaceChildren(...present(children));
     return element;
   };
 

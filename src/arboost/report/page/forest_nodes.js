@@ -21,25 +21,24 @@
 
   /** The node of a row's leaf within its tree, or null where the payload has no leaves. */
   function leafOf(trees, tree, row) {
-    const found = leaves(trees)[row * count(trees) + tree];
-    return found === undefined ? null : found;
+    return leaves(trees)[row * count(trees) + tree] ?? null;
   }
 
   /** One node as an object, by its index within the tree. */
   function node(trees, tree, index) {
-    const at = trees.start[tree] + index;
-    const leaf = trees.left[at] < 0;
+    const position = trees.start[tree] + index;
+    const leaf = trees.left[position] < 0;
     return {
       index,
       leaf,
-      feature: leaf ? null : trees.names[trees.feature[at]],
-      condition: leaf ? "" : trees.condition[at],
-      left: trees.left[at],
-      right: trees.right[at],
-      value: trees.value[at],
-      cover: trees.cover ? trees.cover[at] : null,
-      gain: trees.gain ? trees.gain[at] : null,
-      missing: trees.missing && !leaf ? (trees.missing[at] ? "right" : "left") : null,
+      feature: leaf ? null : trees.names[trees.feature[position]],
+      condition: leaf ? "" : trees.condition[position],
+      left: trees.left[position],
+      right: trees.right[position],
+      value: trees.value[position],
+      cover: trees.cover ? trees.cover[position] : null,
+      gain: trees.gain ? trees.gain[position] : null,
+      missing: trees.missing && !leaf ? (trees.missing[position] ? "right" : "left") : null,
     };
   }
 
@@ -88,10 +87,11 @@
 
   const signs = { "<=": "≤", ">=": "≥", "!=": "≠" };
   /** A condition with the signs of print. */
-  const conditionText = (text) => String(text).replace(/^(<=|>=|!=)/, (sign) => signs[sign]);
+  const conditionText = (text) =>
+    format.signs(String(text).replace(/^(<=|>=|!=)/, (sign) => signs[sign]));
 
   /** The labels of a tree's values. */
-  const outputsOf = (trees) => trees.output_names || report.payload.classes || [];
+  const outputs = report.payload.classes || [];
 
-  report.forest = { count, leafOf, node, path, nested, valueText, conditionText, outputsOf };
+  report.forest = { count, leafOf, node, path, nested, valueText, conditionText, outputs };
 })(window.arboostReport);

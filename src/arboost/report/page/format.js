@@ -119,6 +119,9 @@
     return `${characters.slice(0, limit - 1 - tail).join("")}…${characters.slice(-tail).join("")}`;
   }
 
+  /** A text of the payload with the sign of print before its negative numbers. */
+  const signs = (text) => text.replace(/(?<=^|\s)-(?=\d)/g, "\u2212");
+
   const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
   report.format = {
@@ -134,6 +137,7 @@
     time,
     cell,
     short,
+    signs,
     plural,
     DASH,
   };

@@ -7,14 +7,21 @@
     [
       "shap",
       "mean |SHAP|",
+      "Mean |SHAP value|",
       "Mean absolute SHAP value: how far the feature moves the prediction of a row, on average.",
     ],
     [
       "permutation",
       "permutation",
+      "Permutation importance",
       "Permutation importance: increase of the loss when the column is shuffled. Bars with lines: one standard deviation.",
     ],
-    ["gain", "gain", "Gain: the share of the training loss that splits of the feature removed."],
+    [
+      "gain",
+      "gain",
+      "Gain",
+      "Gain: the share of the training loss that splits of the feature removed.",
+    ],
   ];
   const MOST = 20;
 
@@ -23,7 +30,7 @@
       (model.importances || []).some((row) => !format.absent(row[measure])),
     );
 
-  /** Features by their largest value in any model, with one entry a model. */
+  /** Features by their largest value in any model, with an entry for each model. */
   function ranked(measure) {
     const features = new Map();
     report.models.forEach((model, index) => {
@@ -59,7 +66,7 @@
         marginLeft: left,
         marginTop: 4,
         marginRight: 56,
-        x: { label, nice: true, ticks: 5 },
+        x: { label, nice: true, ticks: 5, tickFormat: charts.tick },
         y: {
           label: null,
           domain: list.map((pair) => pair[0]),
@@ -70,11 +77,11 @@
         marks: [
           charts.grid("x", { ticks: 5 }),
           report.models.map((_, index) => {
-            const own = rows.filter((row) => row.model === index);
+            const modelRows = rows.filter((row) => row.model === index);
             const inset = several ? { insetTop: index ? 14 : 0, insetBottom: index ? 0 : 14 } : {};
             const move = several ? (index ? 7 : -7) : 0;
             return [
-              Plot.barX(own, {
+              Plot.barX(modelRows, {
                 x: "value",
                 y: "feature",
                 fill: report.colour(index),
@@ -83,7 +90,7 @@
                 title: (d) => `${d.feature}: ${format.number(d.value)}`,
               }),
               Plot.ruleY(
-                own.filter((d) => !format.absent(d.sd)),
+                modelRows.filter((d) => !format.absent(d.sd)),
                 {
                   x1: (d) => d.value - d.sd,
                   x2: (d) => d.value + d.sd,
@@ -93,7 +100,7 @@
                   dy: move,
                 },
               ),
-              Plot.text(own, {
+              Plot.text(modelRows, {
                 x: (d) => Math.max(0, d.value + (d.sd || 0)),
                 y: "feature",
                 text: (d) => format.number(d.value),
@@ -116,20 +123,15 @@
     applies: () => MEASURES.some(([measure]) => known(measure)),
     build(body) {
       const measures = MEASURES.filter(([measure]) => known(measure));
-      const place = h("div");
+      const container = h("div");
       const show = (chosen) => {
-        const [measure, label, text] = measures.find(([key]) => key === chosen);
+        const [measure, label, title, text] = measures.find(([key]) => key === chosen);
         const all = ranked(measure);
         const list = all.slice(0, MOST);
         report.replace(
-          place,
+          container,
           charts.chart({
-            title:
-              label === "gain"
-                ? "Gain"
-                : label === "permutation"
-                  ? "Permutation importance"
-                  : "Mean |SHAP value|",
+            title,
             note:
               text +
               (all.length > MOST
@@ -169,7 +171,7 @@
           ),
         );
       }
-      body.append(place);
+      body.append(container);
       show(measures[0][0]);
     },
   });

@@ -89,7 +89,8 @@
 
   function headline() {
     const tiles = (models[0].scores || []).slice(0, 3).map((score) => {
-      const other = models[1] && (models[1].scores || []).find((one) => one.name === score.name);
+      const second =
+        models[1] && (models[1].scores || []).find((entry) => entry.name === score.name);
       return h(
         "div",
         { class: "headline" },
@@ -98,7 +99,7 @@
           "dd",
           {},
           h("span", { class: "value" }, format.score(score.value)),
-          other && h("span", { class: "against" }, ` / ${format.score(other.value)}`),
+          second && h("span", { class: "against" }, ` / ${format.score(second.value)}`),
           h(
             "span",
             { class: "range" },

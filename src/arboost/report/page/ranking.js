@@ -67,19 +67,13 @@
     });
   }
 
-  const DIAGONAL = [
-    [0, 0],
-    [1, 1],
-  ];
-  const diagonal = () => Plot.line(DIAGONAL, { stroke: "var(--axis)", strokeDasharray: "3 4" });
-
   /** The value of a model's score whose name matches, or else the area below the curve. */
   function named(model, pattern, x, y) {
-    const found = (model.scores || []).find((score) => pattern.test(score.name));
-    return format.score(found ? found.value : area(x, y));
+    const reported = (model.scores || []).find((score) => pattern.test(score.name));
+    return format.score(reported ? reported.value : area(x, y));
   }
 
-  /** One curve a model that has it: `part` gives its two columns. */
+  /** A curve for each model that has it: `part` gives its two columns. */
   function modelCurves(part, pattern, word) {
     const several = report.models.length > 1;
     return report.models.flatMap((model, m) => {
@@ -101,7 +95,7 @@
       curves,
       x: "false positive rate",
       y: "true positive rate",
-      reference: diagonal(),
+      reference: charts.diagonal(),
     });
   }
 
@@ -138,7 +132,7 @@
       curves,
       x: "false positive rate",
       y: "true positive rate",
-      reference: diagonal(),
+      reference: charts.diagonal(),
     });
   }
 
@@ -198,7 +192,7 @@
           marks: [
             charts.grid("x", { ticks: 5 }),
             charts.grid("y", { ticks: 5 }),
-            diagonal(),
+            charts.diagonal(),
             entries.map((entry) => [
               Plot.ruleX(entry.bins, {
                 x: "predicted",

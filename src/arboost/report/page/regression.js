@@ -35,13 +35,7 @@
           marks: [
             charts.grid("x", { ticks: 5 }),
             charts.grid("y", { ticks: 5 }),
-            Plot.line(
-              [
-                [low, low],
-                [high, high],
-              ],
-              { stroke: "var(--axis)", strokeDasharray: "3 4" },
-            ),
+            charts.diagonal(low, high),
             Plot.dot(rows, {
               x: "truth",
               y: "predicted",
@@ -162,7 +156,7 @@
   function quantiles({ quantiles: rows }) {
     return charts.chart({
       title: "Quantiles of the residuals",
-      note: "Read: this share of the rows has a residual of at most that value.",
+      note: "The share of the rows whose residual is at most the value.",
       label: `Quantiles of the residuals: ${rows.map((row) => `${format.share(row.probability)} ${format.number(row.residual)}`).join(", ")}`,
       height: 280,
       table: () => ({
@@ -242,7 +236,7 @@
           { class: "pair" },
           charts.chart({
             title: "Nominal and observed coverage",
-            note: "Above the diagonal intervals are too wide, below too narrow.",
+            note: "Above the diagonal, intervals are too wide; below it, they are too narrow.",
             label: `Interval coverage: ${rows.map((row) => `${format.share(row.nominal)} nominal, ${format.share(row.observed)} observed`).join("; ")}`,
             height: 320,
             draw: (width) =>
@@ -253,13 +247,7 @@
                 marks: [
                   charts.grid("x", { ticks: 5 }),
                   charts.grid("y", { ticks: 5 }),
-                  Plot.line(
-                    [
-                      [0, 0],
-                      [1, 1],
-                    ],
-                    { stroke: "var(--axis)", strokeDasharray: "3 4" },
-                  ),
+                  charts.diagonal(),
                   Plot.line(rows, { x: "nominal", y: "observed", stroke: "var(--c1)" }),
                   Plot.dot(rows, {
                     x: "nominal",

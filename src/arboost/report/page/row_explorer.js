@@ -34,7 +34,7 @@
     if (error && !format.absent(error[row])) tiles.push(tile("Error", format.signed(error[row])));
     if (correct && !format.absent(correct[row]))
       tiles.push(
-        tile("Answer", correct[row] ? "✓ right" : "✗ wrong", correct[row] ? "right" : "wrong"),
+        tile("Result", correct[row] ? "✓ right" : "✗ wrong", correct[row] ? "right" : "wrong"),
       );
     return h("dl", { class: "tiles answer" }, tiles);
   }
@@ -90,14 +90,14 @@
 
   function flip(model, row) {
     if (!model.flips) return null;
-    const found = model.flips[row];
-    const text = found
+    const nearest = model.flips[row];
+    const text = nearest
       ? [
           h(
             "p",
             {},
             "With ",
-            found.changes.flatMap((change, k) => [
+            nearest.changes.flatMap((change, k) => [
               k ? " and " : "",
               h("strong", {}, report.name(change.feature, 30)),
               " ",
@@ -105,20 +105,20 @@
               " instead of ",
               changed(change)[0],
             ]),
-            ", the answer is ",
+            ", the prediction is ",
             h(
               "strong",
               {},
               report.name(
-                typeof found.label === "number"
-                  ? format.number(found.label)
-                  : (found.label ?? "another"),
+                typeof nearest.label === "number"
+                  ? format.number(nearest.label)
+                  : (nearest.label ?? "another"),
                 30,
               ),
             ),
-            format.absent(found.value) || found.value === found.label
+            format.absent(nearest.value) || nearest.value === nearest.label
               ? ""
-              : ` (${report.payload.task === "regression" ? format.number(found.value) : `probability ${format.probability(found.value)}`})`,
+              : ` (${report.payload.task === "regression" ? format.number(nearest.value) : `probability ${format.probability(nearest.value)}`})`,
             ".",
           ),
         ]
@@ -143,16 +143,16 @@
 
   function valueTable(model, row, output) {
     const { columns } = report.payload.rows;
-    const given = new Map();
+    const contributions = new Map();
     if (model.shap)
       model.shap.features.forEach((feature, f) =>
-        given.set(feature, model.shap.values[output][f][row]),
+        contributions.set(feature, model.shap.values[output][f][row]),
       );
     const rows = Object.keys(columns).map((name) => ({
       name,
       value: columns[name][row],
       kind: report.kindOf(name),
-      part: given.has(name) ? given.get(name) : null,
+      part: contributions.has(name) ? contributions.get(name) : null,
     }));
     rows.sort((a, b) => Math.abs(b.part ?? 0) - Math.abs(a.part ?? 0));
     const shown = [
@@ -180,12 +180,12 @@
     return tables.table(shown, rows, { caption: "Values of the row", sortable: true, limit: 14 });
   }
 
-  /** The path of a row in the chosen tree as a list of answers to conditions. */
+  /** The path of a row in the chosen tree as a list of conditions and their outcomes. */
   function pathList(model, row) {
     const { trees } = model;
     const tree = Math.min(forest.count(trees) - 1, report.state.get("tree"));
     const trail = forest.path(trees, tree, row);
-    const outputs = forest.outputsOf(trees);
+    const outputs = forest.outputs;
     const { columns } = report.payload.rows;
     return h(
       "ol",
@@ -227,13 +227,13 @@
 
   function paths(model) {
     const picker = report.treePicker(model.trees);
-    const place = h("div", { "aria-live": "polite" });
+    const container = h("div", { "aria-live": "polite" });
     const whole = h(
       "div",
       { class: "card" },
       h("h3", {}, "Path in each tree"),
       picker,
-      place,
+      container,
       report.shows("trees") &&
         h(
           "p",
@@ -243,7 +243,7 @@
     );
     whole.show = (row) => {
       picker.follow();
-      report.replace(place, pathList(model, row));
+      report.replace(container, pathList(model, row));
     };
     return whole;
   }

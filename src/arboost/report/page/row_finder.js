@@ -9,12 +9,12 @@
     const { rows } = report.payload;
     const text = query.trim().toLowerCase();
     if (!text) return () => true;
-    const found = /^(.+?)\s*(<=|>=|!=|=|<|>)\s*(.+)$/.exec(query.trim());
+    const comparison = /^(.+?)\s*(<=|>=|!=|=|<|>)\s*(.+)$/.exec(query.trim());
     const column =
-      found &&
-      Object.keys(rows.columns).find((name) => name.toLowerCase() === found[1].toLowerCase());
+      comparison &&
+      Object.keys(rows.columns).find((name) => name.toLowerCase() === comparison[1].toLowerCase());
     if (column) {
-      const [, , sign, right] = found;
+      const [, , sign, right] = comparison;
       const values = rows.columns[column];
       const wanted = right.trim().toLowerCase();
       const limit = Number(right);
@@ -55,11 +55,11 @@
     const list = [["index", "row number", (k) => rows.index[k]]];
     if (error) list.push(["error", "largest error first", (k) => -Math.abs(error[k] ?? 0)]);
     if (proba && report.payload.classes && rows.truth) {
-      const at = new Map(report.payload.classes.map((name, k) => [String(name), k]));
+      const classIndex = new Map(report.payload.classes.map((name, k) => [String(name), k]));
       list.push([
         "wrong",
         "worst mistakes first",
-        (k) => proba[k][at.get(String(rows.truth[k]))] ?? 0,
+        (k) => proba[k][classIndex.get(String(rows.truth[k]))] ?? 0,
       ]);
     } else if (correct) list.push(["wrong", "mistakes first", (k) => (correct[k] ? 1 : 0)]);
     if (proba) list.push(["unsure", "least certain first", (k) => Math.max(...proba[k])]);
@@ -123,8 +123,8 @@
 
     function step(move) {
       if (!list.length) return;
-      const at = list.indexOf(report.state.get("row"));
-      const to = at < 0 ? 0 : (at + move + list.length) % list.length;
+      const position = list.indexOf(report.state.get("row"));
+      const to = position < 0 ? 0 : (position + move + list.length) % list.length;
       report.state.set("row", list[to]);
       say();
     }
@@ -132,8 +132,8 @@
     function say(text) {
       const row = report.state.get("row");
       number.value = rows.index[row];
-      const at = list.indexOf(row);
-      previous.disabled = next.disabled = list.length < 2 && at >= 0;
+      const position = list.indexOf(row);
+      previous.disabled = next.disabled = list.length < 2 && position >= 0;
       if (text) status.textContent = text;
       else if (!list.length) status.textContent = "No row matches.";
       else {
@@ -142,9 +142,9 @@
             ? ` of ${format.plural(list.length, "matching row")}`
             : ` of ${format.plural(all.length, "sampled row")}`;
         status.textContent =
-          at < 0
+          position < 0
             ? `${format.plural(list.length, "row")} match; this row does not.`
-            : `Row ${format.count(rows.index[row])}, ${format.count(at + 1)}${narrowed}.`;
+            : `Row ${format.count(rows.index[row])}, ${format.count(position + 1)}${narrowed}.`;
       }
     }
 
@@ -181,7 +181,7 @@
             kinds.map(([key, label]) => [key, label]),
             "index",
             (key) => {
-              order = kinds.find(([one]) => one === key);
+              order = kinds.find(([name]) => name === key);
               refresh(false);
               if (list.length) {
                 report.state.set("row", list[0]);

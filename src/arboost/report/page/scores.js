@@ -2,51 +2,8 @@
 ((report) => {
   "use strict";
 
-  const { h, s, format, tables, charts } = report;
-  const STRIP = 150;
-
-  /** The axis of one metric: all values of all models and their intervals, with a margin. */
-  function extent(values) {
-    const known = values.filter((value) => !format.absent(value));
-    const [low, high] = [Math.min(...known), Math.max(...known)];
-    const margin = (high - low || Math.abs(high) || 1) * 0.08;
-    return (value) => 6 + ((value - low + margin) / (high - low + 2 * margin)) * (STRIP - 12);
-  }
-
-  /** Intervals and points of the models on a line, the baseline as a bar across. */
-  function strip(entries, baseline, text) {
-    const at = extent([
-      baseline,
-      ...entries.flatMap((entry) => [entry.value, entry.low, entry.high]),
-    ]);
-    const height = 12 + 10 * entries.length;
-    const known = (value) => !format.absent(value);
-    return s(
-      "svg",
-      {
-        class: "strip",
-        viewBox: `0 0 ${STRIP} ${height}`,
-        width: STRIP,
-        height,
-        role: "img",
-        "aria-label": text,
-      },
-      s("line", { class: "track", x1: 0, x2: STRIP, y1: height / 2, y2: height / 2 }),
-      known(baseline) &&
-        s("line", { class: "baseline", x1: at(baseline), x2: at(baseline), y1: 2, y2: height - 2 }),
-      entries.map((entry, index) => {
-        const y = 11 + 10 * index;
-        return s(
-          "g",
-          { style: { color: entry.colour } },
-          known(entry.low) &&
-            known(entry.high) &&
-            s("line", { class: "interval", x1: at(entry.low), x2: at(entry.high), y1: y, y2: y }),
-          known(entry.value) && s("circle", { class: "value", cx: at(entry.value), cy: y, r: 4.5 }),
-        );
-      }),
-    );
-  }
+  const { h, format, tables, charts } = report;
+  const { strip, stripAxis, STRIP } = report.strips;
 
   const interval = (entry) =>
     format.absent(entry.low)
@@ -77,7 +34,7 @@
 
   function scoreTable() {
     const rows = scoreRows();
-    const entry = (row, index) => row.entries.find((one) => one.model === index) || {};
+    const entry = (row, index) => row.entries.find((item) => item.model === index) || {};
     const columns = [
       {
         label: "Score",
@@ -108,11 +65,14 @@
         sortable: false,
         value: () => 0,
         cell: (row) =>
-          strip(
-            row.entries,
-            row.baseline,
-            `${row.name}: ${row.entries.map((one) => `${format.score(one.value)}, 95% interval ${format.score(one.low)} to ${format.score(one.high)}`).join("; ")}; baseline ${format.score(row.baseline)}`,
-          ),
+          strip(row.entries, {
+            at: stripAxis(
+              [row.baseline, ...row.entries.flatMap(({ value, low, high }) => [value, low, high])],
+              0.08,
+            ),
+            baseline: row.baseline,
+            label: `${row.name}: ${row.entries.map(({ value, low, high }) => `${format.score(value)}, 95% interval ${format.score(low)} to ${format.score(high)}`).join("; ")}; baseline ${format.score(row.baseline)}`,
+          }),
       },
       {
         label: "Better is",
@@ -154,29 +114,12 @@
           .map(Math.abs),
       ) * 1.15 || 1;
     const at = (value) => STRIP / 2 + (value / reach) * (STRIP / 2 - 6);
-    const colour =
-      row.better === null || row.better === undefined ? "var(--muted)" : report.colour(row.better);
-    return s(
-      "svg",
-      {
-        class: "strip",
-        viewBox: `0 0 ${STRIP} 22`,
-        width: STRIP,
-        height: 22,
-        role: "img",
-        "aria-label": `Difference ${format.signed(row.difference)}, 95% interval ${format.signed(row.low)} to ${format.signed(row.high)}`,
-      },
-      s("line", { class: "track", x1: 0, x2: STRIP, y1: 11, y2: 11 }),
-      s("line", { class: "baseline", x1: at(0), x2: at(0), y1: 2, y2: 20 }),
-      s(
-        "g",
-        { style: { color: colour } },
-        !format.absent(row.low) &&
-          s("line", { class: "interval", x1: at(row.low), x2: at(row.high), y1: 11, y2: 11 }),
-        !format.absent(row.difference) &&
-          s("circle", { class: "value", cx: at(row.difference), cy: 11, r: 4.5 }),
-      ),
-    );
+    const colour = format.absent(row.better) ? "var(--muted)" : report.colour(row.better);
+    return strip([{ value: row.difference, low: row.low, high: row.high, colour }], {
+      at,
+      baseline: 0,
+      label: `Difference ${format.signed(row.difference)}, 95% interval ${format.signed(row.low)} to ${format.signed(row.high)}`,
+    });
   }
 
   report.sections.add({
@@ -255,7 +198,9 @@
           h(
             "p",
             { class: "note" },
-            `Both models predict the same class for ${format.share(agreement)} of the rows.`,
+            report.payload.task === "regression"
+              ? `Correlation of the predictions of both models: ${format.number(agreement)}.`
+              : `Both models predict the same class for ${format.share(agreement)} of the rows.`,
           ),
         );
       }

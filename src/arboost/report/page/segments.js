@@ -2,7 +2,7 @@
 ((report) => {
   "use strict";
 
-  const { h, s, format, tables } = report;
+  const { h, format, tables, strips } = report;
 
   report.sections.add({
     id: "classes",
@@ -38,35 +38,6 @@
     },
   });
 
-  const WIDTH = 150;
-
-  /** The score of a segment with its interval, and the score of all rows as a line. */
-  function strip(row, at, overall, metric) {
-    const known = !format.absent(row.low) && !format.absent(row.high);
-    return s(
-      "svg",
-      {
-        class: "strip",
-        viewBox: `0 0 ${WIDTH} 20`,
-        width: WIDTH,
-        height: 20,
-        role: "img",
-        "aria-label": `${metric} ${format.score(row.score)}${known ? `, 95% interval ${format.score(row.low)} to ${format.score(row.high)}` : ""}; all rows ${format.score(overall)}`,
-      },
-      s("line", { class: "track", x1: 0, x2: WIDTH, y1: 10, y2: 10 }),
-      !format.absent(overall) &&
-        s("line", { class: "baseline", x1: at(overall), x2: at(overall), y1: 1, y2: 19 }),
-      s(
-        "g",
-        { style: { color: row.worse ? "var(--c2)" : "var(--c1)" } },
-        known &&
-          s("line", { class: "interval", x1: at(row.low), x2: at(row.high), y1: 10, y2: 10 }),
-        !format.absent(row.score) &&
-          s("circle", { class: "value", cx: at(row.score), cy: 10, r: 4.5 }),
-      ),
-    );
-  }
-
   const hasMeans = (rows) => rows.some((row) => !format.absent(row.observed));
   const mean = (label, key) => ({
     label,
@@ -86,16 +57,29 @@
         : null,
     build(body, model) {
       if (!model.segments) return;
-      const { metric, higher_is_better: up, overall, list } = model.segments;
-      const rows = list.map((row) => ({
-        ...row,
-        worse: up ? row.score < overall : row.score > overall,
-      }));
-      const known = [overall, ...rows.flatMap((row) => [row.score, row.low, row.high])].filter(
-        (value) => !format.absent(value),
-      );
-      const [low, high] = d3.extent(known);
-      const at = (value) => 6 + ((value - low) / (high - low || 1)) * (WIDTH - 12);
+      const { metric, overall, list } = model.segments;
+      const rows = list.map((row) => ({ ...row, worse: row.score > overall }));
+      const at = strips.stripAxis([
+        overall,
+        ...rows.flatMap((row) => [row.score, row.low, row.high]),
+      ]);
+      /** The score of a segment with its interval, and the score of all rows as a line. */
+      const strip = (row) =>
+        strips.strip(
+          [
+            {
+              value: row.score,
+              low: row.low,
+              high: row.high,
+              colour: row.worse ? "var(--c2)" : "var(--c1)",
+            },
+          ],
+          {
+            at,
+            baseline: overall,
+            label: `${metric} ${format.score(row.score)}${format.absent(row.low) ? "" : `, 95% interval ${format.score(row.low)} to ${format.score(row.high)}`}; all rows ${format.score(overall)}`,
+          },
+        );
       body.append(
         tables.table(
           [
@@ -108,7 +92,7 @@
             {
               label: "Segment",
               value: (row) => row.segment,
-              cell: (row) => report.name(row.segment, 36),
+              cell: (row) => report.name(format.signs(row.segment), 36),
             },
             {
               label: "Rows",
@@ -136,7 +120,7 @@
               label: "95% interval",
               sortable: false,
               value: () => 0,
-              cell: (row) => strip(row, at, overall, metric),
+              cell: strip,
             },
           ],
           rows,

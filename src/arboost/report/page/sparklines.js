@@ -1,4 +1,4 @@
-/* Small distributions inside table cells: bars of the test rows, a line of the training rows. */
+/* Pictures inside table cells: distributions of columns, and scores with their intervals. */
 ((report) => {
   "use strict";
 
@@ -39,7 +39,7 @@
     return `Distribution of ${column.name}: most frequent ${parts.labels[highest]}, ${format.share(parts.test[highest])}`;
   }
 
-  /** The distribution of a column as a picture of one line's height, or null without one. */
+  /** The distribution of a column: bars of the test rows, dashes of the training rows; or null. */
   function sparkline(column) {
     if (!column.bins && !column.levels) return null;
     const parts = bars(column);
@@ -88,5 +88,50 @@
     return picture;
   }
 
+  const STRIP = 150;
+
+  /** Values with their intervals on a line, and a baseline as a bar across.
+   *
+   * entries: [{ value, low, high, colour }]; options: at(value) -> place, baseline, label
+   */
+  function strip(entries, { at, baseline, label }) {
+    const height = 12 + 10 * entries.length;
+    const known = (value) => !format.absent(value);
+    return s(
+      "svg",
+      {
+        class: "strip",
+        viewBox: `0 0 ${STRIP} ${height}`,
+        width: STRIP,
+        height,
+        role: "img",
+        "aria-label": label,
+      },
+      s("line", { class: "track", x1: 0, x2: STRIP, y1: height / 2, y2: height / 2 }),
+      known(baseline) &&
+        s("line", { class: "baseline", x1: at(baseline), x2: at(baseline), y1: 2, y2: height - 2 }),
+      entries.map(({ value, low, high, colour }, index) => {
+        const y = 11 + 10 * index;
+        return s(
+          "g",
+          { style: { color: colour } },
+          known(low) &&
+            known(high) &&
+            s("line", { class: "interval", x1: at(low), x2: at(high), y1: y, y2: y }),
+          known(value) && s("circle", { class: "value", cx: at(value), cy: y, r: 4.5 }),
+        );
+      }),
+    );
+  }
+
+  /** Places of values on a strip, with a share of their range as a margin at both ends. */
+  function stripAxis(values, share = 0) {
+    const [low, high] = d3.extent(values.filter((value) => !format.absent(value)));
+    const margin = (high - low || Math.abs(high) || 1) * share;
+    const range = high - low + 2 * margin || 1;
+    return (value) => 6 + ((value - low + margin) / range) * (STRIP - 12);
+  }
+
   report.sparkline = sparkline;
+  report.strips = { strip, stripAxis, STRIP };
 })(window.arboostReport);

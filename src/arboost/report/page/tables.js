@@ -61,8 +61,8 @@
       return rows
         .map((row) => [key(row), row])
         .sort((a, b) => {
-          const found = compare(a[0], b[0]);
-          return Number.isFinite(found) ? signum * found : found;
+          const difference = compare(a[0], b[0]);
+          return Number.isFinite(difference) ? signum * difference : difference;
         })
         .map((pair) => pair[1]);
     }

@@ -157,7 +157,7 @@
               height: 280,
               marginLeft: 56,
               x: { label: "trees" },
-              y: { label: metric, zero: false, nice: true },
+              y: { label: metric, nice: true, tickFormat: charts.tick },
               marks: [
                 charts.grid("y"),
                 curves.map((curve) =>

@@ -28,12 +28,12 @@
     let at = nearest(model.binary.default_threshold ?? 0.5);
 
     const best = (key, sign) => {
-      let found = 0;
+      let top = 0;
       for (let k = 1; k < n; k += 1) {
-        const [a, b] = [rates(counts(k), miss)[key], rates(counts(found), miss)[key]];
-        if (sign * (a ?? -Infinity * sign) > sign * (b ?? -Infinity * sign)) found = k;
+        const [a, b] = [rates(counts(k), miss)[key], rates(counts(top), miss)[key]];
+        if (sign * (a ?? -Infinity * sign) > sign * (b ?? -Infinity * sign)) top = k;
       }
-      return found;
+      return top;
     };
 
     // The slider's place is the threshold itself; the keys step through the payload's thresholds.
@@ -107,22 +107,22 @@
     function show(index) {
       at = index;
       const t = table.t[at];
-      const found = rates(counts(at), miss);
+      const rate = rates(counts(at), miss);
       slider.value = t;
       slider.setAttribute("aria-valuetext", `threshold ${format.number(t)}`);
       field.value = Number(t.toPrecision(4));
       for (const [name, cell] of Object.entries(cells))
         cell.textContent = format.count(table[name][at]);
       for (const name of ["precision", "recall", "f1", "accuracy"])
-        values[name].textContent = format.absent(found[name])
+        values[name].textContent = format.absent(rate[name])
           ? format.DASH
-          : found[name].toFixed(3);
-      values.positive.textContent = format.share(found.positive);
-      values.cost.textContent = format.number(found.cost);
+          : rate[name].toFixed(3);
+      values.positive.textContent = format.share(rate.positive);
+      values.cost.textContent = format.number(rate.cost);
       if (line) line(t);
       window.clearTimeout(timer);
       timer = window.setTimeout(() => {
-        spoken.textContent = `Threshold ${format.number(t)}: precision ${format.number(found.precision)}, recall ${format.number(found.recall)}, F1 ${format.number(found.f1)}, cost ${format.number(found.cost)}`;
+        spoken.textContent = `Threshold ${format.number(t)}: precision ${format.number(rate.precision)}, recall ${format.number(rate.recall)}, F1 ${format.number(rate.f1)}, cost ${format.number(rate.cost)}`;
       }, 400);
     }
 
@@ -154,16 +154,16 @@
           "F1",
         ],
         rows: table.t.map((t, k) => {
-          const found = rates(counts(k), miss);
+          const rate = rates(counts(k), miss);
           return [
             t,
             table.tp[k],
             table.fp[k],
             table.fn[k],
             table.tn[k],
-            found.precision,
-            found.recall,
-            found.f1,
+            rate.precision,
+            rate.recall,
+            rate.f1,
           ];
         }),
       }),

@@ -12,7 +12,11 @@
         forest.valueText(data.value, outputs),
         format.absent(data.cover) ? "" : `cover ${format.number(data.cover)}`,
       ];
-    return [format.short(data.feature, 18), format.short(forest.conditionText(data.condition), 21)];
+    const letters = data.children ? [18, 21] : [16, 16]; // a closed node has its plus at the right
+    return [
+      format.short(data.feature, letters[0]),
+      format.short(forest.conditionText(data.condition), letters[1]),
+    ];
   }
 
   function words(data, outputs) {

@@ -60,7 +60,7 @@
 
   /** Facts of a node, for the box beside the drawing. */
   function details(data, trees) {
-    const outputs = forest.outputsOf(trees);
+    const outputs = forest.outputs;
     const pairs = [["Node", data.leaf ? `leaf ${data.index}` : `split ${data.index}`]];
     if (!data.leaf) {
       pairs.push(
@@ -89,7 +89,7 @@
   function explorer(model) {
     const { trees } = model;
     const clamp = () => Math.min(forest.count(trees) - 1, report.state.get("tree"));
-    const outputs = forest.outputsOf(trees);
+    const outputs = forest.outputs;
     const flipped = new Set(); // nodes whose state differs from what the depth says
     let depth = OPEN;
     let focused = 0;
@@ -192,14 +192,8 @@
       const { trees } = model;
       if (!trees || !trees.start.length)
         return (trees && trees.reason) || "This model has no trees to show.";
-      const part =
-        trees.shown < trees.n
-          ? `${format.count(trees.shown)} of ${format.count(trees.n)} trees. `
-          : "";
-      const reason = trees.reason
-        ? `${trees.reason.charAt(0).toUpperCase()}${trees.reason.slice(1).replace(/\.$/, "")}. `
-        : "";
-      return `${reason || part}A line's width shows the cover of a node: the weight of its training rows. Rows for which a condition holds go up.`;
+      const reason = trees.reason ? `${trees.reason} ` : "";
+      return `${reason}A line's width shows the cover of a node: the weight of its training rows. Rows for which a condition holds go up.`;
     },
     build(body, model) {
       if (!model.trees || !model.trees.start.length) return;

@@ -1,4 +1,4 @@
-"""Axes and labels of all plots, and what they read of a model."""
+"""Axes, labels, and checks of arguments, as all plots share them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 _SIZE = (6.4, 4.0)  # inches
 _BAR, _AROUND_BARS = 0.27, 1.0  # heights of a bar with its gap, and of title and axis
-_MAX_NAME, _MAX_BAR_NAME, _MAX_VALUE = 40, 32, 24  # characters
+MAX_BAR_NAME, _MAX_NAME, _MAX_VALUE = 32, 40, 24  # characters; a bar needs room, too
 _DIGITS = 5  # of a value of a feature
 
 
@@ -44,11 +44,6 @@ def new_axes(ax: Axes | None, height: float = _SIZE[1]) -> Axes:
     return pyplot.subplots(figsize=(_SIZE[0], height), layout="constrained")[1]
 
 
-def bar_name(name: object) -> str:
-    """Name next to a bar, short enough to leave room for the bar."""
-    return label(name, _MAX_BAR_NAME)
-
-
 def bar_axes(ax: Axes | None, names: list[str], least_height: float = 1.8) -> Axes:
     """Axes with room for a horizontal bar for each name, the first on top."""
     axes = new_axes(ax, max(_BAR * len(names) + _AROUND_BARS, least_height))
@@ -62,9 +57,9 @@ def finish(axes: Axes, title: str | None = None, *, has_legend: bool = True) -> 
     """Hide the top and right spines, add the legend, and return the axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(which="both", color=GREY)
-    words: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
+    legend_style: dict[str, Any] = {"fontsize": "small", "title": title, "title_fontsize": "small"}
     if has_legend:
-        axes.legend(frameon=False, alignment="left", **words)
+        axes.legend(frameon=False, alignment="left", **legend_style)
     return axes
 
 
