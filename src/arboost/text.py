@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from functools import cache
+from itertools import accumulate
 
 _DAY = 86400
 _DIGITS_OF_DOUBLE = 15
@@ -125,9 +126,9 @@ def cut_to_width(text: str, width: int) -> str:
     """
     if display_width(text) <= width:
         return text
-    while display_width(text) >= width:
-        text = text[:-1]
-    return text.rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    widths = accumulate(map(_width_of_char, text))
+    end = next(i for i, total in enumerate(widths) if total >= width)
+    return text[:end].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
 @cache

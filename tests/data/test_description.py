@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 import arboost
-from arboost.text import display_width
+from arboost import text as texts
+from arboost.text import cut_to_width, display_width
 
 N_ROWS = 300
 RNG = np.random.default_rng(0)
@@ -149,3 +150,24 @@ def test_other_refusals_are_raised():
         arboost.describe({"a": [1, 2], "b": [1, 2, 3]})
     with pytest.raises(ValueError, match="0 sample"):
         arboost.describe(pd.DataFrame({"a": []}))
+
+
+@pytest.mark.parametrize("text", ["a plain text", "価格が高い", "e\u0301te\u0301 価", "a  b  c"])
+def test_texts_are_cut_to_a_width(text):
+    for width in range(1, display_width(text)):
+        kept = cut_to_width(text, width)[:-1]
+        assert text.startswith(kept)
+        assert display_width(kept) < width
+        following = text[len(kept) :].lstrip()[0]
+        spaces = len(text[len(kept) :]) - len(text[len(kept) :].lstrip())
+        assert display_width(kept) + spaces + display_width(following) >= width
+    assert cut_to_width(text, display_width(text)) == text
+
+
+def test_each_character_of_a_long_value_is_measured_twice_at_most(monkeypatch):
+    measured = []
+    monkeypatch.setattr(texts, "_width_of_char", lambda char: measured.append(char) or 1)
+    long = "x" * 20_000
+    described = arboost.describe(pd.DataFrame({"text": [long, "b"] * 20}))
+    assert max(map(len, str(described).splitlines())) <= 100
+    assert len(measured) < 3 * len(long)

@@ -81,6 +81,13 @@ CASES = {
     "long texts": (long_texts, 1000, "GradientBoostingRegressor", "50MB"),
     "wide": (lambda: numbers(5000, 600), 5000, "GradientBoostingRegressor", "60MB"),
     "one row group": (lambda: numbers(400_000, 25), 10**9, "GradientBoostingRegressor", "80MB"),
+    # Batches of 128 MB, of which the limit would hold two thirds next to the rest.
+    "batches that fit in part": (
+        lambda: numbers(1_000_000, 15),
+        10**9,
+        "GradientBoostingRegressor",
+        "250MB",
+    ),
     "AdaBoost": (lambda: numbers(300_000, 5, 10), 30_000, "AdaBoostClassifier", "90MB"),
     "forest": (lambda: numbers(300_000, 5, 10), 30_000, "RandomForestClassifier", "110MB"),
 }

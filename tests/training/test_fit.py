@@ -415,6 +415,19 @@ def test_few_rounds_of_a_target_without_signal():
     assert model.model_.n_rounds == 2
 
 
+def test_few_rounds_of_several_splits():
+    """A search on five splits is not repeated; with weights it warns like a second search."""
+    X, y, weight, _ = _table(n_rows=1000)
+    noise = np.random.default_rng(0).permutation(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arboost.GradientBoostingClassifier().fit(X, noise)
+    with pytest.warns(DataWarning) as warned:
+        model = arboost.GradientBoostingClassifier().fit(X, noise, weight)
+    (text,) = [str(warning.message) for warning in warned]
+    assert f"stopped at {model.n_iter_}, among the first ones, on 5 splits: on held-out" in text
+
+
 @pytest.mark.parametrize("kind", ["time", "random"])
 def test_other_splits(kind, monkeypatch):
     looked = []

@@ -352,7 +352,7 @@ class _CachedBatches:
                 show(batch)
                 del batch
                 unreleased += size
-                if self._kept is None and unreleased >= self.plan.limit // _UNRELEASED:
+                if unreleased >= self.plan.limit // _UNRELEASED:
                     _release_memory()
                     unreleased = 0
             _release_memory()
@@ -382,8 +382,11 @@ class _CachedBatches:
         if self._source.arrow_schema is None:
             return
         n_rows = max(self._source.n_rows or 0, self._n_read)
-        if self._kept is not None and not self.plan.keeps(self._kept_bytes, n_rows):
-            self._kept, self._kept_bytes = None, 0
+        if self._kept is not None and self._n_read:
+            # Keeping a part of the batches until the limit would only raise the peak.
+            all_bytes = self._kept_bytes * n_rows // self._n_read
+            if not self.plan.keeps(all_bytes, n_rows):
+                self._kept, self._kept_bytes = None, 0
         self.plan.check_passes(n_rows, self._n_read)
 
 

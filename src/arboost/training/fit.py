@@ -155,8 +155,11 @@ def _search_and_fit(
     splits = job.splitter.search_splits(search.plan.n_folds)
     binned = row_sets.bin_rows(job.train, job.settings.bins, job.settings.n_threads)
     monitor = _search_rounds(job, search, binned, splits, started)
-    if search.plan.is_early(monitor.best_index) and len(splits) == 1:
-        monitor = _second_search(job, search, binned, monitor, started)
+    if search.plan.is_early(monitor.best_index):
+        if len(splits) == 1:
+            monitor = _second_search(job, search, binned, monitor, started)
+        elif _has_uneven_rows(job):
+            _warn_early_stop(search.plan.fit_rounds(monitor.best_index), f"{len(splits)} splits")
     sets = [row_sets.build_sets(job.train, job.validation, binned, job.settings.n_threads)]
     stopping = replace(job.settings.stopping, n_iter_no_change=None)
     n_rounds = search.plan.fit_rounds(monitor.best_index)
@@ -181,15 +184,10 @@ def _second_search(
     agrees = search.plan.is_early(second.best_index)
     rounds = [search.plan.fit_rounds(monitor.best_index) for monitor in (first, second)]
     decides = first if agrees else second
-    if job.train.weight is None and job.settings.splits.validation_split == "random":
+    if not _has_uneven_rows(job):
         return decides  # chance, and nothing that the user could change
     if agrees:
-        warn_once(
-            f"The search for the number of rounds stopped at {rounds[0]}, among the first ones, "
-            f"and a second search on {len(splits)} other splits did so, too: on held-out rows the "
-            "features say little about the target. Look at the weights, the groups and the "
-            "columns, or set n_estimators."
-        )
+        _warn_early_stop(rounds[0], f"one split, and in a second search on {len(splits)} others")
     else:
         warn_once(
             "The held-out rows of the search for the number of rounds scored best after "
@@ -198,6 +196,19 @@ def _second_search(
             "few groups or few rows. Set n_estimators to fix the number."
         )
     return decides
+
+
+def _has_uneven_rows(job: EngineJob) -> bool:
+    """Whether rows have weights, groups or an order, which make scores of held-out rows noisy."""
+    return job.train.weight is not None or job.settings.splits.validation_split != "random"
+
+
+def _warn_early_stop(rounds: int, splits: str) -> None:
+    warn_once(
+        f"The search for the number of rounds stopped at {rounds}, among the first ones, on "
+        f"{splits}: on held-out rows the features say little about the target. Look at the "
+        "weights, the groups and the columns, or set n_estimators."
+    )
 
 
 def _search_rounds(
