@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags, metadata_routing
@@ -27,12 +27,7 @@ from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_on
 from arboost.estimators import member_fits
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
-from arboost.estimators.estimator import (
-    classifier_score,
-    regressor_score,
-    set_feature_names,
-    store_arguments,
-)
+from arboost.estimators.estimator import Classifier, Regressor, set_feature_names, store_arguments
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import BAGGING_CLASSIFIER, BAGGING_REGRESSOR
@@ -406,7 +401,7 @@ def _has_decision_function(bagging: Bagging) -> bool:
     return True
 
 
-class BaggingClassifier(ClassifierMixin, Bagging):
+class BaggingClassifier(Classifier, Bagging):
     """Classifiers that are trained on bags of rows and features, and vote.
 
     The vote is soft if the members have ``predict_proba``: the mean of their probabilities. Else it
@@ -481,9 +476,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     """
 
     _TABLE = BAGGING_CLASSIFIER
-    _KIND = "classifier"
-
-    score = classifier_score
 
     def __init__(
         self,
@@ -531,7 +523,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         return self._mean(X, partial(class_decision, arguments=arguments, classes=self.classes_))
 
 
-class BaggingRegressor(RegressorMixin, Bagging):
+class BaggingRegressor(Regressor, Bagging):
     """Regressors that are trained on bags of rows and features; their predictions are averaged.
 
     Parameters
@@ -595,9 +587,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
     """
 
     _TABLE = BAGGING_REGRESSOR
-    _KIND = "regressor"
-
-    score = regressor_score
 
     def __init__(
         self,

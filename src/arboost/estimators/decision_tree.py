@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils import Bunch
 
 from arboost.backend import core, threads
@@ -18,9 +17,9 @@ from arboost.estimators import forest_growth
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
+    Regressor,
     category_encoding,
     read_rows,
-    regressor_score,
     store_arguments,
 )
 from arboost.estimators.forest_target import ForestTarget
@@ -350,7 +349,6 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
     0.96
     """
 
-    _KIND = "classifier"
     _TABLE = TREE_CLASSIFIER
 
     def __init__(
@@ -385,7 +383,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         store_arguments(self, locals())
 
 
-class DecisionTreeRegressor(RegressorMixin, DecisionTree):
+class DecisionTreeRegressor(Regressor, DecisionTree):
     """Decision tree for regression: CART of Breiman, Friedman, Olshen and Stone (1984).
 
     Parameters
@@ -485,10 +483,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     0.5
     """
 
-    _KIND = "regressor"
     _TABLE = TREE_REGRESSOR
-
-    score = regressor_score
 
     def __init__(
         self,

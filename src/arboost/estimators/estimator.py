@@ -73,26 +73,37 @@ def predictor_method(method: Callable[Concatenate[Any, P], R]) -> Callable[Conca
     return call
 
 
-def _with_named_target(score: Callable[..., float]) -> Callable[..., float]:
-    """A method ``score`` of scikit-learn whose y may also name a column of X."""
+class Classifier(ClassifierMixin):
+    """Kind and score of every classifier."""
 
-    @functools.wraps(score)
-    def call(estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
+    _KIND: ClassVar[str] = "classifier"
+
+    @suggestions.public_name
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the accuracy of the predictions; y may name a column of X."""
         X, y, _ = split_target(X, y)
-        return score(estimator, X, y, sample_weight)
+        accuracy: float = super().score(X, y, sample_weight)
+        return accuracy
 
-    return call
 
+class Regressor(RegressorMixin):
+    """Kind and score of every regressor."""
 
-classifier_score = _with_named_target(ClassifierMixin.score)
-regressor_score = _with_named_target(RegressorMixin.score)
+    _KIND: ClassVar[str] = "regressor"
+
+    @suggestions.public_name
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return R^2 of the predictions; y may name a column of X."""
+        X, y, _ = split_target(X, y)
+        r2: float = super().score(X, y, sample_weight)
+        return r2
 
 
 class EngineEstimator(BaseEstimator):
     """Parameters, predictions, explanations and the model file of an estimator."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
-    _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _KIND: ClassVar[str]  # of `Classifier` or `Regressor`
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
     # Parameters that cannot change the model are not part of its file; nor is the encoding of
     # categories, which its schema shows.
@@ -328,14 +339,8 @@ class EngineEstimator(BaseEstimator):
         return tags
 
 
-class ClassifierMethods(ClassifierMixin):
+class ClassifierMethods(Classifier, EngineEstimator):
     """Class probabilities of an `EngineEstimator`, of one target or several."""
-
-    n_jobs: int | None
-    _fitted_model: Any
-    _first_rounds: Any
-
-    score = classifier_score
 
     @suggestions.public_name
     def predict_proba(
@@ -361,14 +366,8 @@ class ClassifierMethods(ClassifierMixin):
         return core.log(probabilities)
 
 
-class BoostedClassifierMethods(ClassifierMixin):
+class BoostedClassifierMethods(Classifier, EngineEstimator):
     """Class probabilities and raw scores of a boosted `EngineEstimator`, of all rounds or each."""
-
-    n_jobs: int | None
-    _fitted_model: Any
-    _first_rounds: Any
-
-    score = classifier_score
 
     @suggestions.public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:

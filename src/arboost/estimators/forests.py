@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from arboost.backend import core, threads
@@ -23,10 +22,10 @@ from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTre
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
+    Regressor,
     category_encoding,
     predictor_method,
     read_rows,
-    regressor_score,
     store_arguments,
 )
 from arboost.estimators.forest_target import ForestTarget
@@ -514,7 +513,6 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
     0.9
     """
 
-    _KIND = "classifier"
     _TABLE = forest_params.RANDOM_FOREST_CLASSIFIER
     _TREE = DecisionTreeClassifier
 
@@ -554,7 +552,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         store_arguments(self, locals())
 
 
-class RandomForestRegressor(RegressorMixin, ForestEstimator):
+class RandomForestRegressor(Regressor, ForestEstimator):
     """Random forest for regression (Breiman 2001).
 
     Parameters
@@ -672,11 +670,8 @@ class RandomForestRegressor(RegressorMixin, ForestEstimator):
     0.4
     """
 
-    _KIND = "regressor"
     _TABLE = forest_params.RANDOM_FOREST_REGRESSOR
     _TREE = DecisionTreeRegressor
-
-    score = regressor_score
 
     predict_quantiles = predictor_method(Predictor.predict_quantiles)
 
@@ -839,7 +834,6 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
     1.0
     """
 
-    _KIND = "classifier"
     _TABLE = forest_params.EXTRA_TREES_CLASSIFIER
     _TREE = DecisionTreeClassifier
     _SPLITTER = "random"
@@ -880,7 +874,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         store_arguments(self, locals())
 
 
-class ExtraTreesRegressor(RegressorMixin, ForestEstimator):
+class ExtraTreesRegressor(Regressor, ForestEstimator):
     """Extremely randomised trees for regression (Geurts, Ernst and Wehenkel 2006).
 
     Parameters
@@ -998,12 +992,9 @@ class ExtraTreesRegressor(RegressorMixin, ForestEstimator):
     True
     """
 
-    _KIND = "regressor"
     _TABLE = forest_params.EXTRA_TREES_REGRESSOR
     _TREE = DecisionTreeRegressor
     _SPLITTER = "random"
-
-    score = regressor_score
 
     predict_quantiles = predictor_method(Predictor.predict_quantiles)
 

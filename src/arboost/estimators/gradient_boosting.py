@@ -11,7 +11,6 @@ from typing import Any, Never, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from arboost.backend import core, threads
@@ -23,7 +22,9 @@ from arboost.errors import warn_caller
 from arboost.estimators.boosting_recipe import check_combinations, make_loss, make_recipe
 from arboost.estimators.boosting_rounds import BoostingRounds
 from arboost.estimators.estimator import (
+    Classifier,
     EngineEstimator,
+    Regressor,
     category_encoding,
     read_rows,
     store_arguments,
@@ -331,7 +332,7 @@ def one_tree(model: Predictor, tree: int) -> Predictor:
     return Predictor(**model.fields() | changes)
 
 
-class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
+class GradientBoostingClassifier(Classifier, GradientBoosting):
     """Gradient boosting for classification: logistic loss for two classes, softmax for more.
 
     Parameters
@@ -569,7 +570,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     array(['low', 'high'], dtype='<U4')
     """
 
-    _KIND = "classifier"
     _TABLE = BOOSTED_CLASSIFIER
 
     def __init__(
@@ -701,7 +701,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
-class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
+class GradientBoostingRegressor(Regressor, GradientBoosting):
     """Gradient boosting for regression: means, medians, counts, positive amounts and quantiles.
 
     Parameters
@@ -930,7 +930,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     array([1., 3.])
     """
 
-    _KIND = "regressor"
     _TABLE = BOOSTED_REGRESSOR
 
     def __init__(

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -32,7 +32,7 @@ from arboost.data.schema import unique_names
 from arboost.data.target import encode_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, ParameterError, listing, warns_once
 from arboost.estimators import ensembles, member_fits
-from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
+from arboost.estimators.estimator import Classifier, Regressor, store_arguments
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
 from arboost.params.kinds import Param
@@ -380,7 +380,7 @@ def _prefit_columns(
     return columns
 
 
-class StackingClassifier(ClassifierMixin, Stacking):
+class StackingClassifier(Classifier, Stacking):
     """Classifiers whose probabilities a final classifier learns from.
 
     The final classifier learns from out-of-fold predictions: each member is fitted once per fold,
@@ -444,10 +444,7 @@ class StackingClassifier(ClassifierMixin, Stacking):
     """
 
     _TABLE: ClassVar[Mapping[str, Param]] = STACKING_CLASSIFIER
-    _KIND: ClassVar[str] = "classifier"
     _MEMBERS_OF_ANY_KIND: ClassVar[bool] = True
-
-    score = classifier_score
 
     def __init__(
         self,
@@ -493,7 +490,7 @@ def _share_of_larger(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares[:, -1] if shares.shape[1] >= _TWO_CLASSES else np.zeros(len(shares))
 
 
-class StackingRegressor(RegressorMixin, Stacking):
+class StackingRegressor(Regressor, Stacking):
     """Regressors whose predictions a final regressor learns from.
 
     The final regressor learns from out-of-fold predictions: each member is fitted once per fold,
@@ -548,9 +545,6 @@ class StackingRegressor(RegressorMixin, Stacking):
     """
 
     _TABLE: ClassVar[Mapping[str, Param]] = STACKING_REGRESSOR
-    _KIND: ClassVar[str] = "regressor"
-
-    score = regressor_score
 
     def __init__(
         self,

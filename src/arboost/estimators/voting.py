@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,7 @@ from arboost.data.target import Task, encode_labels, numeric_target, target
 from arboost.data.target import weights as row_weights
 from arboost.errors import ParameterError, warns_once
 from arboost.estimators import ensembles, member_fits
-from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
+from arboost.estimators.estimator import Classifier, Regressor, store_arguments
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import VOTING_CLASSIFIER, VOTING_REGRESSOR
@@ -175,7 +175,7 @@ def _is_soft(voter: Any) -> bool:
     return True
 
 
-class VotingClassifier(ClassifierMixin, Voting):
+class VotingClassifier(Classifier, Voting):
     """Classifiers that vote: hard, by predicted class, or soft, by class probabilities.
 
     Parameters
@@ -223,12 +223,9 @@ class VotingClassifier(ClassifierMixin, Voting):
     """
 
     _TABLE: ClassVar[Mapping[str, Param]] = VOTING_CLASSIFIER
-    _KIND: ClassVar[str] = "classifier"
 
     voting: str
     flatten_transform: bool
-
-    score = classifier_score
 
     def __init__(
         self,
@@ -316,7 +313,7 @@ class VotingClassifier(ClassifierMixin, Voting):
         return tags
 
 
-class VotingRegressor(RegressorMixin, Voting):
+class VotingRegressor(Regressor, Voting):
     """The weighted mean of the predictions of several regressors.
 
     Parameters
@@ -356,9 +353,6 @@ class VotingRegressor(RegressorMixin, Voting):
     """
 
     _TABLE: ClassVar[Mapping[str, Param]] = VOTING_REGRESSOR
-    _KIND: ClassVar[str] = "regressor"
-
-    score = regressor_score
 
     def __init__(
         self,

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +23,7 @@ from arboost.estimators.adaboost.schemes import class_scheme, make_scheme
 from arboost.estimators.estimator import (
     BoostedClassifierMethods,
     EngineEstimator,
-    regressor_score,
+    Regressor,
     store_arguments,
 )
 from arboost.losses.base import Floats, Loss
@@ -518,7 +517,6 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     True
     """
 
-    _KIND = "classifier"
     _TABLE = ADABOOST_CLASSIFIER
     _ROUND_STATS: ClassVar = {
         "error": "estimator_errors_",
@@ -615,7 +613,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         self.model_ = replace(model, provenance=provenance)
 
 
-class AdaBoostRegressor(RegressorMixin, AdaBoost):
+class AdaBoostRegressor(Regressor, AdaBoost):
     """AdaBoost.R2: the weighted median, or mean, of the learners' predictions.
 
     Parameters
@@ -741,14 +739,11 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
     0.6
     """
 
-    _KIND = "regressor"
     _TABLE = ADABOOST_REGRESSOR
     _ROUND_STATS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
     _SHARED_PARAM = "loss"
     _DEFAULT_METRIC = "squared_error"
     _OOB_ATTRIBUTE = "oob_prediction_"
-
-    score = regressor_score
 
     def __init__(
         self,
