@@ -50,14 +50,34 @@ class GrownTree(NamedTuple):
     max_bins: int
 
 
-class DecisionTree(EngineEstimator):
-    """One tree, which can be looked at."""
+class TreeEstimator(EngineEstimator):
+    """Fitted attributes of a tree, or of a forest of independent trees."""
 
     _MONOTONE = "monotonic_cst"
+
+    max_features: Any
+
+    def _keep_trees(self, model: Predictor, max_features: Any) -> None:
+        """Set the fitted attributes; `max_features` is the checked parameter."""
+        self._keep_model(model, model.schema)
+        self.n_outputs_ = max(1, len(model.targets))
+        self.max_features_ = forest_growth.feature_count(max_features, model.schema.n_features)
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        self._keep_trees(model, self.max_features)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class DecisionTree(TreeEstimator):
+    """One tree, which can be looked at."""
+
     _KEEPS_STATISTICS: ClassVar[bool] = False  # of the training rows in each node, for `tree_`
 
     criterion: str
-    max_features: Any
     _statistics: NodeStatistics | None = None
 
     @known_arguments
@@ -106,7 +126,9 @@ class DecisionTree(EngineEstimator):
         grown = self._grow(params, *arrays)
         recorded = self._recorded_params(forest_growth.with_resolved_bins(params, grown.max_bins))
         model = forest_growth.forest_model(grown.forest, grown.rows, grown.target, recorded)
-        self._keep_tree(model, grown, params)
+        self._keep_trees(model, params["max_features"])
+        if self._KEEPS_STATISTICS:
+            self._statistics = node_statistics(grown, params["criterion"])
         return self
 
     @property
@@ -117,12 +139,6 @@ class DecisionTree(EngineEstimator):
         """
         return sklearn_tree(self._fitted_model(), self.criterion, self._statistics)
 
-    def _keep_tree(self, model: Predictor, grown: GrownTree, params: dict[str, Any]) -> None:
-        """Set the fitted attributes."""
-        forest_growth.set_tree_attributes(self, model, params["max_features"])
-        if self._KEEPS_STATISTICS:
-            self._statistics = node_statistics(grown, params["criterion"])
-
     def _grow(
         self, params: dict[str, Any], X: object, y: object, sample_weight: object
     ) -> GrownTree:
@@ -131,14 +147,8 @@ class DecisionTree(EngineEstimator):
         warn_one_class(X, target.tasks)
         rows = target_encode_rows(rows, target.tasks, None, category_encoding(params))
         use = forest_growth.tree_rows(params, target, rows.weight)
-        random_cuts = params["splitter"] == "random"
-        forest, max_bins = forest_growth.fit_forest(
-            params, rows, target, use, range(1), random_cuts=random_cuts
-        )
+        forest, max_bins = forest_growth.fit_forest(params, rows, target, use, range(1))
         return GrownTree(forest, rows, target, use.weight, max_bins)
-
-    def _keep_loaded(self, model: Predictor) -> None:
-        forest_growth.set_tree_attributes(self, model, self.max_features)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
@@ -235,11 +245,6 @@ class DecisionTree(EngineEstimator):
         decreases = forest_growth.impurity_decreases(grown.forest, grown.target)
         path = pruning_path(grown.forest, decreases, grown.target.impurity(grown.weight))
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class DecisionTreeClassifier(ClassifierMethods, DecisionTree):

@@ -18,7 +18,11 @@ from arboost.data.table import Table
 from arboost.data.target import numeric_target
 from arboost.errors import ParameterError
 from arboost.estimators import forest_growth
-from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboost.estimators.decision_tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    TreeEstimator,
+)
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
@@ -47,16 +51,13 @@ _MIN_ROWS_OF_R2 = 2  # rows that R^2 is defined for
 _OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
 
 
-class ForestEstimator(EngineEstimator):
+class ForestEstimator(TreeEstimator):
     """Independent trees whose mean is the prediction, each grown on its draws or on all rows."""
 
     _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
     _SPLITTER: ClassVar[str] = "best"  # of those trees
 
-    _MONOTONE = "monotonic_cst"
-
     warm_start: bool
-    max_features: Any
     _origins: list[DrawOrigin]
 
     @known_arguments
@@ -131,8 +132,7 @@ class ForestEstimator(EngineEstimator):
                 target,
                 use,
                 range(n_kept, n_trees),
-                random_cuts=self._SPLITTER == "random",
-                out_of_bag=None if prunes else out_of_bag,
+                None if prunes else out_of_bag,
             )
             params = forest_growth.with_resolved_bins(params, max_bins)
             if prunes and out_of_bag is not None:
@@ -146,7 +146,7 @@ class ForestEstimator(EngineEstimator):
         scores = {}  # a score that fails leaves the estimator unchanged
         if out_of_bag is not None:
             scores = self._out_of_bag(model, params["oob_score"], out_of_bag, rows)
-        forest_growth.set_tree_attributes(self, model, params["max_features"])
+        self._keep_trees(model, params["max_features"])
         self._origins = [*origins, *new_origins]
         for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
@@ -245,9 +245,6 @@ class ForestEstimator(EngineEstimator):
         )
         return estimator
 
-    def _keep_loaded(self, model: Predictor) -> None:
-        forest_growth.set_tree_attributes(self, model, self.max_features)
-
     def _kept_origins(self) -> list[DrawOrigin]:
         """The origins of the rows of each tree; raises ValueError for a loaded forest."""
         if not hasattr(self, "_origins"):
@@ -258,7 +255,7 @@ class ForestEstimator(EngineEstimator):
         return self._origins
 
     def _checked_params(self) -> dict[str, Any]:
-        params = super()._checked_params()
+        params = super()._checked_params() | {"splitter": self._SPLITTER}
         if params["bootstrap"]:
             return params
         if params["oob_score"]:
@@ -275,11 +272,6 @@ class ForestEstimator(EngineEstimator):
                 parameter="max_samples",
             )
         return params
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def _oob_values(model: Model, means: Floats) -> Floats:

@@ -495,13 +495,7 @@ class DecisionTreeLearners(_NoCheckpoint):
         weight = rows.weight
         self._scale = 1.0 if weight is None else float(weight.mean())
         self._cover = self.n_rows * self._scale
-        tree = forest_growth.tree_params(
-            params,
-            rows.schema,
-            target,
-            total_weight=self._cover,
-            random_cuts=params["splitter"] == "random",
-        )
+        tree = forest_growth.tree_params(params, rows.schema, target, self._cover)
         self._binned = bin_rows(rows, BinParams.of(params), n_threads)
         self._grower = make_grower(self._binned, tree, target.n_outputs)
         self._gradients = core.Gradients(self.n_rows, target.n_outputs, by_row=target.n_outputs > 1)
@@ -628,9 +622,7 @@ class TreeMembers(Sequence[Any]):
             "forest": self.model.forest.single_tree(index),
             "params": member._recorded_params(params),
         }
-        forest_growth.set_tree_attributes(
-            member, Predictor(**self.model.fields() | changes), params["max_features"]
-        )
+        member._keep_trees(Predictor(**self.model.fields() | changes), params["max_features"])
         return member
 
 
