@@ -45,8 +45,13 @@ NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
 class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
-    _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _TABLE: ClassVar[Mapping[str, Param]]
+    _KIND: ClassVar[str]  # of `Classifier` or `Regressor`, as the next
+    _OOB_ATTRIBUTE: ClassVar[str]
     _metadata: dict[str, Any]  # set by each fit
+
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
 
     evaluate = evaluate
     report = report
@@ -114,6 +119,9 @@ class EnsembleMethods(BaseEstimator):
     def expected_value(self, *, background: object = None) -> Floats:
         """Return the prediction from which SHAP values count, shape (n_columns,)."""
         return self._predictor("expected_value").expected_value(background=background)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimators_")
 
     def _predictor(self, caller: str) -> EnsemblePredictor:
         check_is_fitted(self)
@@ -221,8 +229,6 @@ def final_model(estimator: Any, caller: str) -> Model | LinearModel:
 class NamedMembers(TransformerMixin, EnsembleMethods):
     """Ensemble of named members; `transform` returns their predictions as columns."""
 
-    _TABLE: ClassVar[Mapping[str, Param]]
-    _KIND: ClassVar[str]  # "regressor" or "classifier"
     _MEMBERS_OF_ANY_KIND: ClassVar[bool] = False
 
     estimators: list[NamedMember]
@@ -231,9 +237,6 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _schema: Schema | None
-
-    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
-        __new__ = new_estimator
 
     @property
     def named_estimators(self) -> Bunch:
@@ -409,9 +412,6 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
             ],
             dtype=object,
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

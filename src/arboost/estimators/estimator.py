@@ -40,6 +40,8 @@ from arboost.training.loop import FitResult
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_FEWEST_SCORED = {"classifier": 1, "regressor": 2}  # rows that accuracy and R^2 are defined for
+
 
 def store_arguments(estimator: object, arguments: Mapping[str, Any]) -> None:
     """Store the arguments of ``__init__`` as attributes, unchanged, as scikit-learn requires."""
@@ -77,6 +79,7 @@ class Classifier(ClassifierMixin):
     """Kind and score of every classifier."""
 
     _KIND: ClassVar[str] = "classifier"
+    _OOB_ATTRIBUTE: ClassVar[str] = "oob_decision_function_"  # of the out-of-bag scores
 
     @suggestions.public_name
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
@@ -90,6 +93,7 @@ class Regressor(RegressorMixin):
     """Kind and score of every regressor."""
 
     _KIND: ClassVar[str] = "regressor"
+    _OOB_ATTRIBUTE: ClassVar[str] = "oob_prediction_"  # of the out-of-bag predictions
 
     @suggestions.public_name
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
@@ -103,7 +107,8 @@ class EngineEstimator(BaseEstimator):
     """Parameters, predictions, explanations and the model file of an estimator."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
-    _KIND: ClassVar[str]  # of `Classifier` or `Regressor`
+    _KIND: ClassVar[str]  # of `Classifier` or `Regressor`, as the next
+    _OOB_ATTRIBUTE: ClassVar[str]
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
     # Parameters that cannot change the model are not part of its file; nor is the encoding of
     # categories, which its schema shows.
@@ -427,6 +432,20 @@ def category_encoding(params: Mapping[str, Any], default: str = "mean") -> str:
     """The encoding of categories of many levels among checked parameters."""
     encoding: str = params["category_encoding"]
     return default if encoding == "auto" else encoding
+
+
+def prediction_score(
+    kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None
+) -> float:
+    """The accuracy of all targets, or R^2; NaN for rows that are too few for it."""
+    from sklearn.metrics import r2_score  # slow to import
+
+    if len(y) < _FEWEST_SCORED[kind]:
+        return float("nan")
+    if kind == "classifier":
+        right = (y == predicted).reshape(len(y), -1).all(axis=1)
+        return float(np.average(right, weights=weight))
+    return float(r2_score(y, predicted, sample_weight=weight))
 
 
 def read_rows(

@@ -10,24 +10,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.metrics import r2_score
 
 from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target import numeric_target
 from arboost.errors import ParameterError
-from arboost.estimators import forest_growth
-from arboost.estimators.decision_tree import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    TreeEstimator,
-)
+from arboost.estimators import decision_tree, forest_growth
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
     Regressor,
     category_encoding,
+    prediction_score,
     predictor_method,
     read_rows,
     store_arguments,
@@ -47,11 +42,8 @@ from arboost.trees.forest import Forest
 from arboost.trees.leaf_distributions import LeafDistributions, leaf_distributions
 from arboost.trees.samples import DrawOrigin, RowDraws, undrawn_rows
 
-_MIN_ROWS_OF_R2 = 2  # rows that R^2 is defined for
-_OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
 
-
-class ForestEstimator(TreeEstimator):
+class ForestEstimator(decision_tree.TreeEstimator):
     """Independent trees whose mean is the prediction, each grown on its draws or on all rows."""
 
     _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
@@ -148,7 +140,7 @@ class ForestEstimator(TreeEstimator):
             scores = self._out_of_bag(model, params["oob_score"], out_of_bag, rows)
         self._keep_trees(model, params["max_features"])
         self._origins = [*origins, *new_origins]
-        for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
+        for name in ("oob_score_", self._OOB_ATTRIBUTE):
             self.__dict__.pop(name, None)
         self.__dict__.update(scores)
         return self
@@ -222,8 +214,8 @@ class ForestEstimator(TreeEstimator):
                 score = scoring(y, predicted)
             else:
                 weight = None if rows.weight is None else rows.weight[has_mean]
-                score = _prediction_score(self._KIND, y, predicted, weight)
-        return {"oob_score_": score, _OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
+                score = prediction_score(self._KIND, y, predicted, weight)
+        return {"oob_score_": score, self._OOB_ATTRIBUTE: _oob_values(model, wide)}
 
     def _one_tree(self, tree: int) -> EngineEstimator:
         """A tree as an estimator."""
@@ -232,7 +224,7 @@ class ForestEstimator(TreeEstimator):
             random_state=model.params["random_state"]
         )
         attributes = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
+        for name in ("model_", "oob_score_", self._OOB_ATTRIBUTE):
             attributes.pop(name, None)
         estimator.__dict__.update(attributes)
         estimator.model_ = Predictor(
@@ -285,18 +277,6 @@ def _oob_values(model: Model, means: Floats) -> Floats:
     most = max(shares.shape[1] for shares in by_target)
     wide = [np.pad(shares, ((0, 0), (0, most - shares.shape[1]))) for shares in by_target]
     return np.stack(wide, axis=2)
-
-
-def _prediction_score(
-    kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None
-) -> float:
-    """The accuracy of all targets, or R^2."""
-    if kind == "classifier":
-        right = (y == predicted).reshape(len(y), -1).all(axis=1)
-        return float(np.average(right, weights=weight))
-    if len(y) < _MIN_ROWS_OF_R2:
-        return float("nan")
-    return float(r2_score(y, predicted, sample_weight=weight))
 
 
 def _check_quantiles(rows: EngineRows) -> None:
@@ -506,7 +486,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
     """
 
     _TABLE = forest_params.RANDOM_FOREST_CLASSIFIER
-    _TREE = DecisionTreeClassifier
+    _TREE = decision_tree.DecisionTreeClassifier
 
     def __init__(
         self,
@@ -663,7 +643,7 @@ class RandomForestRegressor(Regressor, ForestEstimator):
     """
 
     _TABLE = forest_params.RANDOM_FOREST_REGRESSOR
-    _TREE = DecisionTreeRegressor
+    _TREE = decision_tree.DecisionTreeRegressor
 
     predict_quantiles = predictor_method(Predictor.predict_quantiles)
 
@@ -827,7 +807,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
     """
 
     _TABLE = forest_params.EXTRA_TREES_CLASSIFIER
-    _TREE = DecisionTreeClassifier
+    _TREE = decision_tree.DecisionTreeClassifier
     _SPLITTER = "random"
 
     def __init__(
@@ -985,7 +965,7 @@ class ExtraTreesRegressor(Regressor, ForestEstimator):
     """
 
     _TABLE = forest_params.EXTRA_TREES_REGRESSOR
-    _TREE = DecisionTreeRegressor
+    _TREE = decision_tree.DecisionTreeRegressor
     _SPLITTER = "random"
 
     predict_quantiles = predictor_method(Predictor.predict_quantiles)

@@ -15,7 +15,7 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import Classifier, Regressor, store_arguments
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
-from arboost.params.kinds import Param
 from arboost.training.splits import Split
 from arboost.training.splits import folds as make_folds
 
@@ -443,8 +442,8 @@ class StackingClassifier(Classifier, Stacking):
     (150, 6)
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = STACKING_CLASSIFIER
-    _MEMBERS_OF_ANY_KIND: ClassVar[bool] = True
+    _TABLE = STACKING_CLASSIFIER
+    _MEMBERS_OF_ANY_KIND = True
 
     def __init__(
         self,
@@ -544,7 +543,7 @@ class StackingRegressor(Regressor, Stacking):
     ((442, 2), (2,))
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = STACKING_REGRESSOR
+    _TABLE = STACKING_REGRESSOR
 
     def __init__(
         self,

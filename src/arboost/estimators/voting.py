@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from arboost.estimators.estimator import Classifier, Regressor, store_arguments
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import VOTING_CLASSIFIER, VOTING_REGRESSOR
-from arboost.params.kinds import Param
 from arboost.training.inputs import warn_one_class
 
 _TABLE_DIMENSIONS = 2
@@ -222,7 +221,7 @@ class VotingClassifier(Classifier, Voting):
     ((150, 3), (150, 6))
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = VOTING_CLASSIFIER
+    _TABLE = VOTING_CLASSIFIER
 
     voting: str
     flatten_transform: bool
@@ -352,7 +351,7 @@ class VotingRegressor(Regressor, Voting):
     np.True_
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = VOTING_REGRESSOR
+    _TABLE = VOTING_REGRESSOR
 
     def __init__(
         self,

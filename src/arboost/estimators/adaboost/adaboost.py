@@ -48,7 +48,6 @@ class AdaBoost(EngineEstimator):
     _ROUND_STATS: ClassVar[Mapping[str, str]]  # statistic of a round -> attribute of its array
     _SHARED_PARAM: ClassVar[str]  # parameter that all rounds of a model must share
     _DEFAULT_METRIC: ClassVar[str]  # default of eval_metric
-    _OOB_ATTRIBUTE: ClassVar[str]  # attribute of the out-of-bag scores
 
     estimator: Any
     warm_start: bool
@@ -528,7 +527,6 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     }
     _SHARED_PARAM = "algorithm"
     _DEFAULT_METRIC = "error"
-    _OOB_ATTRIBUTE = "oob_decision_function_"
 
     def __init__(
         self,
@@ -743,7 +741,6 @@ class AdaBoostRegressor(Regressor, AdaBoost):
     _ROUND_STATS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
     _SHARED_PARAM = "loss"
     _DEFAULT_METRIC = "squared_error"
-    _OOB_ATTRIBUTE = "oob_prediction_"
 
     def __init__(
         self,
