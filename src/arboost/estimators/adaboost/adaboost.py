@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -127,7 +128,8 @@ class AdaBoost(EngineEstimator):
         n_rounds = requested["n_estimators"]
         if previous is self and self.warm_start:
             n_rounds = number_to_add(n_rounds, self.model_.n_rounds, "learners", warns=False)
-        if previous is self and (n_rounds == 0 or self._ends_perfect):
+        # After a perfect learner no row has an error to learn.
+        if previous is self and (n_rounds == 0 or 0.0 in self.estimator_errors_[-1:]):
             return self
         learners = self._learner_strategy(requested, previous, checkpoint)
         has_validation = any(not part.is_training for part in sets)
@@ -149,7 +151,7 @@ class AdaBoost(EngineEstimator):
             result = learners.run(
                 FitJob(
                     loss=recipe.loss,
-                    start=learners.start(recipe, task),
+                    start=partial(learners.start, recipe, task),
                     n_rounds=n_rounds,
                     settings=settings,
                     record=recorded,
@@ -233,11 +235,6 @@ class AdaBoost(EngineEstimator):
             )
         return init_model
 
-    @property
-    def _ends_perfect(self) -> bool:
-        """Whether the last learner was perfect, so that no row has an error to learn."""
-        return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0
-
     def _learner_strategy(
         self, params: dict[str, Any], previous: AdaBoost | None, checkpoint: object
     ) -> LearnerStrategy[Any]:
@@ -251,14 +248,25 @@ class AdaBoost(EngineEstimator):
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()
-        _check_combinations(params)
+        if params["oob_score"] and not params["resample"]:
+            raise ParameterError(
+                "oob_score=True is not allowed with resample=False: every learner sees all rows, "
+                "and none is out of its bag. Use resample=True, or validation data.",
+                parameter="oob_score",
+            )
+        if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
+            raise ParameterError(
+                f"tol={params['tol']!r} is not allowed: it is for early stopping, which "
+                "n_iter_no_change=None leaves out. Set n_iter_no_change too, or use tol=0.",
+                parameter="tol",
+            )
         if params["estimator"] is not None:
             self._check_engine_only(params)
         return params
 
     def _check_engine_only(self, params: dict[str, Any]) -> None:
         """Raise ValueError where parameters of engine trees are set next to an estimator."""
-        for name in (name for name in ENGINE_ONLY if name in params):
+        for name in filter(params.__contains__, ENGINE_ONLY):
             value, default = params[name], self._TABLE[name].default
             if value != default and repr(value) != repr(default):  # NaN is not equal to itself
                 raise ValueError(
@@ -302,7 +310,7 @@ class AdaBoost(EngineEstimator):
     ) -> tuple[Loss, Callable[..., Rounds]]:
         """The loss of a fit of engine trees, and the callable that starts its training."""
         recipe = self._recipe(params, task)
-        return recipe.loss, TreeStrategy(params).start(recipe, task)
+        return recipe.loss, partial(TreeStrategy(params).start, recipe, task)
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
@@ -342,31 +350,12 @@ class AdaBoost(EngineEstimator):
         return tags
 
 
-def _check_combinations(params: dict[str, Any]) -> None:
-    """Raise ValueError where two parameters contradict each other."""
-    if params["oob_score"] and not params["resample"]:
-        raise ParameterError(
-            "oob_score=True is not allowed with resample=False: every learner sees all rows, "
-            "and none is out of its bag. Use resample=True, or validation data.",
-            parameter="oob_score",
-        )
-    if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
-        raise ParameterError(
-            f"tol={params['tol']!r} is not allowed: it is for early stopping, which "
-            "n_iter_no_change=None leaves out. Set n_iter_no_change too, or use tol=0.",
-            parameter="tol",
-        )
-
-
 def _tree_predictor(model: Predictor, tree: int) -> Predictor:
-    weights = model.tree_weights[tree : tree + 1]
-    return Predictor(
-        **model.fields()
-        | {
-            "forest": model.forest.single_tree(tree),
-            "tree_weights": weights,
-            "provenance": without_history(model.provenance),
-        }
+    return replace(
+        model,
+        forest=model.forest.single_tree(tree),
+        tree_weights=model.tree_weights[tree : tree + 1],
+        provenance=without_history(model.provenance),
     )
 
 

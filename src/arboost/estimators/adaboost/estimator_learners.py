@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NoReturn, Self, overload
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,7 @@ from arboost.models.predictor import Predictor
 from arboost.params.records import BinParams
 from arboost.training.fit import FitJob, LoopOptions, train_with_monitor
 from arboost.training.inputs import EngineRows, Rows, table_rows
-from arboost.training.loop import FitResult, Rounds, fit_result
+from arboost.training.loop import FitResult, fit_result
 from arboost.training.sets import EvaluationArguments, bin_rows
 from arboost.trees.grower import grown_forest, make_grower
 
@@ -89,12 +88,6 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
         """The rows of an evaluation set, checked."""
         return arguments.rows(lambda X: member_fits.member_table(X, schema))
 
-    def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """The callable that starts a training; raises ValueError for unsuitable ones."""
-        votes = MemberVotes(recipe.scheme, task.classes)
-        check_learner(self._estimator, votes, resample=recipe.resample)
-        return partial(self._start, recipe, votes)
-
     def run(self, job: FitJob[member_fits.MemberTable]) -> FitResult:
         """Train, without bins, search for the number of rounds and checkpoint."""
         settings, train = job.settings, self._scored(job.train)
@@ -138,23 +131,22 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
             return rows
         return rows.started(old.predict_raw(X) if old.combine == "sum" else old.columns(X))
 
-    def _start(
+    def start(
         self,
         recipe: AdaBoostRecipe,
-        votes: MemberVotes,
+        task: Task,
         data: EstimatorRows,
         evaluations: Sequence[EstimatorRows] = (),
-        *,
-        n_threads: int,
-        seed: int,
+        **options: int,
     ) -> AdaBoostRounds:
         """The rounds of a fit of clones, or of the decision trees that they would be."""
+        votes = MemberVotes(recipe.scheme, task.classes)
+        check_learner(self._estimator, votes, resample=recipe.resample)
         learners: Learners | None = None
         if not recipe.resample:
-            learners = decision_tree_learners(
-                self._estimator, data, evaluations, votes, n_threads=n_threads, seed=seed
-            )
+            learners = decision_tree_learners(self._estimator, data, evaluations, votes, **options)
         if learners is None:
+            seed = options["seed"]
             learners = EstimatorLearners(self._estimator, data, evaluations, votes, seed=seed)
         return make_rounds(
             recipe,
@@ -163,8 +155,7 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
             evaluations,
             first_round=self._n_before,
             start_weights=None if self._old is None else self._old.weights,
-            n_threads=n_threads,
-            seed=seed,
+            **options,
         )
 
     @property
@@ -191,21 +182,6 @@ def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
             "a checkpoint holds trees of the engine, and these learners are Python objects. Leave "
             "out checkpoint; init_model or warm_start continue a fitted estimator."
         )
-
-
-class _NoCheckpoint:
-    """Learners without a state for checkpoints: they are Python objects."""
-
-    _estimator: Any
-
-    def state(self, *_: object) -> NoReturn:
-        """Raise TypeError: a state holds arrays."""
-        raise InputTypeError(
-            f"a fit of {type(self._estimator).__name__} has no checkpoint: its learners are Python "
-            "objects. Leave out checkpoint."
-        )
-
-    restore = digests = state
 
 
 # ---- votes ----
@@ -289,7 +265,7 @@ def _finite_numbers(member: Any, X: Any) -> Floats:
 # ---- clones ----
 
 
-class EstimatorLearners(_NoCheckpoint):
+class EstimatorLearners(Learners):
     """Clones of an estimator, each fitted with the current row weights.
 
     Parameters
@@ -451,7 +427,7 @@ def decision_tree_learners(
     )
 
 
-class DecisionTreeLearners(_NoCheckpoint):
+class DecisionTreeLearners(Learners):
     """Decision trees that are grown on one binned table.
 
     Parameters
@@ -547,10 +523,6 @@ class DecisionTreeLearners(_NoCheckpoint):
         """Drop the last tree."""
         self._grower.drop_last()
 
-    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> NoReturn:
-        """Raise AssertionError: out-of-bag scores are for drawn rows, which need clones."""
-        raise AssertionError
-
     def fitted(self, n_learners: int) -> TreeMembers:
         """The first kept trees."""
         return self._members(0, self._states[:n_learners])
@@ -597,11 +569,7 @@ class TreeMembers(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.states)
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice) and index.start is None and index.step is None:
             n_trees = len(range(len(self))[index])
             model = self.model.truncated(n_trees)

@@ -7,7 +7,7 @@ trees and estimators (`estimator_learners`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic
@@ -21,7 +21,7 @@ from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.data.table import Table
 from arboost.data.target import Task
-from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, make_rounds
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
 from arboost.estimators.adaboost.schemes import R2Scheme, Scheme
 from arboost.estimators.estimator import category_encoding, read_rows
 from arboost.estimators.forest_growth import CART_LEVELS
@@ -33,7 +33,7 @@ from arboost.params.records import BinParams
 from arboost.training import sets
 from arboost.training.fit import FitJob, previous_model, run_fit
 from arboost.training.inputs import EngineRows, Rows, TableReader, TableT, target_encode_rows
-from arboost.training.loop import FitResult, Rounds
+from arboost.training.loop import FitResult
 from arboost.trees.forest import Forest
 from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 
@@ -58,8 +58,15 @@ class LearnerStrategy(ABC, Generic[TableT]):
         return {}
 
     @abstractmethod
-    def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """The callable that starts a training on sets of rows, as `FitJob` needs it."""
+    def start(
+        self,
+        recipe: AdaBoostRecipe,
+        task: Task,
+        data: Any,
+        evaluations: Sequence[Any] = (),
+        **options: Any,
+    ) -> AdaBoostRounds:
+        """The rounds of a fit on sets of rows; `options` are those of `FitJob.start`."""
 
     @abstractmethod
     def run(self, job: FitJob[TableT]) -> FitResult:
@@ -103,10 +110,6 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         """The number of bins for the model file, by its parameter."""
         return {"max_bins": sets.recorded_bins(rows, BinParams.of(self._params))}
 
-    def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """The callable that starts a training on binned sets."""
-        return partial(self._start, recipe)
-
     def run(self, job: FitJob[Table | Dataset]) -> FitResult:
         """Train; the rows of a continued fit start with the scores of the old model."""
         scored = partial(self._scored, n_threads=job.settings.n_threads)
@@ -127,16 +130,17 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         scores = tree_values if self._old.combine == "median" else table_scores
         return rows.started(scores(self._old, rows.source, n_threads=n_threads))
 
-    def _start(
+    def start(
         self,
         recipe: AdaBoostRecipe,
+        task: Task,
         data: sets.TrainingSet,
         evaluations: Sequence[sets.EvaluationSet] = (),
         *,
         workspace: core.Workspace | None = None,
         **options: int,
     ) -> AdaBoostRounds:
-        """The rounds of a fit on binned sets; `options` are n_threads and seed."""
+        """The rounds of a fit on binned sets."""
         scheme: Scheme = recipe.scheme
         if isinstance(scheme, R2Scheme):
             scheme = replace(scheme, centre=mean(data.target))
@@ -169,7 +173,7 @@ def _tree_params(params: Mapping[str, Any], n_rows: int) -> TreeParams:
 # ---- trees of one training ----
 
 
-class TreeLearners:
+class TreeLearners(Learners):
     """Trees that are grown on one binned table.
 
     Parameters

@@ -8,9 +8,9 @@ learner no better than chance is dropped: with resampling another draw is tried,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,10 +68,11 @@ class AdaBoostRecipe(ParamRecord):
         return 1 + self.max_restarts if self.resample else 1
 
 
-class Learners(Protocol):
+class Learners(ABC):
     """The learners of a fit, engine trees or estimators, and the means to fit one more.
 
     The last learner is provisional: once its error is known it is kept with a factor, or dropped.
+    Only learners whose state is arrays have checkpoints; `EstimatorStrategy` refuses others.
 
     Attributes
     ----------
@@ -81,6 +82,7 @@ class Learners(Protocol):
 
     n_rows: int
 
+    @abstractmethod
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
         """Fit one more learner.
 
@@ -93,42 +95,44 @@ class Learners(Protocol):
         number : int
             Number of the learner; random choices depend on it.
         """
-        ...
 
+    @abstractmethod
     def votes(self, evaluation: int | None = None) -> Floats:
         """The votes of the last learner before its factor, shape (n_rows, n_outputs).
 
         Votes for the training rows, or for the rows of an evaluation set by its index.
         """
-        ...
 
+    @abstractmethod
     def keep(self, factor: float) -> None:
         """Keep the last learner, its votes multiplied by a factor."""
-        ...
 
+    @abstractmethod
     def drop(self) -> None:
         """Drop the last learner."""
-        ...
 
-    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
-        """The votes of a kept learner, times its factor, for some training rows."""
-        ...
-
+    @abstractmethod
     def fitted(self, n_learners: int) -> Any:
         """The first kept learners: a Forest, or a tuple of estimators."""
-        ...
+
+    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
+        """The votes of a kept learner, times its factor, for some training rows.
+
+        They are for out-of-bag scores, and needed only where learners see drawn rows.
+        """
+        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The learners as arrays for a checkpoint."""
-        ...
+        raise NotImplementedError
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the learners of a checkpoint."""
-        ...
+        """Restore the learners of a checkpoint; raise ValueError where they do not fit the bins."""
+        raise NotImplementedError
 
     def digests(self) -> dict[str, str]:
         """Return digests of the data of the fit, by name."""
-        ...
+        raise NotImplementedError
 
 
 class AdaBoostRounds(ABC):
@@ -230,10 +234,6 @@ class AdaBoostRounds(ABC):
                 self.n_rounds += 1
                 return
             self.learners.drop()
-        self.end_as_weak()
-
-    def end_as_weak(self) -> None:
-        """End the fit: no further learner is better than chance."""
         self.ended = _NO_BETTER
 
     def fitted(self, weights: Floats) -> Fitted:
@@ -302,21 +302,24 @@ class AdaBoostRounds(ABC):
         drawn[sample.positions()] = True
         self._drawn.append(np.packbits(drawn))
 
-    def _drawn_blocks(self, n_rounds: int) -> list[tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
-        """Return blocks of rows, each with a mask (n_rounds, n_rows) of the rounds that drew it."""
-        n_rows = len(self.target.y)
-        size = max(1, _OUT_OF_BAG_CELLS // max(1, n_rounds))
+    def _out_of_bag_votes(self, n_rounds: int) -> Iterator[tuple[NDArray[np.uint32], Floats]]:
+        """Yield blocks of rows with their votes, shape (n_rounds, n_rows, n_outputs).
+
+        Votes of learners that have drawn the row are NaN.
+        """
+        n_rows, n_outputs = len(self.target.y), self.recipe.scheme.loss.n_outputs
+        size = max(1, _OUT_OF_BAG_CELLS // max(1, n_rounds * n_outputs))
         size += -size % 8
-        drawn = np.array(self._drawn[:n_rounds], np.uint8).reshape(n_rounds, -1)
-        return [
-            (
-                np.arange(first, min(first + size, n_rows), dtype=np.uint32),
-                np.unpackbits(drawn[:, first // 8 : (first + size) // 8], axis=1)[
-                    :, : n_rows - first
-                ].view(np.bool_),
-            )
-            for first in range(0, n_rows, size)
-        ]
+        packed = np.array(self._drawn[:n_rounds], np.uint8).reshape(n_rounds, -1)
+        for first in range(0, n_rows, size):
+            rows = np.arange(first, min(first + size, n_rows), dtype=np.uint32)
+            drawn = np.unpackbits(packed[:, first // 8 : (first + size) // 8], axis=1)
+            votes = np.full((n_rounds, len(rows), n_outputs), np.nan)
+            for index in range(n_rounds):
+                out = drawn[index, : len(rows)] == 0
+                if out.any():
+                    votes[index, out] = self.learners.kept_votes(index, rows[out])
+            yield rows, votes
 
     def _oob_score(self, scores: Floats) -> float:
         """The accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
@@ -363,7 +366,7 @@ class ClassRounds(AdaBoostRounds):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the next round depends on, apart from the data of the fit."""
-        scores = {f"scores_{i}": one for i, one in enumerate(self._all_scores())}
+        scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
         return super().state() | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -414,14 +417,9 @@ class ClassRounds(AdaBoostRounds):
 
     def _oob_scores(self, n_rounds: int) -> Floats:
         scores = np.full_like(self.scores, np.nan)
-        for rows, drawn in self._drawn_blocks(n_rounds):
-            of_block = np.zeros((len(rows), scores.shape[1]))
-            for index in range(n_rounds):
-                out = ~drawn[index]
-                if out.any():
-                    of_block[out] += self.learners.kept_votes(index, rows[out])
-            has_score = ~drawn.all(axis=0)
-            scores[rows[has_score]] = of_block[has_score]
+        for rows, votes in self._out_of_bag_votes(n_rounds):
+            has_vote = ~np.isnan(votes[:, :, 0]).all(axis=0)
+            scores[rows[has_vote]] = np.nansum(votes[:, has_vote], axis=0)
         return scores
 
 
@@ -523,7 +521,7 @@ class R2Rounds(AdaBoostRounds):
         weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
         self._note(error=error, weight=weight)
         if is_weak:
-            self.end_as_weak()
+            self.ended = _NO_BETTER
         else:
             self._update_distribution(error)
 
@@ -535,13 +533,8 @@ class R2Rounds(AdaBoostRounds):
     def _oob_scores(self, n_rounds: int) -> Floats:
         scores = np.full((len(self.target.y), 1), np.nan)
         weights = np.array(self.round_stats["weight"][:n_rounds])
-        for rows, drawn in self._drawn_blocks(n_rounds):
-            values = np.full((len(rows), n_rounds), np.nan)
-            for index in range(n_rounds):
-                out = ~drawn[index]
-                if out.any():
-                    values[out, index] = self.learners.kept_votes(index, rows[out])[:, 0]
-            scores[rows, 0] = self._combined(values, weights)
+        for rows, votes in self._out_of_bag_votes(n_rounds):
+            scores[rows, 0] = self._combined(votes[:, :, 0].T, weights)
         return scores
 
 
