@@ -22,7 +22,7 @@ from arboost.data import target as targets
 from arboost.data.dataset import Dataset
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
-from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_once
+from arboost.errors import ParameterError, warn_caller, warns_once
 from arboost.estimators import member_fits
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
@@ -111,7 +111,6 @@ class Bagging(EnsembleMethods):
         n_old = 0 if old is None else len(old.estimators_)
         if n_old and number_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
-        _refuse_dataset(X)
         table, y = member_fits.training_table(
             X, y, getattr(old, "_schema", None), sample_weight=sample_weight
         )
@@ -314,15 +313,6 @@ class Bagging(EnsembleMethods):
         methods = _member_methods(self._KIND, self._template(), hard=self._is_hard())
         callee = methods.get(caller, caller)
         return dict(metadata_routing.process_routing(self, caller, **params)["estimator"][callee])
-
-
-def _refuse_dataset(X: object) -> None:
-    if isinstance(X, Dataset):
-        raise InputTypeError(
-            "X is a Dataset, which holds bins instead of values, but out-of-bag rows are predicted "
-            "by their values. Pass the table it was made from: members of arboost share its bins "
-            "in any case."
-        )
 
 
 def _member_methods(kind: str, template: Any, *, hard: bool) -> Mapping[str, str]:

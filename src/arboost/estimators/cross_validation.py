@@ -37,7 +37,7 @@ from arboost.training.fit import LoopOptions, train_with_monitor
 from arboost.training.loop import FitResult, Fitted, Rounds, mean_of_fits
 from arboost.training.monitor import Monitor, Round, checked_callbacks
 from arboost.training.sets import bin_rows, fold_sets, groups_of, recorded_bins
-from arboost.training.splits import Split
+from arboost.training.splits import Index, Split
 from arboost.training.splits import folds as make_folds
 
 Booster = GradientBoosting | AdaBoost
@@ -157,7 +157,17 @@ def cv(
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named_metrics = stopping.eval_metric if metrics is None else metrics
     eval_metrics = find_metrics(named_metrics, plan.loss, n_threads)
-    splits = plan.splits(folds, inputs.group_values(X, groups))
+    index, n_rows = plan.rows.index, plan.rows.source.n_rows
+    groups = inputs.group_values(X, groups)
+    splits = counted_folds(
+        plan.task.y,
+        folds,
+        index,
+        n_rows,
+        seed=plan.params["random_state"],
+        stratify=plan.task.classes is not None,
+        groups=None if groups is None else groups_of(groups, n_rows, index),
+    )
     binned = bin_rows(plan.weighted(plan.task, plan.rows.weight), plan.bins, n_threads)
     workspace = core.Workspace()
     trainings = [plan.training(binned, split, n_threads, workspace) for split in splits]
@@ -184,7 +194,6 @@ def cv(
     assert monitor.best_index is not None
     assert monitor.best_score is not None
     assert monitor.stop_reason is not None
-    index = plan.rows.index
     if index is not None:  # positions among the rows of X
         splits = [(index[train], index[held_out]) for train, held_out in splits]
     return CrossValidation(
@@ -195,6 +204,34 @@ def cv(
         folds=tuple(splits),
         models=models,
     )
+
+
+def counted_folds(
+    y: NDArray[Any], folds: object, index: Index | None, n_all: int, **options: Any
+) -> list[Split]:
+    """The folds as positions among the rows of nonzero weight.
+
+    Folds in a list count all rows of the user.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        Target of the rows of nonzero weight.
+    folds : int, splitter, or iterable of pairs
+    index : uint32 array of shape (n_rows,), or None
+        Positions of these rows in the user's table; None for all.
+    n_all : int
+        Number of rows of the user's table.
+    **options
+        seed, stratify and groups of `arboost.training.splits.folds`.
+    """
+    is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
+    if is_listed and index is not None:
+        position = np.full(n_all, -1)
+        position[index] = np.arange(len(index))
+        listed = make_folds(np.empty(n_all), folds, **options)
+        folds = [[position[side][position[side] >= 0] for side in pair] for pair in listed]
+    return make_folds(y, folds, **options)
 
 
 def _read_plan(
@@ -255,21 +292,6 @@ class _Plan:
     def bins(self) -> BinParams:
         """Parameters of the bins."""
         return BinParams.of(self.params)
-
-    def splits(self, folds: object, groups: object) -> list[Split]:
-        """The folds as positions among the rows of nonzero weight."""
-        y, index, n_rows = self.task.y, self.rows.index, self.rows.source.n_rows
-        is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
-        if is_listed and index is not None:
-            listed = make_folds(np.empty(n_rows), folds, groups=groups)
-            position = np.full(n_rows, -1)
-            position[index] = np.arange(len(index))
-            counted = [[position[side][position[side] >= 0] for side in pair] for pair in listed]
-            return make_folds(y, counted)
-        if groups is not None:
-            groups = groups_of(groups, n_rows, index)
-        is_classifier, seed = self.task.classes is not None, self.params["random_state"]
-        return make_folds(y, folds, seed=seed, stratify=is_classifier, groups=groups)
 
     def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> inputs.EngineRows:
         """Return all rows with the class weights of some of them."""

@@ -21,7 +21,6 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators import member_fits
@@ -328,7 +327,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
 
     def _table_like_fit(self, X: object) -> Any:
         """Return X with the columns of fit, in their order."""
-        if self._schema is None or isinstance(X, Dataset):
+        if self._schema is None:
             return read_member_table(X, None)[0]
         return member_fits.member_table(X, self._schema, caller=type(self).__name__).X
 
@@ -454,11 +453,6 @@ def read_member_table(X: object, y: object, **values: Any) -> tuple[Any, Schema 
 
     `values` are other values of the rows, which are to be in the order of X.
     """
-    if isinstance(X, Dataset):
-        raise InputTypeError(
-            "X is a Dataset, which holds bins instead of values, but members need the values. "
-            "Pass the table it was made from: members of arboost share its bins anyway."
-        )
     if _is_one_dimensional(X):
         return X, None, y
     table, y = member_fits.training_table(X, y, None, **values)

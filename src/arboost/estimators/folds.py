@@ -30,7 +30,7 @@ from arboost.errors import InputTypeError
 from arboost.estimators import member_fits
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.bagging import Bagging
-from arboost.estimators.cross_validation import cv
+from arboost.estimators.cross_validation import counted_folds, cv
 from arboost.estimators.ensembles import NamedMembers
 from arboost.estimators.estimator import EngineEstimator, column_options
 from arboost.estimators.gradient_boosting import GradientBoosting
@@ -41,7 +41,7 @@ from arboost.params.suggestions import metric_name
 from arboost.training.inputs import EngineRows, training_rows
 from arboost.training.monitor import Round
 from arboost.training.sets import groups_of
-from arboost.training.splits import Index, Split, folds, split
+from arboost.training.splits import Index, Split, split
 
 Splits = Sequence[Split]  # training rows and held-out rows of each fold
 
@@ -78,15 +78,8 @@ class SelectionRows:
 
     def splits(self, cv: object, seed: int) -> list[Split]:
         """Folds as positions among these rows; folds in a list count the rows of the user."""
-        is_listed = hasattr(cv, "__iter__") and not hasattr(cv, "split")
-        if is_listed and self.index is not None:
-            position = np.full(self.n_all, -1)
-            position[self.index] = np.arange(len(self.index))
-            cv = [
-                [position[side][position[side] >= 0] for side in pair]
-                for pair in folds(np.empty(self.n_all), cv, groups=self.groups)
-            ]
-        return folds(self.task.y, cv, seed=seed, stratify=self._can_stratify, groups=self.groups)
+        options = {"seed": seed, "stratify": self._can_stratify, "groups": self.groups}
+        return counted_folds(self.task.y, cv, self.index, self.n_all, **options)
 
     def hold_out(self, fraction: float, seed: int) -> Split:
         """One split into training rows and a share of held-out rows."""
@@ -225,14 +218,9 @@ class FoldFits:
 
     def _dataset(self, estimator: Any) -> Dataset | None:
         """The binned table for fits of an estimator; None where it needs the values."""
-        has_learner = getattr(estimator, "estimator", None) is not None
-        if (
-            not member_fits.is_engine(estimator)
-            or has_learner
-            or getattr(estimator, "quantiles", False)
-        ):
-            return None
         key = member_fits.binning_key(estimator)
+        if key is None:
+            return None
         if key not in self._datasets:
             started, rows = time.perf_counter(), self.rows
             self._datasets[key] = member_fits.shared_dataset(

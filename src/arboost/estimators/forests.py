@@ -227,13 +227,11 @@ class ForestEstimator(decision_tree.TreeEstimator):
         for name in ("model_", "oob_score_", self._OOB_ATTRIBUTE):
             attributes.pop(name, None)
         estimator.__dict__.update(attributes)
-        estimator.model_ = Predictor(
-            **model.fields()
-            | {
-                "forest": model.forest.single_tree(tree),
-                "distributions": None,
-                "provenance": without_history(model.provenance),
-            }
+        estimator.model_ = replace(
+            model,
+            forest=model.forest.single_tree(tree),
+            distributions=None,
+            provenance=without_history(model.provenance),
         )
         return estimator
 

@@ -320,16 +320,16 @@ def one_tree(model: Predictor, tree: int) -> Predictor:
     """A tree as a regressor: of one value, or of the values of all outputs."""
     forest = model.forest.single_tree(tree)
     width = forest.value.shape[1]
-    changes = {
-        "forest": replace(forest, output=np.zeros(1, np.int32)),
-        "base_score": np.zeros(width),
-        "link": "identity",
-        "classes": None,
-        "kind": "regressor",
-        "trees_per_round": 1,
-        "schema": replace(model.schema, offset=None),
-    }
-    return Predictor(**model.fields() | changes)
+    return replace(
+        model,
+        forest=replace(forest, output=np.zeros(1, np.int32)),
+        base_score=np.zeros(width),
+        link="identity",
+        classes=None,
+        kind="regressor",
+        trees_per_round=1,
+        schema=replace(model.schema, offset=None),
+    )
 
 
 class GradientBoostingClassifier(Classifier, GradientBoosting):

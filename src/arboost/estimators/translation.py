@@ -211,7 +211,7 @@ class _EngineBooster(GradientBoosting):
     def _keep_model(self, model: Any, schema: Schema) -> None:
         if model.link == "softmax":  # scikit-learn's scores of the classes have the mean 0
             centred = model.base_score - model.base_score.mean()
-            model = Predictor(**model.fields() | {"base_score": centred})
+            model = replace(model, base_score=centred)
         super()._keep_model(model, schema)
 
     def _plan(

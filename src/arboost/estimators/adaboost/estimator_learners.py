@@ -586,11 +586,9 @@ class TreeMembers(Sequence[Any]):
         params = forest_growth.with_resolved_bins(
             member._checked_params(), self.model.params["max_bins"]
         )
-        changes = {
-            "forest": self.model.forest.single_tree(index),
-            "params": member._recorded_params(params),
-        }
-        member._keep_trees(Predictor(**self.model.fields() | changes), params["max_features"])
+        forest, recorded = self.model.forest.single_tree(index), member._recorded_params(params)
+        model = replace(self.model, forest=forest, params=recorded)
+        member._keep_trees(model, params["max_features"])
         return member
 
 
