@@ -31,8 +31,6 @@ from arboost.trees.samples import RowSampling
 _DEFAULT_LAMBDA = {"newton": 1.0, "gradient": 0.0}
 # Steps of more than twice the distance to the target end farther from it than they began.
 _MAX_SAFE_RATE = 2.0
-
-
 _LOSSES_OF_ALPHA = ("quantile", "huber")
 
 
@@ -168,8 +166,13 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
         reg_lambda = _DEFAULT_LAMBDA[params["boosting"]]
     monotone = monotone_directions(params["monotone_constraints"], schema)
     groups = interaction_groups(params["interaction_constraints"], schema)
-    if monotone:
-        _check_monotone(params, loss)
+    if monotone and loss.link == "softmax":
+        constraints = params["monotone_constraints"]
+        if isinstance(constraints[0], list):  # as the user gave it: a dict
+            constraints = dict(constraints)
+        reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
+        advice = "Use it with two classes or a regressor."
+        _refuse_value("monotone_constraints", constraints, reason, advice)
     tree = {
         "reg_lambda": reg_lambda,
         "monotone": tuple(monotone),
@@ -183,22 +186,18 @@ def make_recipe(params: dict[str, Any], loss: Loss, schema: Schema) -> BoostingR
         learning_rate=params["learning_rate"],
         vector_leaves=loss.n_outputs > 1 and params.get("multi_strategy") == "multi_output_tree",
         tree=TreeParams.of(params | tree),
-        rows=_row_sampling(params, loss, reg_lambda),
+        rows=RowSampling(
+            method=params["sampling_method"],
+            rate=params["subsample"],
+            reg_lambda=reg_lambda,
+            top_rate=params["top_rate"],
+            other_rate=params["other_rate"],
+            full_rounds=math.ceil(min(1.0 / params["learning_rate"], 2.0**53)),
+            ordered_leaves=loss.refits(params["boosting"]) and params["line_search"] == "leaf",
+        ),
         dropout=Dropout.of(params) if params["rate_drop"] > 0.0 else None,
         parallel_trees=params["num_parallel_tree"],
         base_score=None if base_score is None else loss.scores_of(base_score),
-    )
-
-
-def _row_sampling(params: dict[str, Any], loss: Loss, reg_lambda: float) -> RowSampling:
-    return RowSampling(
-        method=params["sampling_method"],
-        rate=params["subsample"],
-        reg_lambda=reg_lambda,
-        top_rate=params["top_rate"],
-        other_rate=params["other_rate"],
-        full_rounds=math.ceil(min(1.0 / params["learning_rate"], 2.0**53)),
-        ordered_leaves=loss.refits(params["boosting"]) and params["line_search"] == "leaf",
     )
 
 
@@ -255,18 +254,6 @@ def _check_loss(params: dict[str, Any], loss: Loss) -> None:
         )
 
 
-def _check_monotone(params: dict[str, Any], loss: Loss) -> None:
-    if loss.link != "softmax":
-        return
-    constraints = params["monotone_constraints"]
-    if isinstance(constraints[0], list):  # as the user gave it: a dict
-        constraints = dict(constraints)
-    reason = f"with {loss.n_outputs} classes, a higher score of one is a lower chance of others"
-    _refuse_value(
-        "monotone_constraints", constraints, reason, "Use it with two classes or a regressor."
-    )
-
-
 def _refuse_value(name: str, value: object, reason: str, advice: str) -> None:
     raise ValueError(f"{name}={value!r} is not allowed: {reason}. {advice}")
 
@@ -301,7 +288,8 @@ class Dropout(ParamRecord):
     def draw(self, weights: NDArray[np.float64], *, seed: int, index: int) -> NDArray[np.intp]:
         """The rounds that round ``index`` drops, given the weights of all before it."""
         n_rounds = len(weights)
-        uniform = _uniform_numbers(seed, index, n_rounds + 2)
+        hashes = core.counter_hash("dropout", seed, index, n_rounds + 2)
+        uniform = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53  # in [0, 1)
         if n_rounds == 0 or uniform[-1] < self.skip_drop:
             return np.empty(0, np.intp)
         share = np.ones(n_rounds)
@@ -328,9 +316,3 @@ class Dropout(ParamRecord):
             return 1.0 / (1.0 + learning_rate), 1.0 / (1.0 + learning_rate)
         total = n_dropped + learning_rate
         return 1.0 / total, n_dropped / total
-
-
-def _uniform_numbers(seed: int, index: int, count: int) -> NDArray[np.float64]:
-    """Return numbers in [0, 1) that depend on the arguments only."""
-    hashes = core.counter_hash("dropout", seed, index, count)
-    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53

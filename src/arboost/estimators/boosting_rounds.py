@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 from arboost.trees.grower import grown_forest, make_grower, restore_trees
 
 _CORE_CALL_S = 0.1  # seconds of rounds in the core; the progress bar is drawn as often
-
-
 _MAX_DOUBLINGS = 100
 _STEP_PRECISION = 1e-9  # of a step, relative
 
@@ -56,7 +54,11 @@ class BoostingRounds:
         self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
         # Rounds with factors are added on the CPU.
         device = "cpu" if recipe.weighs_rounds else recipe.tree.device
-        self._on_device = DeviceScores.of(self.evaluations, self._evaluation_scores, device)
+        self._on_device: DeviceScores | None = None
+        if device_number(device) >= 0 and self.evaluations:
+            self._on_device = DeviceScores(
+                self.evaluations, self._evaluation_scores, device_number(device)
+            )
         self.n_rounds = 0
         self._weights = np.empty(0)  # factors of the rounds, where they have any
         self._outputs = tuple(recipe.tree_outputs)
@@ -391,9 +393,9 @@ class BoostingRounds:
     def _add_rounds(
         self, set_number: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
     ) -> None:
-        """Add rounds, each times its factor, to scores; with dropout, where they are often added.
+        """Add rounds, each times its factor, to the scores of a set, as dropout often does.
 
-        `place` is that of a set: 0 for the training set, from 1 on for the evaluation sets.
+        `set_number` is 0 for the training set, and from 1 on for the evaluation sets.
         """
         part, codes, scores = self._scored(set_number)
         per_round = self.recipe.trees_per_round
@@ -514,14 +516,6 @@ class DeviceScores:
             )
             for part, start in zip(sets, scores, strict=True)
         ]
-
-    @classmethod
-    def of(
-        cls, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: str
-    ) -> Self | None:
-        """The scores on a device; None for the CPU, and for no sets."""
-        number = device_number(device)
-        return None if number < 0 or not sets else cls(sets, scores, number)
 
     def add(self, grower: core.Grower, first: int, n_trees: int) -> None:
         """Add trees of a grower, from the first on."""

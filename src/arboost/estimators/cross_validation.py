@@ -168,7 +168,8 @@ def cv(
         stratify=plan.task.classes is not None,
         groups=None if groups is None else groups_of(groups, n_rows, index),
     )
-    binned = bin_rows(plan.weighted(plan.task, plan.rows.weight), plan.bins, n_threads)
+    weighted = plan.weighted(plan.task, plan.rows.weight)
+    binned = bin_rows(weighted, BinParams.of(plan.params), n_threads)
     workspace = core.Workspace()
     trainings = [plan.training(binned, split, n_threads, workspace) for split in splits]
     options = LoopOptions(
@@ -288,11 +289,6 @@ class _Plan:
     loss: Loss
     start: Callable[..., Rounds]
 
-    @property
-    def bins(self) -> BinParams:
-        """Parameters of the bins."""
-        return BinParams.of(self.params)
-
     def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> inputs.EngineRows:
         """Return all rows with the class weights of some of them."""
         factors = self.estimator._class_factors(self.params, task, weight)
@@ -341,7 +337,7 @@ class _Plan:
             provenance=provenance_of(n_rows, monitor.chosen_by, best_score, runs),
         )
         model: Booster = clone(self.estimator)
-        bins = {"max_bins": recorded_bins(self.rows, self.bins)}
+        bins = {"max_bins": recorded_bins(self.rows, BinParams.of(self.params))}
         recorded = model._recorded_params(self.params | bins)
         model._keep(result, self.rows.schema, self.task, recorded)
         return model

@@ -303,27 +303,23 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
 
     def _check_names(self, names: list[str]) -> None:
         """Raise ValueError for names that `set_params` could not address."""
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ParameterError(
-                f"estimators has several members of the name {listing(map(repr, twice))}. Give "
-                "each member a unique name.",
-                parameter="estimators",
-            )
-        taken = sorted(set(names) & set(super().get_params(deep=False)))
-        if taken:
-            raise ParameterError(
-                f"estimators has members of the name {listing(map(repr, taken))}, which is a "
-                f"parameter of {type(self).__name__}. Use other names.",
-                parameter="estimators",
-            )
-        nested = [name for name in names if "__" in name]
-        if nested:
-            raise ParameterError(
-                f"estimators has members of the name {listing(map(repr, nested))}, but __ stands "
-                "between the name of a member and that of its parameter. Use one _.",
-                parameter="estimators",
-            )
+        repeated = {name for name in names if names.count(name) > 1}
+        params = set(names) & set(super().get_params(deep=False))
+        nested = {name for name in names if "__" in name}
+        separated = ", but __ stands between the name of a member and that of its parameter."
+        for refused, start, end in (
+            (repeated, "several members", ". Give each member a unique name."),
+            (
+                params,
+                "members",
+                f", which is a parameter of {type(self).__name__}. Use other names.",
+            ),
+            (nested, "members", f"{separated} Use one _."),
+        ):
+            if refused:
+                shown = listing(map(repr, sorted(refused)))
+                message = f"estimators has {start} of the name {shown}{end}"
+                raise ParameterError(message, parameter="estimators")
 
     def _table_like_fit(self, X: object) -> Any:
         """Return X with the columns of fit, in their order."""

@@ -9,7 +9,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Never, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -253,7 +253,15 @@ class EngineEstimator(BaseEstimator):
     def _checked_params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
         stored = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        params = _merge_monotone_names(check(stored, self._TABLE), self._MONOTONE)
+        params = check(stored, self._TABLE)
+        if "monotonic_cst" in params:  # scikit-learn's name of monotone_constraints
+            values = [params.pop(name) for name in ("monotone_constraints", "monotonic_cst")]
+            if None not in values:
+                raise ValueError(
+                    "monotone_constraints and monotonic_cst, scikit-learn's name, are one "
+                    "parameter, but both are set. Leave one at None."
+                )
+            params[self._MONOTONE] = values[0] if values[1] is None else values[1]
         if "device" in params:
             check_device(params["device"], params["tree_method"], params.get("criterion"))
         return params
@@ -267,7 +275,7 @@ class EngineEstimator(BaseEstimator):
     ) -> tuple[object, object, object]:
         """Return X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
-        options = replace(column_options(params), category_encoding=encoding)
+        options = replace(ColumnOptions.of(params), category_encoding=encoding)
         return resolve_input(
             arrays, params, stream, kind=self._KIND, options=options, needs_values=needs_values
         )
@@ -409,25 +417,6 @@ class BoostedClassifierMethods(Classifier, EngineEstimator):
         return map(decision, self._fitted_model().staged_raw(X, n_jobs=self.n_jobs))
 
 
-def _merge_monotone_names(params: dict[str, Any], name: str) -> dict[str, Any]:
-    """The parameters with the monotone constraints under one of their two names."""
-    if "monotonic_cst" not in params:
-        return params
-    values = [params.pop(alias) for alias in ("monotone_constraints", "monotonic_cst")]
-    if None not in values:
-        raise ValueError(
-            "monotone_constraints and monotonic_cst, scikit-learn's name, are one parameter, but "
-            "both are set. Leave one at None."
-        )
-    return params | {name: values[0] if values[1] is None else values[1]}
-
-
-def column_options(params: Mapping[str, Any]) -> ColumnOptions:
-    """The options of columns among checked parameters."""
-    names = [field.name for field in fields(ColumnOptions)]
-    return ColumnOptions(**{name: params[name] for name in names if name in params})
-
-
 def category_encoding(params: Mapping[str, Any], default: str = "mean") -> str:
     """The encoding of categories of many levels among checked parameters."""
     encoding: str = params["category_encoding"]
@@ -458,5 +447,5 @@ def read_rows(
 
     `schema` is that of a continued model; `options` are those of `training_rows`.
     """
-    columns = column_options(params)
+    columns = ColumnOptions.of(params)
     return training_rows(*arrays, schema, columns, device=params["device"], **options)

@@ -25,6 +25,7 @@ from arboost.backend import lazy_property
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.source import is_source
+from arboost.data.table import ColumnOptions
 from arboost.data.target import Task, target, weights
 from arboost.errors import InputTypeError
 from arboost.estimators import member_fits
@@ -32,7 +33,7 @@ from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.bagging import Bagging
 from arboost.estimators.cross_validation import counted_folds, cv
 from arboost.estimators.ensembles import NamedMembers
-from arboost.estimators.estimator import EngineEstimator, column_options
+from arboost.estimators.estimator import EngineEstimator
 from arboost.estimators.gradient_boosting import GradientBoosting
 from arboost.estimators.stacking import Stacking
 from arboost.losses.base import Floats
@@ -253,7 +254,7 @@ class BoosterFolds:
         self._given, self._splits, self._n_jobs = rows, list(splits), n_jobs
         self._tables: dict[Hashable, tuple[Any, Any, Any]] = {}
         self._lock = Lock()
-        options = column_options(estimator._checked_params())
+        options = ColumnOptions.of(estimator._checked_params())
         self._rows: EngineRows = training_rows(*self._table(estimator), None, options)
         self._task = Task.of(estimator._KIND, self._rows.y)
         self.n_cells = len(self._rows.y) * self._rows.schema.n_features
@@ -394,10 +395,12 @@ def estimator_kind(y: NDArray[Any], task: object = None) -> str:
     ['classifier', 'regressor', 'regressor']
     """
     if task is not None:
-        if not isinstance(task, str):
-            raise InputTypeError(_task_message(task))
-        if task not in TASK_KINDS:
-            raise ValueError(_task_message(task))
+        if not isinstance(task, str) or task not in TASK_KINDS:
+            error = ValueError if isinstance(task, str) else InputTypeError
+            raise error(
+                f"task={task!r} ({type(task).__name__}) is not allowed: task must be "
+                f"{' or '.join(map(repr, TASK_KINDS))}, or None. Use task=None to take it from y."
+            )
         return TASK_KINDS[task]
     if y.dtype.kind not in "iuf":
         is_numeric = y.dtype.kind == "O" and not any(
@@ -429,13 +432,6 @@ def infer_task(y: object) -> str:
     """
     kind = estimator_kind(np.asarray(y))
     return next(task for task, name in TASK_KINDS.items() if name == kind)
-
-
-def _task_message(task: object) -> str:
-    return (
-        f"task={task!r} ({type(task).__name__}) is not allowed: task must be "
-        f"{' or '.join(map(repr, TASK_KINDS))}, or None. Use task=None to take it from y."
-    )
 
 
 def arboost_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
@@ -493,10 +489,7 @@ def set_threads(estimator: Any, n_threads: int | None) -> Any:
 
 def _needs_groups(estimator: Any) -> bool:
     """Whether a fit divides its rows by groups."""
-    is_split = getattr(estimator, "validation_split", None) == "group"
-    return is_split or (isinstance(estimator, Stacking) and not _has_listed_folds(estimator))
-
-
-def _has_listed_folds(stack: Stacking) -> bool:
-    cv = vars(stack)["cv"]
-    return not (cv is None or isinstance(cv, int) or hasattr(cv, "split"))
+    if isinstance(estimator, Stacking):  # whose cv may list its folds
+        cv = estimator.cv
+        return cv is None or isinstance(cv, int) or hasattr(cv, "split")
+    return getattr(estimator, "validation_split", None) == "group"

@@ -12,7 +12,7 @@ the row.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
@@ -139,7 +139,10 @@ class Stacking(ensembles.NamedMembers):
                 jobs, data, n_jobs=params["n_jobs"], label="stacking", visible=visible
             )
             fitted, of_folds = results[: len(members)], results[len(members) :]
-            columns = _fold_columns(members, methods, of_folds, splits, classes)
+            columns = []  # results are in the order of the folds, then of the members
+            for i, (name, _) in enumerate(members):
+                predictions = out_of_fold(name, of_folds[i :: len(members)], splits)
+                columns.append(member_columns(predictions, methods[i], classes))
             rows = held_out_rows(splits, len(codes))
 
         if rows is not None:
@@ -259,16 +262,8 @@ class Stacking(ensembles.NamedMembers):
         """The features of the final estimator for the rows of X."""
         check_is_fitted(self)
         table = self._table_like_fit(X)
-        columns = [
-            member_columns(
-                member_fits.predict_member(
-                    member, method, table, self._classes, by_label=self._is_prefit
-                ),
-                method,
-                self._classes,
-            )
-            for member, method in zip(self.estimators_, self.stack_method_, strict=True)
-        ]
+        pairs = zip(self.estimators_, self.stack_method_, strict=True)
+        columns = predicted_columns(pairs, table, self._classes, by_label=self._is_prefit)
         if not self.passthrough:
             return np.hstack(columns)
         names = self._column_names(self._fitted_names(), self._n_columns)
@@ -334,21 +329,6 @@ def _check_final(final: Any, kind: str, passed: Any) -> None:
         check_passthrough(final, passed)
 
 
-def _fold_columns(
-    members: Sequence[ensembles.NamedMember],
-    methods: Sequence[str],
-    results: Sequence[Any],
-    splits: Sequence[Split],
-    classes: member_fits.Classes,
-) -> list[NDArray[Any]]:
-    """The out-of-fold columns of each member; results are ordered by fold, then member."""
-    columns = []
-    for i, (name, _) in enumerate(members):
-        predictions = out_of_fold(name, results[i :: len(members)], splits)
-        columns.append(member_columns(predictions, methods[i], classes))
-    return columns
-
-
 def _prefit_columns(
     members: Sequence[ensembles.NamedMember],
     methods: Sequence[str],
@@ -362,14 +342,8 @@ def _prefit_columns(
         )
     for _, member in members:
         check_is_fitted(member)
-    columns = [
-        member_columns(
-            member_fits.predict_member(member, method, data.X, data.classes, by_label=True),
-            method,
-            data.classes,
-        )
-        for (_, member), method in zip(members, methods, strict=True)
-    ]
+    pairs = zip((member for _, member in members), methods, strict=True)
+    columns = predicted_columns(pairs, data.X, data.classes, by_label=True)
     for (name, member), block in zip(members, columns, strict=True):
         if len(block) != len(data.y):
             raise ValueError(
@@ -471,7 +445,8 @@ class StackingClassifier(Classifier, Stacking):
         )
         if not isinstance(probabilities, list):
             return probabilities
-        return np.column_stack([_share_of_larger(shares) for shares in probabilities])
+        # A target with a single label has one column: its label counts as the smaller one.
+        return np.column_stack([shares[:, 1:].sum(axis=1) for shares in probabilities])
 
     @available_if(final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> NDArray[np.float64]:
@@ -482,11 +457,6 @@ class StackingClassifier(Classifier, Stacking):
         features = self._final_features(X)
         scores: NDArray[np.float64] = self.final_estimator_.decision_function(features)
         return scores
-
-
-def _share_of_larger(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The last column; 0 where a target has a single label, which counts as the smaller."""
-    return shares[:, -1] if shares.shape[1] >= _TWO_CLASSES else np.zeros(len(shares))
 
 
 class StackingRegressor(Regressor, Stacking):
@@ -656,6 +626,20 @@ def member_columns(
         return predictions.reshape(-1, 1)
     is_binary = isinstance(classes, np.ndarray) and len(classes) == _TWO_CLASSES
     return predictions[:, 1:] if is_binary and method == "predict_proba" else predictions
+
+
+def predicted_columns(
+    members: Iterable[tuple[Any, str]], X: Any, classes: member_fits.Classes, *, by_label: bool
+) -> list[NDArray[Any]]:
+    """The columns of fitted members for the rows of X; each member comes with its method."""
+    return [
+        member_columns(
+            member_fits.predict_member(member, method, X, classes, by_label=by_label),
+            method,
+            classes,
+        )
+        for member, method in members
+    ]
 
 
 def check_passthrough(final: Any, X: Any) -> None:

@@ -174,6 +174,12 @@ class AdaBoost(EngineEstimator):
         )
         return predicted
 
+    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
+        """Yield the result of `score`, accuracy or R^2, after each round."""
+        score = accuracy_score if self._KIND == "classifier" else r2_score
+        for predicted in self.staged_predict(X):
+            yield score(y, predicted, sample_weight=sample_weight)
+
     @property
     def estimators_(self) -> list[Any]:
         """The learners: clones of the estimator, or predictors of one tree each."""
@@ -578,11 +584,6 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         codes = encode_known_labels(target(y, len(raw)), model.classes, "y", "fit")
         return margins(raw, codes, float(self.vote_range_.sum()))
 
-    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
-        """Yield the accuracy, the result of `score`, after each round."""
-        for labels in self.staged_predict(X):
-            yield accuracy_score(y, labels, sample_weight=sample_weight)
-
     def _keep_fit(self, model: Any, result: FitResult, previous: AdaBoost | None = None) -> None:
         super()._keep_fit(model, result, previous)
         scheme = class_scheme(model.params, len(model.classes))
@@ -779,11 +780,6 @@ class AdaBoostRegressor(Regressor, AdaBoost):
         """The model; for a fit that continues it, the one with the learners' own values."""
         learners: Predictor | None = self.__dict__.get("_learners")
         return learners if learners and asked == "init_model" else super()._engine_model(asked)
-
-    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
-        """Yield R^2, the result of `score`, after each round."""
-        for values in self.staged_predict(X):
-            yield r2_score(y, values, sample_weight=sample_weight)
 
 
 def _averaged(model: Predictor) -> Predictor:

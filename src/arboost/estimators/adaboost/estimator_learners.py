@@ -66,9 +66,21 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
 
     def __init__(self, estimator: Any, previous: Any = None, checkpoint: object = None) -> None:
         self._started = time.monotonic()  # max_time includes the reading of the tables
-        _check_checkpoint(estimator, checkpoint)
+        if checkpoint is not None:
+            raise InputTypeError(
+                f"checkpoint={checkpoint!r} is not allowed with estimator="
+                f"{type(estimator).__name__}: a checkpoint holds trees of the engine, and these "
+                "learners are Python objects. Leave out checkpoint; init_model or warm_start "
+                "continue a fitted estimator."
+            )
         self._estimator = estimator
-        self._old = None if previous is None else _checked_estimator_model(previous.model_)
+        self._old: EstimatorModel | None = None if previous is None else previous.model_
+        if self._old is not None and not isinstance(self._old, EstimatorModel):
+            raise ValueError(
+                "the learners that are kept are trees of the engine, but this fit has an "
+                "estimator, and all learners of a model must be of one kind. Use estimator=None, "
+                "or train anew."
+            )
 
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
@@ -162,26 +174,6 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
     def _n_before(self) -> int:
         """Number of learners of the continued model."""
         return 0 if self._old is None else self._old.n_rounds
-
-
-def _checked_estimator_model(model: object) -> EstimatorModel:
-    """The model of the continued fit; raises ValueError where it is of engine trees."""
-    if not isinstance(model, EstimatorModel):
-        raise ValueError(
-            "the learners that are kept are trees of the engine, but this fit has an estimator of "
-            "its own, and all learners of a model must be of one kind. Use estimator=None, or "
-            "train anew."
-        )
-    return model
-
-
-def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
-    if checkpoint is not None:
-        raise InputTypeError(
-            f"checkpoint={checkpoint!r} is not allowed with estimator={type(estimator).__name__}: "
-            "a checkpoint holds trees of the engine, and these learners are Python objects. Leave "
-            "out checkpoint; init_model or warm_start continue a fitted estimator."
-        )
 
 
 # ---- votes ----
