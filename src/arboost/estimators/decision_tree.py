@@ -22,7 +22,7 @@ from arboost.estimators.estimator import (
     read_rows,
     store_arguments,
 )
-from arboost.estimators.forest_target import ForestTarget
+from arboost.estimators.forest_target import ForestTarget, median_deviation
 from arboost.losses.base import Floats
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
@@ -555,7 +555,14 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
     from sklearn.tree._tree import NODE_DTYPE, Tree
 
     forest = model.forest
-    _check_thresholds(model)
+    if forest.has_sets:
+        node = int(np.argmax(forest.level_set >= 0))
+        label = model.schema.label(int(forest.feature[node]))
+        raise ValueError(
+            f"tree_ is not available: node {node} splits the category {label} by sets of levels, "
+            "which scikit-learn's trees do not have. Use text() or picture(), or pass the column "
+            "as numbers."
+        )
     values = [columns.numbers for columns in node_values(model, model.forest)]
     if model.kind == "regressor":  # each column of a value is a target
         values = [column[:, np.newaxis] for columns in values for column in columns.T]
@@ -571,18 +578,14 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
     if model.kind == "classifier":
         rows = rows._replace(impurity=_impurities(values, criterion))
     nodes = np.zeros(forest.n_nodes, NODE_DTYPE)
-    columns = {
-        "left_child": np.where(is_split, forest.left, _NO_CHILD),
-        "right_child": np.where(is_split, forest.left + 1, _NO_CHILD),
-        "feature": np.where(is_split, forest.feature, _NO_FEATURE),
-        "threshold": np.where(is_split, forest.threshold, float(_NO_FEATURE)),
-        "impurity": rows.impurity,
-        "n_node_samples": rows.n_rows,
-        "weighted_n_node_samples": forest.cover,
-        "missing_go_to_left": forest.default_left,
-    }
-    for name, column in columns.items():
-        nodes[name] = column
+    nodes["left_child"] = np.where(is_split, forest.left, _NO_CHILD)
+    nodes["right_child"] = np.where(is_split, forest.left + 1, _NO_CHILD)
+    nodes["feature"] = np.where(is_split, forest.feature, _NO_FEATURE)
+    nodes["threshold"] = np.where(is_split, forest.threshold, float(_NO_FEATURE))
+    nodes["impurity"] = rows.impurity
+    nodes["n_node_samples"] = rows.n_rows
+    nodes["weighted_n_node_samples"] = forest.cover
+    nodes["missing_go_to_left"] = forest.default_left
     tree = Tree(model.schema.n_features, n_classes, len(values))
     tree.__setstate__(
         {
@@ -593,17 +596,6 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
         }
     )
     return tree
-
-
-def _check_thresholds(model: Model) -> None:
-    if model.forest.has_sets:
-        node = int(np.argmax(model.forest.level_set >= 0))
-        label = model.schema.label(int(model.forest.feature[node]))
-        raise ValueError(
-            f"tree_ is not available: node {node} splits the category {label} by sets of levels, "
-            "which scikit-learn's trees do not have. Use text() or picture(), or pass the column "
-            "as numbers."
-        )
 
 
 def _impurities(shares: list[Floats], criterion: str) -> Floats:
@@ -678,11 +670,7 @@ def _median_deviations(
         ends = np.flatnonzero(np.diff(node[order])) + 1
         for part in np.split(order, ends):
             if len(part):
-                reached = np.cumsum(weight[part])
-                median = y[part[np.searchsorted(reached, reached[-1] / 2)]]
-                deviation[node[part[0]]] = np.average(
-                    np.abs(y[part] - median), weights=weight[part]
-                )
+                deviation[node[part[0]]] = median_deviation(y[part], weight[part])
         node = np.where(depth[node] == level, parent[node], node)
     return deviation
 

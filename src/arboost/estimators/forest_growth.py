@@ -24,13 +24,8 @@ from arboost.data.bins import Binned
 from arboost.data.cuda import device_number
 from arboost.data.feature_names import monotone_directions
 from arboost.data.schema import Schema
-from arboost.estimators.forest_target import (
-    ForestTarget,
-    Reweigh,
-    balanced_by_sample,
-    class_weights,
-    split_weights,
-)
+from arboost.estimators import forest_target
+from arboost.estimators.forest_target import ForestTarget
 from arboost.losses.base import Floats
 from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees, provenance_of
 from arboost.models.predictor import Predictor
@@ -76,7 +71,7 @@ class TreeRows:
 
     weight: Floats | None = None
     draws: RowDraws | None = None
-    reweigh: Reweigh | None = None
+    reweigh: forest_target.Reweigh | None = None
 
     def total_weight(self, n_rows: int) -> float:
         """The sum of the row weights of a tree."""
@@ -119,11 +114,10 @@ def fit_forest(
         numbers=numbers,
         seed=params["random_state"],
         rows=use,
-        split_weight=use.weight if has_limit or use.weight is None else split_weights(use.weight),
+        split_weight=use.weight if has_limit else forest_target.split_weights(use.weight),
     )
     weight = use.weight if use.draws is None else use.draws.weight
-    weight = None if weight is None else split_weights(weight)
-    weighted = Rows(rows.source, rows.index, rows.y, weight)
+    weighted = Rows(rows.source, rows.index, rows.y, forest_target.split_weights(weight))
     binned = bin_rows(weighted, BinParams.of(params), n_threads)
     data, _ = build_sets(weighted, (), binned, n_threads)
     with Bar(len(numbers), "fitting", visible=params["verbose"] > 0) as bar:
@@ -154,7 +148,7 @@ def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | 
     if target.kind == "classifier" and not by_sample:
         # Of trees that see all rows, each sample is the whole table.
         class_weight = "balanced" if class_weight == "balanced_subsample" else class_weight
-        weight = class_weights(class_weight, target.tasks, weight)
+        weight = forest_target.class_weights(class_weight, target.tasks, weight)
     if not draws_rows:
         return TreeRows(weight=weight)
     n_rows = len(target.tasks[0].y)
@@ -164,7 +158,8 @@ def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | 
         seed=params["random_state"],
         weight=weight,
     )
-    return TreeRows(draws=draws, reweigh=balanced_by_sample(target.tasks) if by_sample else None)
+    reweigh = forest_target.balanced_by_sample(target.tasks) if by_sample else None
+    return TreeRows(draws=draws, reweigh=reweigh)
 
 
 def out_of_bag_sums(

@@ -19,8 +19,7 @@ from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.target import Task, check_pairing, warn_weight_scale
 from arboost.errors import warn_caller
-from arboost.estimators.boosting_recipe import check_combinations, make_loss, make_recipe
-from arboost.estimators.boosting_rounds import BoostingRounds
+from arboost.estimators import boosting_rounds
 from arboost.estimators.estimator import (
     Classifier,
     EngineEstimator,
@@ -245,7 +244,7 @@ class GradientBoosting(EngineEstimator):
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()
-        check_combinations(params)
+        boosting_rounds.check_combinations(params)
         return params
 
     def _resolve(
@@ -259,8 +258,9 @@ class GradientBoosting(EngineEstimator):
         self, params: dict[str, Any], task: Task, schema: Schema
     ) -> tuple[Loss, Callable[..., Rounds]]:
         """The loss of a fit, and the callable that starts its training on sets of rows."""
-        loss = make_loss(params, task)
-        return loss, partial(BoostingRounds, make_recipe(params, loss, schema))
+        loss = boosting_rounds.make_loss(params, task)
+        recipe = boosting_rounds.make_recipe(params, loss, schema)
+        return loss, partial(boosting_rounds.BoostingRounds, recipe)
 
     def _search(
         self,

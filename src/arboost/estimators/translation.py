@@ -22,8 +22,12 @@ from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.table import as_array, read_columns
 from arboost.data.target import Task, encode_labels, target, weights
-from arboost.estimators.boosting_recipe import BoostingRecipe, make_loss, make_recipe
-from arboost.estimators.boosting_rounds import BoostingRounds
+from arboost.estimators.boosting_rounds import (
+    BoostingRecipe,
+    BoostingRounds,
+    make_loss,
+    make_recipe,
+)
 from arboost.estimators.estimator import BoostedClassifierMethods, EngineEstimator
 from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.gradient_boosting import GradientBoosting, one_tree
