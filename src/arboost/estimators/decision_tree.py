@@ -195,8 +195,9 @@ class DecisionTree(TreeEstimator):
           1* ├─ x0 <= 24      2      1
           2* └─ x0 > 24       1      7
         """
-        model: Predictor = self._fitted_model()
-        return model.tree_text(max_depth=max_depth, precision=precision, show_missing=show_missing)
+        return self._fitted_model().tree_text(
+            max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
 
     def picture(
         self, *, max_depth: int | None = 4, precision: int = 4, show_missing: bool = True
@@ -212,8 +213,9 @@ class DecisionTree(TreeEstimator):
         show_missing : bool, default=True
             Whether to say where missing values go.
         """
-        model: Predictor = self._fitted_model()
-        return model.tree_svg(max_depth=max_depth, precision=precision, show_missing=show_missing)
+        return self._fitted_model().tree_svg(
+            max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
 
     def cost_complexity_pruning_path(
         self, X: object, y: object = None, sample_weight: object = None

@@ -25,7 +25,7 @@ from arboost.data.table import ColumnOptions
 from arboost.data.target import Task, class_factors
 from arboost.errors import InputTypeError
 from arboost.losses.base import Floats
-from arboost.losses.links import Probabilities, decision
+from arboost.losses.links import decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
 from arboost.models.methods import evaluate, report
 from arboost.models.prediction import decision_path, read_table
@@ -145,8 +145,7 @@ class EngineEstimator(BaseEstimator):
         """
         if unknown:
             suggestions.refuse_arguments(self.predict, unknown)
-        predicted: NDArray[Any] = self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
-        return predicted
+        return self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `arboost.load` reads.
@@ -217,8 +216,7 @@ class EngineEstimator(BaseEstimator):
     @property
     def metadata(self) -> dict[str, Any]:
         """Values of the user, by name, which files keep as JSON; empty after each fit."""
-        metadata: dict[str, Any] = self._fitted_model().metadata
-        return metadata
+        return self._fitted_model().metadata
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes, and the first node of each tree.
@@ -331,12 +329,12 @@ class EngineEstimator(BaseEstimator):
         self._keep_model(model, model.schema)
         self.n_iter_ = model.n_rounds
 
-    def _first_rounds(self, rounds: int | None) -> Any:
+    def _first_rounds(self, rounds: int | None) -> Predictor:
         """The model of the first rounds, or of all."""
         model = self._fitted_model()
         return model if rounds is None else model.truncated(rounds)
 
-    def _fitted_model(self) -> Any:
+    def _fitted_model(self) -> Predictor:
         if not hasattr(self, "model_"):  # the check itself takes longer than a prediction
             check_is_fitted(self)
         return self.model_
@@ -365,10 +363,7 @@ class ClassifierMethods(Classifier, EngineEstimator):
         """
         if unknown:
             suggestions.refuse_arguments(self.predict_proba, unknown)
-        probabilities: Probabilities = self._first_rounds(rounds).predict_proba(
-            X, n_jobs=self.n_jobs
-        )
-        return probabilities
+        return self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
 
     def predict_log_proba(self, X: object) -> Floats | list[Floats]:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
@@ -390,7 +385,8 @@ class BoostedClassifierMethods(Classifier, EngineEstimator):
         """
         if unknown:
             suggestions.refuse_arguments(self.predict_proba, unknown)
-        probabilities: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
+        probabilities = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
+        assert not isinstance(probabilities, list)  # there is one target
         return probabilities
 
     def predict_log_proba(self, X: object) -> Floats:
@@ -409,7 +405,7 @@ class BoostedClassifierMethods(Classifier, EngineEstimator):
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
-        staged: Iterator[Floats] = self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
+        staged: Iterator[Any] = self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
         return staged
 
     def staged_decision_function(self, X: object) -> Iterator[Floats]:

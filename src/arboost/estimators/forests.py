@@ -180,8 +180,7 @@ class ForestEstimator(decision_tree.TreeEstimator):
 
     def __len__(self) -> int:
         """The number of trees."""
-        n_trees: int = self._fitted_model().n_trees
-        return n_trees
+        return self._fitted_model().n_trees
 
     def __getitem__(self, tree: int | slice) -> Any:
         """A tree as a fitted estimator; of a slice, a list of them."""

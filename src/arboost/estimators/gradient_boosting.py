@@ -651,7 +651,8 @@ class GradientBoostingClassifier(Classifier, GradientBoosting):
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
         model = self._first_rounds(rounds)
-        probabilities: Floats = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
+        probabilities = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
+        assert not isinstance(probabilities, list)  # there is one target
         return probabilities
 
     def predict_log_proba(self, X: object, *, offset: object = None) -> Floats:
@@ -672,7 +673,7 @@ class GradientBoostingClassifier(Classifier, GradientBoosting):
     def staged_predict_proba(self, X: object, *, offset: object = None) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
         staged = self._fitted_model().staged_predict_proba
-        probabilities: Iterator[Floats] = staged(X, offset=offset, n_jobs=self.n_jobs)
+        probabilities: Iterator[Any] = staged(X, offset=offset, n_jobs=self.n_jobs)
         return probabilities
 
     def staged_decision_function(self, X: object, *, offset: object = None) -> Iterator[Floats]:

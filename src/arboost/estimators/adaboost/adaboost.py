@@ -169,10 +169,7 @@ class AdaBoost(EngineEstimator):
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        predicted: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(
-            X, n_jobs=self.n_jobs
-        )
-        return predicted
+        return self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
 
     def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
         """Yield the result of `score`, accuracy or R^2, after each round."""
