@@ -32,11 +32,8 @@ from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.metadata import history_of, provenance_of, run_history
 from arboost.params.records import BinParams, StoppingParams, check
 from arboost.params.suggestions import known_arguments
-from arboost.training import inputs
-from arboost.training.fit import LoopOptions, train_with_monitor
-from arboost.training.loop import FitResult, Fitted, Rounds, mean_of_fits
+from arboost.training import fit, inputs, loop, sets
 from arboost.training.monitor import Monitor, Round, checked_callbacks
-from arboost.training.sets import bin_rows, fold_sets, groups_of, recorded_bins
 from arboost.training.splits import Index, Split
 from arboost.training.splits import folds as make_folds
 
@@ -75,7 +72,9 @@ class CrossValidation:
     @property
     def mean(self) -> Curves:
         """Mean of each metric over the folds, after each round."""
-        return MappingProxyType({name: mean_of_fits(curve) for name, curve in self.scores.items()})
+        return MappingProxyType(
+            {name: loop.mean_of_fits(curve) for name, curve in self.scores.items()}
+        )
 
     @property
     def std(self) -> Curves:
@@ -166,20 +165,20 @@ def cv(
         n_rows,
         seed=plan.params["random_state"],
         stratify=plan.task.classes is not None,
-        groups=None if groups is None else groups_of(groups, n_rows, index),
+        groups=None if groups is None else sets.groups_of(groups, n_rows, index),
     )
     weighted = plan.weighted(plan.task, plan.rows.weight)
-    binned = bin_rows(weighted, BinParams.of(plan.params), n_threads)
+    binned = sets.bin_rows(weighted, BinParams.of(plan.params), n_threads)
     workspace = core.Workspace()
     trainings = [plan.training(binned, split, n_threads, workspace) for split in splits]
-    options = LoopOptions(
+    options = fit.LoopOptions(
         plan.params["n_estimators"],
         stopping,
         checked_callbacks(callbacks),
         started,
         label="cross-validating",
     )
-    fitted, monitor, results = train_with_monitor(trainings, options, eval_metrics)
+    fitted, monitor, results = fit.train_with_monitor(trainings, options, eval_metrics)
     scores = {
         metric.name: np.array(
             [[folds[inputs.VALIDATION][metric.name] for folds in round_] for round_ in results]
@@ -287,7 +286,7 @@ class _Plan:
     rows: inputs.EngineRows
     task: Task
     loss: Loss
-    start: Callable[..., Rounds]
+    start: Callable[..., loop.Rounds]
 
     def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> inputs.EngineRows:
         """Return all rows with the class weights of some of them."""
@@ -296,20 +295,20 @@ class _Plan:
 
     def training(
         self, binned: Binned, split: Split, n_threads: int, workspace: core.Workspace
-    ) -> Rounds:
+    ) -> loop.Rounds:
         """The training of one fold, on its rows of the codes that all folds share."""
         y, weight = self.task.y[split[0]], self.rows.weight
         self.loss.check_target(y)
         # Balanced class weights are those of the training rows of the fold, as in fit.
         weight = None if weight is None else weight[split[0]]
         rows = replace(self.weighted(replace(self.task, y=y), weight), index=None)
-        data, evaluations = fold_sets(rows, binned, split, n_threads)
+        data, evaluations = sets.fold_sets(rows, binned, split, n_threads)
         seed = self.params["random_state"]
         return self.start(data, evaluations, n_threads=n_threads, seed=seed, workspace=workspace)
 
     def model(
         self,
-        fitted: Fitted,
+        fitted: loop.Fitted,
         monitor: Monitor,
         metric: Metric,
         scores: Curves,
@@ -328,7 +327,7 @@ class _Plan:
         best_index = monitor.best_index if monitor.cuts_to_best else fold_best
         history = {inputs.VALIDATION: curves}
         runs = history_of([run_history(history, best_index)])
-        result = FitResult(
+        result = loop.FitResult(
             fitted=fitted,
             best_index=monitor.best_index,
             best_score=best_score,
@@ -337,7 +336,7 @@ class _Plan:
             provenance=provenance_of(n_rows, monitor.chosen_by, best_score, runs),
         )
         model: Booster = clone(self.estimator)
-        bins = {"max_bins": recorded_bins(self.rows, BinParams.of(self.params))}
+        bins = {"max_bins": sets.recorded_bins(self.rows, BinParams.of(self.params))}
         recorded = model._recorded_params(self.params | bins)
         model._keep(result, self.rows.schema, self.task, recorded)
         return model

@@ -39,9 +39,7 @@ from arboost.estimators.stacking import Stacking
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric, find_metrics, is_sklearn, prediction_metric
 from arboost.params.suggestions import metric_name
-from arboost.training.inputs import EngineRows, training_rows
-from arboost.training.monitor import Round
-from arboost.training.sets import groups_of
+from arboost.training import inputs, monitor, sets
 from arboost.training.splits import Index, Split, split
 
 Splits = Sequence[Split]  # training rows and held-out rows of each fold
@@ -153,7 +151,7 @@ def read_rows(
         table, labels, weight = table.take(index), labels[index], weight[index]
         start = None if start is None else start[index]
     if groups is not None:
-        groups = groups_of(groups, n_all, index)
+        groups = sets.groups_of(groups, n_all, index)
     kind = str(task) if task in TASK_KINDS.values() else estimator_kind(labels, task)
     read_task = Task.of(kind, labels)
     if read_task.is_constant:
@@ -255,7 +253,7 @@ class BoosterFolds:
         self._tables: dict[Hashable, tuple[Any, Any, Any]] = {}
         self._lock = Lock()
         options = ColumnOptions.of(estimator._checked_params())
-        self._rows: EngineRows = training_rows(*self._table(estimator), None, options)
+        self._rows: inputs.EngineRows = inputs.training_rows(*self._table(estimator), None, options)
         self._task = Task.of(estimator._KIND, self._rows.y)
         self.n_cells = len(self._rows.y) * self._rows.schema.n_features
         params = self.resolved(estimator)
@@ -263,7 +261,7 @@ class BoosterFolds:
         self._metric = metric
         self.metric = find_metrics(params["eval_metric"] if metric is None else metric, loss, 1)[0]
 
-    def run(self, booster: Any, callback: Callable[[Round], bool]) -> tuple[Floats, int]:
+    def run(self, booster: Any, callback: Callable[[monitor.Round], bool]) -> tuple[Floats, int]:
         """Mean score over the folds after each round, and the index of the best round."""
         X, y, weight = self._table(booster)
         result = cv(

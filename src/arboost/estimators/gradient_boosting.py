@@ -39,9 +39,7 @@ from arboost.params.auto import AUTO, TableSize
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 from arboost.training import fit as fits
-from arboost.training import inputs
-from arboost.training.loop import FitResult, Rounds
-from arboost.training.monitor import Round, checked_callbacks
+from arboost.training import inputs, loop, monitor
 from arboost.training.sets import check_validation, evaluation_arguments
 
 _NOTICEABLE_GAIN = 1e-3  # share of the last rounds in the gain of all
@@ -71,7 +69,7 @@ class GradientBoosting(EngineEstimator):
         eval_names: object = None,
         groups: object = None,
         init_model: object = None,
-        callbacks: Iterable[Callable[[Round], object]] = (),
+        callbacks: Iterable[Callable[[monitor.Round], object]] = (),
         checkpoint: object = None,
         memory_limit: int | str = "auto",
         cache: str | os.PathLike[str] | None = None,
@@ -151,7 +149,7 @@ class GradientBoosting(EngineEstimator):
         recorded = self._recorded_params(params | {"n_estimators": requested["n_estimators"]})
         if task.is_constant:
             inputs.warn_one_class(X, [task])
-            return self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
+            return self._keep(loop.FitResult.of_one_class(), rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
         fits.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         factors = self._class_factors(params, task, rows.weight)
@@ -171,7 +169,7 @@ class GradientBoosting(EngineEstimator):
                 stratify=task.kind == "classifier",
                 search=self._search(requested, rows, task, splits=splits, groups=groups),
                 old=old,
-                callbacks=checked_callbacks(callbacks),
+                callbacks=monitor.checked_callbacks(callbacks),
                 checkpoint=checkpoint,
             )
         )
@@ -256,7 +254,7 @@ class GradientBoosting(EngineEstimator):
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema
-    ) -> tuple[Loss, Callable[..., Rounds]]:
+    ) -> tuple[Loss, Callable[..., loop.Rounds]]:
         """The loss of a fit, and the callable that starts its training on sets of rows."""
         loss = boosting_rounds.make_loss(params, task)
         recipe = boosting_rounds.make_recipe(params, loss, schema)
@@ -281,7 +279,7 @@ class GradientBoosting(EngineEstimator):
         return fits.Search(plan, self._plan(params, task, rows.schema)[1])
 
     def _keep(
-        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+        self, result: loop.FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes; nothing before this has changed the estimator."""
         if recorded["n_estimators"] == AUTO and recorded["n_iter_no_change"] is not None:

@@ -39,13 +39,10 @@ from arboost.models.model import checked_rounds
 from arboost.models.prediction import read_table, tree_scores
 from arboost.models.predictor import Predictor
 from arboost.params.records import BinParams
-from arboost.training.fit import FitJob, LoopOptions, train_with_monitor
-from arboost.training.inputs import EngineRows, Rows, table_rows
-from arboost.training.loop import FitResult, fit_result
-from arboost.training.sets import EvaluationArguments, bin_rows
+from arboost.training import fit, inputs, loop, sets
 from arboost.trees.grower import grown_forest, make_grower
 
-EstimatorRows = Rows[member_fits.MemberTable]
+EstimatorRows = inputs.Rows[member_fits.MemberTable]
 
 _TWO_CLASSES = 2
 _DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
@@ -93,14 +90,14 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
             table = replace(table, schema=replace(table.schema, row_columns=row_columns))
         if table.n_rows == 0:  # without a schema, member_table says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
-        rows = table_rows(table, y, weight)
+        rows = inputs.table_rows(table, y, weight)
         return rows, Task.of(kind, rows.y, None if old is None else old.classes)
 
-    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EstimatorRows:
+    def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> EstimatorRows:
         """The rows of an evaluation set, checked."""
         return arguments.rows(lambda X: member_fits.member_table(X, schema))
 
-    def run(self, job: FitJob[member_fits.MemberTable]) -> FitResult:
+    def run(self, job: fit.FitJob[member_fits.MemberTable]) -> loop.FitResult:
         """Train, without bins, search for the number of rounds and checkpoint."""
         settings, train = job.settings, self._scored(job.train)
         evaluations = tuple(map(self._scored, job.validation))
@@ -111,14 +108,14 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
         if evaluations:
             metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
         rounds = job.start(train, evaluations, n_threads=settings.n_threads, seed=settings.seed)
-        options = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
-        (fitted,), monitor, _ = train_with_monitor([rounds], options, metrics)
+        options = fit.LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
+        (fitted,), monitor, _ = fit.train_with_monitor([rounds], options, metrics)
         covers = np.full(len(fitted.forest), total_weight(train.target))
         fitted = replace(fitted, round_stats={**fitted.round_stats, "cover": covers})
-        return fit_result(fitted, monitor, train, n_before=self._n_before)
+        return loop.fit_result(fitted, monitor, train, n_before=self._n_before)
 
     def model(
-        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+        self, result: loop.FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> EstimatorModel:
         """The fitted model; the members of a continued model come first."""
         scheme = make_scheme(recorded, task.n_classes)
@@ -276,8 +273,8 @@ class EstimatorLearners(Learners):
     def __init__(
         self,
         estimator: Any,
-        data: Rows[member_fits.MemberTable],
-        evaluations: Sequence[Rows[member_fits.MemberTable]],
+        data: inputs.Rows[member_fits.MemberTable],
+        evaluations: Sequence[inputs.Rows[member_fits.MemberTable]],
         member_votes: MemberVotes,
         *,
         seed: int,
@@ -348,7 +345,7 @@ class EstimatorLearners(Learners):
         self._last.fit(member_fits.take_rows(self._X, rows), y)
 
 
-def training_input(rows: Rows[member_fits.MemberTable]) -> Any:
+def training_input(rows: inputs.Rows[member_fits.MemberTable]) -> Any:
     """Return X of the rows, as estimators read it."""
     return rows.source.X if rows.index is None else member_fits.take_rows(rows.source.X, rows.index)
 
@@ -443,7 +440,7 @@ class DecisionTreeLearners(Learners):
     def __init__(
         self,
         estimator: Any,
-        rows: EngineRows,
+        rows: inputs.EngineRows,
         target: ForestTarget,
         evaluations: Sequence[Any],
         member_votes: MemberVotes,
@@ -464,7 +461,7 @@ class DecisionTreeLearners(Learners):
         self._scale = 1.0 if weight is None else float(weight.mean())
         self._cover = self.n_rows * self._scale
         tree = forest_growth.tree_params(params, rows.schema, target, self._cover)
-        self._binned = bin_rows(rows, BinParams.of(params), n_threads)
+        self._binned = sets.bin_rows(rows, BinParams.of(params), n_threads)
         self._grower = make_grower(self._binned, tree, target.n_outputs)
         self._gradients = core.Gradients(self.n_rows, target.n_outputs, by_row=target.n_outputs > 1)
         self._set_values = None

@@ -20,10 +20,7 @@ from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, c
 from arboost.losses.base import Floats, Loss
 from arboost.losses.metrics import Metric
 from arboost.params.records import ParamRecord
-from arboost.training.inputs import Rows
-from arboost.training.loop import Fitted, validation_results
-from arboost.training.monitor import Results
-from arboost.training.sets import EvaluationSet, TrainingSet
+from arboost.training import inputs, loop, monitor, sets
 
 _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
@@ -33,8 +30,8 @@ _ROUNDING = 1e-9  # of the range of y
 
 # Rows with their target, and the scores of the model whose training is continued: binned sets of
 # engine trees, or rows of estimators.
-ScoredRows = TrainingSet | EvaluationSet | Rows[Any]
-ScoredSet = EvaluationSet | Rows[Any]
+ScoredRows = sets.TrainingSet | sets.EvaluationSet | inputs.Rows[Any]
+ScoredSet = sets.EvaluationSet | inputs.Rows[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +184,7 @@ class AdaBoostRounds(ABC):
         """Set the distribution of the rows, and the scores, before the first round."""
 
     @abstractmethod
-    def results(self, metrics: Sequence[Metric]) -> Results:
+    def results(self, metrics: Sequence[Metric]) -> monitor.Results:
         """The metrics of the validation set after the rounds so far."""
 
     @abstractmethod
@@ -214,7 +211,7 @@ class AdaBoostRounds(ABC):
         """Factor on each round next to its learner's weight: 1."""
         return np.ones(self.n_rounds)
 
-    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[monitor.Results] | None:
         """Return None: weights of the rows need a call for each round."""
         return None
 
@@ -236,12 +233,12 @@ class AdaBoostRounds(ABC):
             self.learners.drop()
         self.ended = _NO_BETTER
 
-    def fitted(self, weights: Floats) -> Fitted:
+    def fitted(self, weights: Floats) -> loop.Fitted:
         """The learners of the first rounds, with their statistics and out-of-bag scores."""
         n_rounds, scheme = len(weights), self.recipe.scheme
         stats = {name: np.array(values[:n_rounds]) for name, values in self.round_stats.items()}
         scores = self._oob_scores(n_rounds) if self.recipe.oob_score else None
-        return Fitted(
+        return loop.Fitted(
             self.learners.fitted(n_rounds),
             np.zeros(scheme.loss.n_outputs),
             scheme.loss.link,
@@ -360,9 +357,9 @@ class ClassRounds(AdaBoostRounds):
             return
         raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))
 
-    def results(self, metrics: Sequence[Metric]) -> Results:
+    def results(self, metrics: Sequence[Metric]) -> monitor.Results:
         """The metrics of the validation set at the scores so far."""
-        return validation_results(self.evaluations, self.evaluation_scores, metrics)
+        return loop.validation_results(self.evaluations, self.evaluation_scores, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the next round depends on, apart from the data of the fit."""
@@ -460,14 +457,14 @@ class R2Rounds(AdaBoostRounds):
         for column in _start_columns(data):
             self._update_distribution(self._error(column[:, np.newaxis]))
 
-    def results(self, metrics: Sequence[Metric]) -> Results:
+    def results(self, metrics: Sequence[Metric]) -> monitor.Results:
         """The metrics of the validation set at the weighted medians or means so far."""
         weights = np.append(self._start_weights, self.round_stats["weight"])
         scores = [
             self._combined(np.stack(columns, axis=1), weights)[:, np.newaxis]
             for columns in self._predictions
         ]
-        return validation_results(self.evaluations, scores, metrics)
+        return loop.validation_results(self.evaluations, scores, metrics)
 
     def _combined(self, columns: Floats, weights: Floats) -> Floats:
         return combine_columns(self.scheme.combine, columns, weights, self.n_threads)
