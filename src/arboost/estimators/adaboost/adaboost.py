@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.schema import Schema
 from arboost.data.target import Task, check_pairing, encode_known_labels, target
 from arboost.errors import InputTypeError, ParameterError, warns_once
-from arboost.estimators.adaboost.learners import LearnerStrategy, TreeStrategy
-from arboost.estimators.adaboost.rounds import AdaBoostRecipe
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.schemes import class_scheme, make_scheme
 from arboost.estimators.estimator import (
     BoostedClassifierMethods,

@@ -26,8 +26,8 @@ from arboost.data.target import Task
 from arboost.data.target_encoding import features_to_encode
 from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators import forest_growth, member_fits
-from arboost.estimators.adaboost.learners import LearnerStrategy
-from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
+from arboost.estimators.adaboost import rounds as adaboost_rounds
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, Learners
 from arboost.estimators.adaboost.schemes import ClassScheme, Scheme, combine_columns, make_scheme
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import read_rows
@@ -48,7 +48,7 @@ _TWO_CLASSES = 2
 _DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
 
-class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
+class EstimatorStrategy(adaboost_rounds.LearnerStrategy[member_fits.MemberTable]):
     """Clones of an estimator as learners.
 
     Parameters
@@ -147,7 +147,7 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
         data: EstimatorRows,
         evaluations: Sequence[EstimatorRows] = (),
         **options: int,
-    ) -> AdaBoostRounds:
+    ) -> adaboost_rounds.AdaBoostRounds:
         """The rounds of a fit of clones, or of the decision trees that they would be."""
         votes = MemberVotes(recipe.scheme, task.classes)
         check_learner(self._estimator, votes, resample=recipe.resample)
@@ -157,7 +157,7 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
         if learners is None:
             seed = options["seed"]
             learners = EstimatorLearners(self._estimator, data, evaluations, votes, seed=seed)
-        return make_rounds(
+        return adaboost_rounds.make_rounds(
             recipe,
             learners,
             data,
