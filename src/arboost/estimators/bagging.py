@@ -773,7 +773,7 @@ class BagTrainer:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     def fit(self, number: int) -> Any:
-        """Return one member, fitted to its bag."""
+        """A member, fitted to its bag."""
         member = clone(self.estimator)
         member_fits.set_random_states(member, self.bags.rows.seed, number)
         drawn = self.bags.rows.drawn(number)
@@ -885,7 +885,7 @@ class BaggingOutputs:
 def read_target(
     kind: str, y: object, n_rows: int, old: BaggingOutputs | None, *, hard: bool = False
 ) -> tuple[NDArray[Any], BaggingOutputs]:
-    """Return y in the form that members get, and the outputs of the ensemble.
+    """The target in the form that members get, and the outputs of the ensemble.
 
     Parameters
     ----------

@@ -497,7 +497,7 @@ class BoostingRounds:
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that the next round depends on, apart from data and parameters."""
+        """Everything that the next round depends on, apart from data and parameters."""
         scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
         return {"weights": self.weights, **scores, **self.grower.trees()}
 
@@ -544,7 +544,7 @@ class BoostingRounds:
                 self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
+        """Digests of the data of the fit, by name."""
         return digests_of(self.data, self.evaluations)
 
     def _all_scores(self) -> list[Floats]:

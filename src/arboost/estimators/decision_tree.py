@@ -678,7 +678,7 @@ def _median_deviations(
 
 
 def _sums_of_nodes(forest: Forest, sums: NDArray[np.generic]) -> Floats:
-    """Return sums over the rows of all nodes from those of the leaves."""
+    """Sums over the rows of all nodes, from those of the leaves."""
     total = sums.astype(np.float64)
     parent, depth = parents(forest), depths(forest)
     for level in range(int(depth.max()), 0, -1):

@@ -177,18 +177,18 @@ def ensemble_member(
     weight : float
     """
     if model.classes is None:
-        columns = places = np.arange(model.n_outputs)
+        columns = ensemble_columns = np.arange(model.n_outputs)
         output = "values"
     else:
         columns = np.arange(len(model.classes))
-        places = _class_columns(name, model, classes, by_label=by_label)
+        ensemble_columns = _class_columns(name, model, classes, by_label=by_label)
     return EnsembleMember(
         name=name,
         model=model,
         features=np.asarray(features, np.int64),
         output=output,
         taken=columns.astype(np.int64),
-        places=places.astype(np.int64),
+        places=ensemble_columns.astype(np.int64),
         weight=float(weight),
     )
 
@@ -322,7 +322,7 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
                 raise ParameterError(message, parameter="estimators")
 
     def _table_like_fit(self, X: object) -> Any:
-        """Return X with the columns of fit, in their order."""
+        """X with the columns of fit, in their order."""
         if self._schema is None:
             return read_member_table(X, None)[0]
         return member_fits.member_table(X, self._schema, caller=type(self).__name__).X
@@ -445,7 +445,7 @@ def check_routed(fit_params: Mapping[str, Any]) -> None:
 
 
 def read_member_table(X: object, y: object, **values: Any) -> tuple[Any, Schema | None, object]:
-    """Return X in the form that members get, its columns (None for a list of texts), and y.
+    """X in the form that members get, its columns (None for a list of texts), and y.
 
     `values` are other values of the rows, which are to be in the order of X.
     """

@@ -271,7 +271,7 @@ class EngineEstimator(BaseEstimator):
         stream: SourceOptions,
         needs_values: str = "",
     ) -> tuple[object, object, object]:
-        """Return X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
+        """X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
         options = replace(ColumnOptions.of(params), category_encoding=encoding)
         return resolve_input(

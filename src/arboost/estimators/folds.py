@@ -249,7 +249,7 @@ class BoosterFolds:
         metric: object,
         n_jobs: int | None,
     ) -> None:
-        self._given, self._splits, self._n_jobs = rows, list(splits), n_jobs
+        self._selection, self._splits, self._n_jobs = rows, list(splits), n_jobs
         self._tables: dict[Hashable, tuple[Any, Any, Any]] = {}
         self._lock = Lock()
         options = ColumnOptions.of(estimator._checked_params())
@@ -270,7 +270,7 @@ class BoosterFolds:
             y,
             folds=self._splits,
             sample_weight=weight,
-            offset=self._given.offset,
+            offset=self._selection.offset,
             metrics=self._metric,
             callbacks=[callback],
         )
@@ -290,7 +290,7 @@ class BoosterFolds:
         takes whole numbers for amounts, so with labels of numbers and more than two classes every
         trial encodes and bins the table.
         """
-        key, rows = member_fits.binning_key(booster), self._given
+        key, rows = member_fits.binning_key(booster), self._selection
         values = rows.table.X, rows.y, rows.weight
         with self._lock:
             if key not in self._tables:

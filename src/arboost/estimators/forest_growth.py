@@ -275,7 +275,7 @@ def feature_count(max_features: Any, n_features: int) -> int:
 
     Examples
     --------
-    >>> [feature_count(given, 20) for given in ("sqrt", "log2", None, 50, 0.25)]
+    >>> [feature_count(value, 20) for value in ("sqrt", "log2", None, 50, 0.25)]
     [4, 4, 20, 20, 5]
     """
     if max_features is None:

@@ -199,7 +199,7 @@ class ForestTarget:
         return {"link": link, "classes": classes, "targets": self.widths}
 
     def gradients(self, weight: Floats | None, n_threads: int) -> core.Gradients:
-        """Return g = -w y and h = w, whose -G / H are means."""
+        """The gradients g = -w y and hessians h = w, whose -G / H are means."""
         out = core.Gradients(len(self.y), self.n_outputs, by_row=self.n_outputs > 1)
         if self.kernel != "columns":
             core.apply_loss(self.kernel, self.y, weight, None, out, n_threads)

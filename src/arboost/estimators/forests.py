@@ -176,7 +176,8 @@ class ForestEstimator(decision_tree.TreeEstimator):
     @property
     def estimators_(self) -> list[Any]:
         """The trees, each as a fitted estimator of one tree."""
-        return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
+        trees: list[Any] = self[:]
+        return trees
 
     def __len__(self) -> int:
         """The number of trees."""
@@ -184,9 +185,8 @@ class ForestEstimator(decision_tree.TreeEstimator):
 
     def __getitem__(self, tree: int | slice) -> Any:
         """A tree as a fitted estimator; of a slice, a list of them."""
-        if isinstance(tree, slice):
-            return [self._one_tree(i) for i in range(len(self))[tree]]
-        return self._one_tree(range(len(self))[tree])
+        chosen = range(len(self))[tree]
+        return self._one_tree(chosen) if isinstance(chosen, int) else [*map(self._one_tree, chosen)]
 
     def __iter__(self) -> Iterator[Any]:
         """Go through the trees."""

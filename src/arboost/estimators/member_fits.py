@@ -93,7 +93,7 @@ class MemberTable:
 
 
 def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
-    """Return X in the form that members get; with a schema, in its order of columns.
+    """X in the form that members get; with a schema, in its order of columns.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
 def training_table(
     X: object, y: object, schema: Schema | None = None, **values: object
 ) -> tuple[MemberTable, object]:
-    """Return X in the form that members get, and y; y may name a column of X.
+    """X in the form that members get, and y; y may name a column of X.
 
     `schema` has the columns of the model whose training is continued; `values` are other values of
     the rows, which are to be in the order of X.
@@ -199,14 +199,14 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _match_columns(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
-    """Return X with the columns in the order of the schema."""
-    places = column_positions(names, X.shape[1], schema, caller)
-    if places is None:
+    """X with the columns in the order of the schema."""
+    positions = column_positions(names, X.shape[1], schema, caller)
+    if positions is None:
         return X
     if hasattr(X, "iloc"):
-        return X.iloc[:, places]
+        return X.iloc[:, positions]
     assert names is not None
-    return raw_table.frame_columns(X, places, [names[place] for place in places])
+    return raw_table.frame_columns(X, positions, [names[position] for position in positions])
 
 
 # ---- predictions ----
@@ -383,7 +383,7 @@ def _with_all_classes(
     *,
     by_label: bool,
 ) -> NDArray[Any]:
-    """Return probabilities or scores with one column per class."""
+    """Probabilities or scores with one column per class."""
     if known_classes is None or len(known_classes) >= len(classes):
         return predicted
     labels = np.asarray(known_classes)

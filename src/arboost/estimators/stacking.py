@@ -534,7 +534,7 @@ class StackingRegressor(Regressor, Stacking):
 def stacking_folds(
     cv: Any, X: Any, y: NDArray[Any], *, is_classifier: bool, groups: object = None
 ) -> list[Split]:
-    """Return pairs of rows to train on and held-out rows, ascending and disjoint.
+    """Pairs of rows to train on and held-out rows, ascending and disjoint.
 
     Parameters
     ----------

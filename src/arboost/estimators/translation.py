@@ -343,7 +343,7 @@ class PrunedTrees:
         return leaf
 
     def cut(self, forest: Forest) -> Forest:
-        """Return a forest of the first of these trees without the branches."""
+        """A forest of the first of these trees, without the branches."""
         cut = np.concatenate(self._cut[: forest.n_trees])
         return without_branches(forest, cut)
 

@@ -146,10 +146,10 @@ class AdaBoost(EngineEstimator):
             self._check_continues(previous, params)
             recipe = self._recipe(params, task)
             factors = self._class_factors(params, task, rows.weight)
-            train, validation = loss_rows(rows, held_out, task, recipe.loss, factors)
+            train, validation = loss_rows(rows, held_out, task, recipe.scheme.loss, factors)
             result = learners.run(
                 FitJob(
-                    loss=recipe.loss,
+                    loss=recipe.scheme.loss,
                     start=partial(learners.start, recipe, task),
                     n_rounds=n_rounds,
                     settings=settings,
@@ -312,7 +312,7 @@ class AdaBoost(EngineEstimator):
     ) -> tuple[Loss, Callable[..., Rounds]]:
         """The loss of a fit of engine trees, and the callable that starts its training."""
         recipe = self._recipe(params, task)
-        return recipe.loss, partial(TreeStrategy(params).start, recipe, task)
+        return recipe.scheme.loss, partial(TreeStrategy(params).start, recipe, task)
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]

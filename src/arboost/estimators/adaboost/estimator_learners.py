@@ -346,7 +346,7 @@ class EstimatorLearners(Learners):
 
 
 def training_input(rows: inputs.Rows[member_fits.MemberTable]) -> Any:
-    """Return X of the rows, as estimators read it."""
+    """X of the rows, as estimators read it."""
     return rows.source.X if rows.index is None else member_fits.take_rows(rows.source.X, rows.index)
 
 
@@ -386,7 +386,7 @@ def decision_tree_learners(
     n_threads: int,
     seed: int,
 ) -> DecisionTreeLearners | None:
-    """Return learners for a decision tree of arboost; None where clones are needed.
+    """The learners for a decision tree of arboost; None where clones are needed.
 
     Clones are for subclasses, class weights and pruning, and for tables whose target encodings
     depend on the weights.

@@ -28,7 +28,7 @@ from arboost.data.target import Task
 from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, combine_columns
 from arboost.estimators.estimator import category_encoding, read_rows
 from arboost.estimators.forest_growth import CART_LEVELS
-from arboost.losses.base import Floats, Loss, mean
+from arboost.losses.base import Floats, mean
 from arboost.losses.metrics import Metric
 from arboost.models.prediction import table_scores, tree_values
 from arboost.models.predictor import Predictor
@@ -72,11 +72,6 @@ class AdaBoostRecipe(ParamRecord):
     resample: bool = False
     max_restarts: int = 0
     oob_score: bool = False
-
-    @property
-    def loss(self) -> Loss:
-        """Metric of the validation rows where the user names none."""
-        return self.scheme.loss
 
     @property
     def n_attempts(self) -> int:
@@ -147,7 +142,7 @@ class Learners(ABC):
         raise NotImplementedError
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
+        """Digests of the data of the fit, by name."""
         raise NotImplementedError
 
 
@@ -231,7 +226,7 @@ class AdaBoostRounds(ABC):
         return np.ones(self.n_rounds)
 
     def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[monitor.Results] | None:
-        """Return None: weights of the rows need a call for each round."""
+        """None: weights of the rows need a call for each round."""
         return None
 
     def run_rounds(self, limit: int = 1) -> None:
@@ -268,11 +263,11 @@ class AdaBoostRounds(ABC):
         )
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
+        """Digests of the data of the fit, by name."""
         return self.learners.digests()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the next round depends on, apart from the data of the fit."""
+        """Everything that the next round depends on, apart from the data of the fit."""
         drawn = np.array(self._drawn, np.uint8).reshape(-1, (len(self.target.y) + 7) // 8)
         stats = np.array([self.round_stats[name] for name in self.stat_names])
         rounds = {"weights": self.weights, "round_stats": stats, "drawn": drawn}
@@ -284,7 +279,7 @@ class AdaBoostRounds(ABC):
         return lambda: known
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a state; the next round is the one that would have followed it."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         self.n_rounds = len(state["weights"])
         stats = state["round_stats"]
         if stats.shape != (len(self.stat_names), self.n_rounds):
@@ -381,12 +376,12 @@ class ClassRounds(AdaBoostRounds):
         return loop.validation_results(self.evaluations, self.evaluation_scores, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the next round depends on, apart from the data of the fit."""
+        """Everything that the next round depends on, apart from the data of the fit."""
         scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
         return super().state() | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a state; the next round is the one that would have followed it."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         super().restore(state)
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
@@ -489,7 +484,7 @@ class R2Rounds(AdaBoostRounds):
         return combine_columns(self.scheme.combine, columns, weights, self.n_threads)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the next round depends on, apart from the data of the fit."""
+        """Everything that the next round depends on, apart from the data of the fit."""
         predictions = {
             f"predictions_{i}": np.stack(columns[self.first_round :], axis=1)
             if self.n_rounds
@@ -502,7 +497,7 @@ class R2Rounds(AdaBoostRounds):
         return super().state() | scores | predictions
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a state; the next round is the one that would have followed it."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         super().restore(state)
         self.distribution[:] = state["scores_0"]
         for i, columns in enumerate(self._predictions):
@@ -661,7 +656,7 @@ class TreeLearners(Learners):
         return forest.first(n_learners)
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
+        """Digests of the data of the fit, by name."""
         return sets.digests_of(self._data, self._evaluations)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -740,9 +735,8 @@ class TreeStrategy(LearnerStrategy[Table | Dataset]):
         schema = None if self._old is None else self._old.schema
         rows = read_rows((X, y, weight), self._params, schema, groups=groups)
         task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
-        return inputs.target_encode_rows(
-            rows, [task], schema, category_encoding(self._params)
-        ), task
+        rows = inputs.target_encode_rows(rows, [task], schema, category_encoding(self._params))
+        return rows, task
 
     def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> EngineRows:
         """The rows of an evaluation set, checked."""
