@@ -57,7 +57,6 @@ _COLUMN_PARAMS = {
     "monotonic_cst": None,
 }
 _TWO_CLASSES = 2
-_TABLE_DIMENSIONS = 2
 
 
 class _BaggedMember(NamedTuple):
@@ -907,7 +906,7 @@ def read_target(
         warn_one_class(y, [targets.Task(kind, codes, classes)])
         return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
     array = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
-    if array.ndim == _TABLE_DIMENSIONS and array.shape[1] > 1:
+    if array.ndim == member_fits.TABLE_DIMENSIONS and array.shape[1] > 1:
         values = np.column_stack(
             [targets.numeric_target(targets.target(column, n_rows)) for column in array.T]
         )

@@ -26,11 +26,10 @@ from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators import member_fits
 from arboost.estimators.estimator import set_feature_names
 from arboost.losses.base import Floats
+from arboost.models import predictor
 from arboost.models.ensemble import Ensemble, EnsembleMember, EnsemblePredictor, LinearModel
 from arboost.models.methods import evaluate, report
 from arboost.models.model import Model
-from arboost.models.predictor import ModelSource
-from arboost.models.predictor import load as load_model
 from arboost.params.kinds import Param
 from arboost.params.records import check
 from arboost.params.suggestions import check_params, new_estimator
@@ -74,7 +73,7 @@ class EnsembleMethods(BaseEstimator):
         return self._metadata
 
     @classmethod
-    def load(cls, path: ModelSource) -> EnsemblePredictor:
+    def load(cls, path: predictor.ModelSource) -> EnsemblePredictor:
         """Return the fitted ensemble of a file that ``save`` wrote, as `arboost.load` does.
 
         It predicts and explains like the estimator that was saved. The file keeps the models of
@@ -85,7 +84,7 @@ class EnsembleMethods(BaseEstimator):
         path : str, path-like, bytes or file object
             Path of a file; or its content, as bytes or as an open file to read from.
         """
-        loaded = load_model(path)
+        loaded = predictor.load(path)
         if not isinstance(loaded, EnsemblePredictor) or loaded.kind != cls._KIND:
             name = repr(os.fsdecode(path)) if isinstance(path, str | os.PathLike) else "The data"
             raise ValueError(

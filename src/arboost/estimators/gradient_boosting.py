@@ -35,7 +35,6 @@ from arboost.losses.metrics import Metric
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
 from arboost.params import auto
-from arboost.params.auto import AUTO, TableSize
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 from arboost.training import fit as fits
@@ -270,7 +269,7 @@ class GradientBoosting(EngineEstimator):
         groups: object,
     ) -> fits.Search | None:
         """The search for the number of rounds; None for a given number or X_val."""
-        if requested["n_estimators"] != AUTO or not splits:
+        if requested["n_estimators"] != auto.AUTO or not splits:
             return None
         size = _table_size(rows, task, requested["n_jobs"])
         plan = auto.round_search(requested, size, has_groups=groups is not None)
@@ -282,7 +281,7 @@ class GradientBoosting(EngineEstimator):
         self, result: loop.FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        if recorded["n_estimators"] == AUTO and recorded["n_iter_no_change"] is not None:
+        if recorded["n_estimators"] == auto.AUTO and recorded["n_iter_no_change"] is not None:
             limited = result.limited_by(self.preset)
             # The user has not set this number of rounds; preset="fast" asks for few.
             is_short = limited is not result and self.preset != "fast"
@@ -298,10 +297,10 @@ class GradientBoosting(EngineEstimator):
         return self
 
 
-def _table_size(rows: inputs.EngineRows, task: Task, n_jobs: int | None) -> TableSize:
+def _table_size(rows: inputs.EngineRows, task: Task, n_jobs: int | None) -> auto.TableSize:
     counts = np.ones(1) if task.classes is None else task.class_counts(threads(n_jobs))
     balance = float(counts.min() / counts.mean())
-    return TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
+    return auto.TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
 
 
 def _still_improved(history: dict[str, dict[str, list[float]]]) -> bool:

@@ -51,7 +51,7 @@ from arboost.progress import Bar
 from arboost.training.inputs import Rows, check_weight_sum
 from arboost.training.splits import Split
 
-_TABLE_DIMENSIONS = 2
+TABLE_DIMENSIONS = 2
 _PROBABILITY_TOLERANCE = 1e-3  # for values outside [0, 1], and for sums other than 1
 _METHODS = ("predict_proba", "decision_function", "predict")
 _ROW_ARGUMENTS = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
@@ -115,7 +115,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
     X = raw_table.checked_matrix(X) if is_sparse else to_frame(X, schema)
     if not hasattr(X, "shape"):
         X = as_array(X)
-    if len(X.shape) < _TABLE_DIMENSIONS:
+    if len(X.shape) < TABLE_DIMENSIONS:
         if hasattr(X, "to_frame"):
             raise raw_table.series_error(X)
         raise raw_table.dimensions_error(X)

@@ -35,16 +35,11 @@ from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import Classifier, Regressor, store_arguments
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
-from arboost.training.splits import Split
-from arboost.training.splits import folds as make_folds
-
-_MULTI_TARGET = 2  # smallest number of dimensions, and of columns, of a y of several targets
-
+from arboost.training.splits import Split, folds
 
 _TWO_CLASSES = 2
 Predictions = NDArray[Any] | list[NDArray[Any]]  # a list has one entry per target
 _DEFAULT_FOLDS = 5
-_TABLE_DIMENSIONS = 2
 
 
 def final_has(method: str) -> Callable[[Any], bool]:
@@ -297,7 +292,7 @@ def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], membe
     if kind == "regressor":
         return numeric_target(target(y, n_rows)), None
     array = np.asarray(y) if y is not None else np.empty(0)
-    is_table = array.ndim == _MULTI_TARGET and array.shape[1] >= _MULTI_TARGET
+    is_table = array.ndim == member_fits.TABLE_DIMENSIONS and array.shape[1] > 1
     if not is_table or type_of_target(array) != "multilabel-indicator":
         classes, codes = encode_labels(target(y, n_rows))
         return codes.astype(np.intp), classes
@@ -549,7 +544,7 @@ def stacking_folds(
     """
     is_number = cv is None or isinstance(cv, numbers.Integral)
     if groups is not None and is_number:
-        splits = make_folds(y, _DEFAULT_FOLDS if cv is None else cv, groups=groups, name="cv")
+        splits = folds(y, _DEFAULT_FOLDS if cv is None else cv, groups=groups, name="cv")
     else:
         if groups is not None and not hasattr(cv, "split"):
             raise ValueError(
@@ -559,7 +554,7 @@ def stacking_folds(
         # A copy: the random generator of the user's splitter stays unchanged for the next fit.
         splitter = deepcopy(check_cv(cv, y, classifier=is_classifier))
         pairs = splitter.split(X, y, None if groups is None else np.asarray(groups))
-        splits = make_folds(y, list(pairs), name="cv")
+        splits = folds(y, list(pairs), name="cv")
     _check_held_out_once(splits, len(y))
     return splits
 
@@ -694,7 +689,7 @@ def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) 
         from scipy import sparse
 
         return sparse.hstack([*columns, X], format=X.format)
-    if len(getattr(X, "shape", ())) != _TABLE_DIMENSIONS:
+    if len(getattr(X, "shape", ())) != member_fits.TABLE_DIMENSIONS:
         raise ParameterError(
             "passthrough=True appends the columns of X to those of the members, but X is not a "
             "table of rows and columns. Use passthrough=False.",
