@@ -10,8 +10,6 @@ import arboost
 SHARED = "estimators"  # page of the methods that many estimators have
 SHARED_PREFIXES = {
     "EngineEstimator": "estimator",
-    "Classifier": "classifier",
-    "Regressor": "regressor",
     "ClassifierMethods": "classifier",
     "BoostedClassifierMethods": "boosted_classifier",
     "EnsembleMethods": "ensemble",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import get_tags, metadata_routing
 from sklearn.utils.metaestimators import available_if
@@ -27,9 +27,10 @@ from arboost.estimators import member_fits
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.estimators.estimator import (
-    Classifier,
-    Regressor,
+    OUT_OF_BAG,
+    classifier_score,
     prediction_score,
+    regressor_score,
     set_feature_names,
     store_arguments,
 )
@@ -180,7 +181,7 @@ class Bagging(EnsembleMethods):
             weight = weight[counted]
         predicted = outputs.predictions(means[counted])
         score = prediction_score(self._KIND, target[counted], predicted, weight)
-        return {"oob_score_": score, self._OOB_ATTRIBUTE: outputs.shaped(means)}
+        return {"oob_score_": score, OUT_OF_BAG[self._KIND]: outputs.shaped(means)}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; raise ValueError for an unknown name, with the name here."""
@@ -261,7 +262,7 @@ class Bagging(EnsembleMethods):
         set_feature_names(self, schema.n_features, schema.names)
         if outputs.classes is not None:
             self.classes_, self.n_classes_ = outputs.classes, len(outputs.classes)
-        for name in ("oob_score_", self._OOB_ATTRIBUTE):
+        for name in ("oob_score_", OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
 
     def _ensemble(self, caller: str) -> Ensemble:
@@ -382,7 +383,7 @@ def _has_decision_function(bagging: Bagging) -> bool:
     return True
 
 
-class BaggingClassifier(Classifier, Bagging):
+class BaggingClassifier(ClassifierMixin, Bagging):
     """Classifiers that are trained on bags of rows and features, and vote.
 
     The vote is soft if the members have ``predict_proba``: the mean of their probabilities. Else it
@@ -456,7 +457,10 @@ class BaggingClassifier(Classifier, Bagging):
     0.95
     """
 
+    _KIND = "classifier"
     _TABLE = BAGGING_CLASSIFIER
+
+    score = classifier_score
 
     def __init__(
         self,
@@ -503,7 +507,7 @@ class BaggingClassifier(Classifier, Bagging):
         return self._mean(X, partial(class_decision, arguments=arguments, classes=self.classes_))
 
 
-class BaggingRegressor(Regressor, Bagging):
+class BaggingRegressor(RegressorMixin, Bagging):
     """Regressors that are trained on bags of rows and features; their predictions are averaged.
 
     Parameters
@@ -566,7 +570,10 @@ class BaggingRegressor(Regressor, Bagging):
     0.4
     """
 
+    _KIND = "regressor"
     _TABLE = BAGGING_REGRESSOR
+
+    score = regressor_score
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
 from sklearn.utils import Bunch
 
 from arboost.backend import core, threads
@@ -17,9 +18,9 @@ from arboost.estimators import forest_growth
 from arboost.estimators.estimator import (
     ClassifierMethods,
     EngineEstimator,
-    Regressor,
     category_encoding,
     read_rows,
+    regressor_score,
     store_arguments,
 )
 from arboost.estimators.forest_target import ForestTarget, median_deviation
@@ -50,34 +51,15 @@ class GrownTree(NamedTuple):
     max_bins: int
 
 
-class TreeEstimator(EngineEstimator):
-    """Fitted attributes of a tree, or of a forest of independent trees."""
-
-    _MONOTONE = "monotonic_cst"
-
-    max_features: Any
-
-    def _keep_trees(self, model: Predictor, max_features: Any) -> None:
-        """Set the fitted attributes; `max_features` is the checked parameter."""
-        self._keep_model(model, model.schema)
-        self.n_outputs_ = max(1, len(model.targets))
-        self.max_features_ = forest_growth.feature_count(max_features, model.schema.n_features)
-
-    def _keep_loaded(self, model: Predictor) -> None:
-        self._keep_trees(model, self.max_features)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-
-class DecisionTree(TreeEstimator):
+class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
+    _MONOTONE = "monotonic_cst"
+    _MULTI_OUTPUT = True
     _KEEPS_STATISTICS: ClassVar[bool] = False  # of the training rows in each node, for `tree_`
 
     criterion: str
+    max_features: Any
     _statistics: NodeStatistics | None = None
 
     @known_arguments
@@ -126,7 +108,7 @@ class DecisionTree(TreeEstimator):
         grown = self._grow(params, *arrays)
         recorded = self._recorded_params(forest_growth.with_resolved_bins(params, grown.max_bins))
         model = forest_growth.forest_model(grown.forest, grown.rows, grown.target, recorded)
-        self._keep_trees(model, params["max_features"])
+        forest_growth.set_tree_attributes(self, model, params["max_features"])
         if self._KEEPS_STATISTICS:
             self._statistics = node_statistics(grown, params["criterion"])
         return self
@@ -149,6 +131,9 @@ class DecisionTree(TreeEstimator):
         use = forest_growth.tree_rows(params, target, rows.weight)
         forest, max_bins = forest_growth.fit_forest(params, rows, target, use, range(1))
         return GrownTree(forest, rows, target, use.weight, max_bins)
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        forest_growth.set_tree_attributes(self, model, self.max_features)
 
     def get_depth(self) -> int:
         """Return the number of splits between the root and the leaf that is farthest from it."""
@@ -356,6 +341,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
     0.96
     """
 
+    _KIND = "classifier"
     _TABLE = TREE_CLASSIFIER
 
     def __init__(
@@ -390,7 +376,7 @@ class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
         store_arguments(self, locals())
 
 
-class DecisionTreeRegressor(Regressor, DecisionTree):
+class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     """Decision tree for regression: CART of Breiman, Friedman, Olshen and Stone (1984).
 
     Parameters
@@ -490,7 +476,10 @@ class DecisionTreeRegressor(Regressor, DecisionTree):
     0.5
     """
 
+    _KIND = "regressor"
     _TABLE = TREE_REGRESSOR
+
+    score = regressor_score
 
     def __init__(
         self,

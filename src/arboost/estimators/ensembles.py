@@ -44,8 +44,7 @@ class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
-    _KIND: ClassVar[str]  # of `Classifier` or `Regressor`, as the next
-    _OOB_ATTRIBUTE: ClassVar[str]
+    _KIND: ClassVar[str]  # "regressor" or "classifier"
     _metadata: dict[str, Any]  # set by each fit
 
     if not TYPE_CHECKING:  # for type checkers, __init__ has the signature

@@ -40,6 +40,8 @@ from arboost.training.loop import FitResult
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Attributes of out-of-bag predictions, by the kind of estimator.
+OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
 _FEWEST_SCORED = {"classifier": 1, "regressor": 2}  # rows that accuracy and R^2 are defined for
 
 
@@ -75,40 +77,27 @@ def predictor_method(method: Callable[Concatenate[Any, P], R]) -> Callable[Conca
     return call
 
 
-class Classifier(ClassifierMixin):
-    """Kind and score of every classifier."""
+def _with_named_target(score: Callable[..., float]) -> Callable[..., float]:
+    """A method ``score`` of scikit-learn whose y may also name a column of X."""
 
-    _KIND: ClassVar[str] = "classifier"
-    _OOB_ATTRIBUTE: ClassVar[str] = "oob_decision_function_"  # of the out-of-bag scores
-
-    @suggestions.public_name
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the accuracy of the predictions; y may name a column of X."""
+    @functools.wraps(score)
+    def call(estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
         X, y, _ = split_target(X, y)
-        accuracy: float = super().score(X, y, sample_weight)
-        return accuracy
+        return score(estimator, X, y, sample_weight)
+
+    return call
 
 
-class Regressor(RegressorMixin):
-    """Kind and score of every regressor."""
-
-    _KIND: ClassVar[str] = "regressor"
-    _OOB_ATTRIBUTE: ClassVar[str] = "oob_prediction_"  # of the out-of-bag predictions
-
-    @suggestions.public_name
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return R^2 of the predictions; y may name a column of X."""
-        X, y, _ = split_target(X, y)
-        r2: float = super().score(X, y, sample_weight)
-        return r2
+classifier_score = _with_named_target(ClassifierMixin.score)
+regressor_score = _with_named_target(RegressorMixin.score)
 
 
 class EngineEstimator(BaseEstimator):
     """Parameters, predictions, explanations and the model file of an estimator."""
 
     _TABLE: ClassVar[Mapping[str, Param]]
-    _KIND: ClassVar[str]  # of `Classifier` or `Regressor`, as the next
-    _OOB_ATTRIBUTE: ClassVar[str]
+    _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _MULTI_OUTPUT: ClassVar[bool] = False  # whether y may have several columns
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
     # Parameters that cannot change the model are not part of its file; nor is the encoding of
     # categories, which its schema shows.
@@ -347,11 +336,14 @@ class EngineEstimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
+        tags.target_tags.multi_output = self._MULTI_OUTPUT
         return tags
 
 
-class ClassifierMethods(Classifier, EngineEstimator):
+class ClassifierMethods(ClassifierMixin, EngineEstimator):
     """Class probabilities of an `EngineEstimator`, of one target or several."""
+
+    score = classifier_score
 
     @suggestions.public_name
     def predict_proba(
@@ -374,8 +366,10 @@ class ClassifierMethods(Classifier, EngineEstimator):
         return core.log(probabilities)
 
 
-class BoostedClassifierMethods(Classifier, EngineEstimator):
+class BoostedClassifierMethods(ClassifierMixin, EngineEstimator):
     """Class probabilities and raw scores of a boosted `EngineEstimator`, of all rounds or each."""
+
+    score = classifier_score
 
     @suggestions.public_name
     def predict_proba(self, X: object, *, rounds: int | None = None, **unknown: Never) -> Floats:

@@ -25,6 +25,7 @@ from arboost.data.cuda import device_number
 from arboost.data.feature_names import monotone_directions
 from arboost.data.schema import Schema
 from arboost.estimators import forest_target
+from arboost.estimators.estimator import EngineEstimator
 from arboost.estimators.forest_target import ForestTarget
 from arboost.losses.base import Floats
 from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees, provenance_of
@@ -201,6 +202,13 @@ def forest_model(
         provenance=provenance_of(len(rows.y), history=history),
         **target.model_fields,
     )
+
+
+def set_tree_attributes(estimator: EngineEstimator, model: Predictor, max_features: Any) -> None:
+    """Set the attributes of a fitted tree or forest; `max_features` is the checked parameter."""
+    estimator._keep_model(model, model.schema)
+    estimator.n_outputs_ = max(1, len(model.targets))
+    estimator.max_features_ = feature_count(max_features, model.schema.n_features)
 
 
 # ---- growth parameters ----

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
 
 from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
@@ -18,13 +19,14 @@ from arboost.data.target import numeric_target
 from arboost.errors import ParameterError
 from arboost.estimators import decision_tree, forest_growth
 from arboost.estimators.estimator import (
+    OUT_OF_BAG,
     ClassifierMethods,
     EngineEstimator,
-    Regressor,
     category_encoding,
     prediction_score,
     predictor_method,
     read_rows,
+    regressor_score,
     store_arguments,
 )
 from arboost.estimators.forest_target import ForestTarget
@@ -43,13 +45,17 @@ from arboost.trees.leaf_distributions import LeafDistributions, leaf_distributio
 from arboost.trees.samples import DrawOrigin, RowDraws, undrawn_rows
 
 
-class ForestEstimator(decision_tree.TreeEstimator):
+class ForestEstimator(EngineEstimator):
     """Independent trees whose mean is the prediction, each grown on its draws or on all rows."""
 
     _TREE: ClassVar[type[EngineEstimator]]  # the estimator of one tree
     _SPLITTER: ClassVar[str] = "best"  # of those trees
 
+    _MONOTONE = "monotonic_cst"
+    _MULTI_OUTPUT = True
+
     warm_start: bool
+    max_features: Any
     _origins: list[DrawOrigin]
 
     @known_arguments
@@ -138,9 +144,9 @@ class ForestEstimator(decision_tree.TreeEstimator):
         scores = {}  # a score that fails leaves the estimator unchanged
         if out_of_bag is not None:
             scores = self._out_of_bag(model, params["oob_score"], out_of_bag, rows)
-        self._keep_trees(model, params["max_features"])
+        forest_growth.set_tree_attributes(self, model, params["max_features"])
         self._origins = [*origins, *new_origins]
-        for name in ("oob_score_", self._OOB_ATTRIBUTE):
+        for name in ("oob_score_", OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
         self.__dict__.update(scores)
         return self
@@ -214,7 +220,7 @@ class ForestEstimator(decision_tree.TreeEstimator):
             else:
                 weight = None if rows.weight is None else rows.weight[has_mean]
                 score = prediction_score(self._KIND, y, predicted, weight)
-        return {"oob_score_": score, self._OOB_ATTRIBUTE: _oob_values(model, wide)}
+        return {"oob_score_": score, OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
 
     def _one_tree(self, tree: int) -> EngineEstimator:
         """A tree as an estimator."""
@@ -223,7 +229,7 @@ class ForestEstimator(decision_tree.TreeEstimator):
             random_state=model.params["random_state"]
         )
         attributes = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        for name in ("model_", "oob_score_", self._OOB_ATTRIBUTE):
+        for name in ("model_", "oob_score_", OUT_OF_BAG[self._KIND]):
             attributes.pop(name, None)
         estimator.__dict__.update(attributes)
         estimator.model_ = replace(
@@ -233,6 +239,9 @@ class ForestEstimator(decision_tree.TreeEstimator):
             provenance=without_history(model.provenance),
         )
         return estimator
+
+    def _keep_loaded(self, model: Predictor) -> None:
+        forest_growth.set_tree_attributes(self, model, self.max_features)
 
     def _kept_origins(self) -> list[DrawOrigin]:
         """The origins of the rows of each tree; raises ValueError for a loaded forest."""
@@ -482,6 +491,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
     0.9
     """
 
+    _KIND = "classifier"
     _TABLE = forest_params.RANDOM_FOREST_CLASSIFIER
     _TREE = decision_tree.DecisionTreeClassifier
 
@@ -521,7 +531,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
         store_arguments(self, locals())
 
 
-class RandomForestRegressor(Regressor, ForestEstimator):
+class RandomForestRegressor(RegressorMixin, ForestEstimator):
     """Random forest for regression (Breiman 2001).
 
     Parameters
@@ -639,8 +649,11 @@ class RandomForestRegressor(Regressor, ForestEstimator):
     0.4
     """
 
+    _KIND = "regressor"
     _TABLE = forest_params.RANDOM_FOREST_REGRESSOR
     _TREE = decision_tree.DecisionTreeRegressor
+
+    score = regressor_score
 
     predict_quantiles = predictor_method(Predictor.predict_quantiles)
 
@@ -803,6 +816,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
     1.0
     """
 
+    _KIND = "classifier"
     _TABLE = forest_params.EXTRA_TREES_CLASSIFIER
     _TREE = decision_tree.DecisionTreeClassifier
     _SPLITTER = "random"
@@ -843,7 +857,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
         store_arguments(self, locals())
 
 
-class ExtraTreesRegressor(Regressor, ForestEstimator):
+class ExtraTreesRegressor(RegressorMixin, ForestEstimator):
     """Extremely randomised trees for regression (Geurts, Ernst and Wehenkel 2006).
 
     Parameters
@@ -961,9 +975,12 @@ class ExtraTreesRegressor(Regressor, ForestEstimator):
     True
     """
 
+    _KIND = "regressor"
     _TABLE = forest_params.EXTRA_TREES_REGRESSOR
     _TREE = decision_tree.DecisionTreeRegressor
     _SPLITTER = "random"
+
+    score = regressor_score
 
     predict_quantiles = predictor_method(Predictor.predict_quantiles)
 

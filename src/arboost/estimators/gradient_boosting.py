@@ -11,6 +11,7 @@ from typing import Any, Never, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from arboost.backend import core, threads
@@ -21,9 +22,7 @@ from arboost.data.target import Task, check_pairing, warn_weight_scale
 from arboost.errors import warn_caller
 from arboost.estimators import boosting_rounds
 from arboost.estimators.estimator import (
-    Classifier,
     EngineEstimator,
-    Regressor,
     category_encoding,
     read_rows,
     store_arguments,
@@ -329,7 +328,7 @@ def one_tree(model: Predictor, tree: int) -> Predictor:
     )
 
 
-class GradientBoostingClassifier(Classifier, GradientBoosting):
+class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     """Gradient boosting for classification: logistic loss for two classes, softmax for more.
 
     Parameters
@@ -567,6 +566,7 @@ class GradientBoostingClassifier(Classifier, GradientBoosting):
     array(['low', 'high'], dtype='<U4')
     """
 
+    _KIND = "classifier"
     _TABLE = BOOSTED_CLASSIFIER
 
     def __init__(
@@ -699,7 +699,7 @@ class GradientBoostingClassifier(Classifier, GradientBoosting):
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
-class GradientBoostingRegressor(Regressor, GradientBoosting):
+class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     """Gradient boosting for regression: means, medians, counts, positive amounts and quantiles.
 
     Parameters
@@ -928,6 +928,7 @@ class GradientBoostingRegressor(Regressor, GradientBoosting):
     array([1., 3.])
     """
 
+    _KIND = "regressor"
     _TABLE = BOOSTED_REGRESSOR
 
     def __init__(

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -32,7 +32,7 @@ from arboost.data.schema import unique_names
 from arboost.data.target import encode_labels, numeric_target, target, weights
 from arboost.errors import InputTypeError, ParameterError, listing, warns_once
 from arboost.estimators import ensembles, member_fits
-from arboost.estimators.estimator import Classifier, Regressor, store_arguments
+from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
 from arboost.training.splits import Split, folds
@@ -348,7 +348,7 @@ def _prefit_columns(
     return columns
 
 
-class StackingClassifier(Classifier, Stacking):
+class StackingClassifier(ClassifierMixin, Stacking):
     """Classifiers whose probabilities a final classifier learns from.
 
     The final classifier learns from out-of-fold predictions: each member is fitted once per fold,
@@ -411,8 +411,11 @@ class StackingClassifier(Classifier, Stacking):
     (150, 6)
     """
 
+    _KIND = "classifier"
     _TABLE = STACKING_CLASSIFIER
     _MEMBERS_OF_ANY_KIND = True
+
+    score = classifier_score
 
     def __init__(
         self,
@@ -454,7 +457,7 @@ class StackingClassifier(Classifier, Stacking):
         return scores
 
 
-class StackingRegressor(Regressor, Stacking):
+class StackingRegressor(RegressorMixin, Stacking):
     """Regressors whose predictions a final regressor learns from.
 
     The final regressor learns from out-of-fold predictions: each member is fitted once per fold,
@@ -508,7 +511,10 @@ class StackingRegressor(Regressor, Stacking):
     ((442, 2), (2,))
     """
 
+    _KIND = "regressor"
     _TABLE = STACKING_REGRESSOR
+
+    score = regressor_score
 
     def __init__(
         self,

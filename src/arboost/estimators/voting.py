@@ -8,14 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from arboost.data import target as targets
 from arboost.errors import ParameterError, warns_once
 from arboost.estimators import ensembles, member_fits
-from arboost.estimators.estimator import Classifier, Regressor, store_arguments
+from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
 from arboost.losses.base import Floats
 from arboost.models.ensemble import Ensemble
 from arboost.params.ensembles import VOTING_CLASSIFIER, VOTING_REGRESSOR
@@ -171,7 +171,7 @@ def _is_soft(voter: Any) -> bool:
     return True
 
 
-class VotingClassifier(Classifier, Voting):
+class VotingClassifier(ClassifierMixin, Voting):
     """Classifiers that vote: hard, by predicted class, or soft, by class probabilities.
 
     Parameters
@@ -218,7 +218,10 @@ class VotingClassifier(Classifier, Voting):
     ((150, 3), (150, 6))
     """
 
+    _KIND = "classifier"
     _TABLE = VOTING_CLASSIFIER
+
+    score = classifier_score
 
     voting: str
     flatten_transform: bool
@@ -309,7 +312,7 @@ class VotingClassifier(Classifier, Voting):
         return tags
 
 
-class VotingRegressor(Regressor, Voting):
+class VotingRegressor(RegressorMixin, Voting):
     """The weighted mean of the predictions of several regressors.
 
     Parameters
@@ -348,7 +351,10 @@ class VotingRegressor(Regressor, Voting):
     np.True_
     """
 
+    _KIND = "regressor"
     _TABLE = VOTING_REGRESSOR
+
+    score = regressor_score
 
     def __init__(
         self,

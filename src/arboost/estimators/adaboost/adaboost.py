@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -21,9 +22,10 @@ from arboost.errors import InputTypeError, ParameterError, warns_once
 from arboost.estimators.adaboost.rounds import AdaBoostRecipe, LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.schemes import class_scheme, make_scheme
 from arboost.estimators.estimator import (
+    OUT_OF_BAG,
     BoostedClassifierMethods,
     EngineEstimator,
-    Regressor,
+    regressor_score,
     store_arguments,
 )
 from arboost.losses.base import Floats, Loss
@@ -335,11 +337,11 @@ class AdaBoost(EngineEstimator):
         self._keep_model(self._combined(model), model.schema)
         self._keep_history(result)
         self.__dict__.update(stats)
-        for name in ("oob_score_", self._OOB_ATTRIBUTE):
+        for name in ("oob_score_", OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
         if fitted.oob_scores is not None and fitted.oob_score is not None:
             self.oob_score_ = fitted.oob_score
-            setattr(self, self._OOB_ATTRIBUTE, decision(fitted.oob_scores))
+            setattr(self, OUT_OF_BAG[self._KIND], decision(fitted.oob_scores))
 
     def _combined(self, model: Any) -> Any:
         """The model that predicts, from the one of the learners."""
@@ -507,6 +509,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     True
     """
 
+    _KIND = "classifier"
     _TABLE = ADABOOST_CLASSIFIER
     _ROUND_STATS: ClassVar = {
         "error": "estimator_errors_",
@@ -597,7 +600,7 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         self.model_ = replace(model, provenance=provenance)
 
 
-class AdaBoostRegressor(Regressor, AdaBoost):
+class AdaBoostRegressor(RegressorMixin, AdaBoost):
     """AdaBoost.R2: the weighted median, or mean, of the learners' predictions.
 
     Parameters
@@ -723,10 +726,13 @@ class AdaBoostRegressor(Regressor, AdaBoost):
     0.6
     """
 
+    _KIND = "regressor"
     _TABLE = ADABOOST_REGRESSOR
     _ROUND_STATS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
     _SHARED_PARAM = "loss"
     _DEFAULT_METRIC = "squared_error"
+
+    score = regressor_score
 
     def __init__(
         self,

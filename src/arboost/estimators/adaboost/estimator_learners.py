@@ -577,7 +577,7 @@ class TreeMembers(Sequence[Any]):
         )
         forest, recorded = self.model.forest.single_tree(index), member._recorded_params(params)
         model = replace(self.model, forest=forest, params=recorded)
-        member._keep_trees(model, params["max_features"])
+        forest_growth.set_tree_attributes(member, model, params["max_features"])
         return member
 
 
