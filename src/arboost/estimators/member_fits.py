@@ -106,9 +106,9 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
     """
     if isinstance(X, Dataset):
         raise InputTypeError(
-            "X is a Dataset, which holds bins instead of values, but members of an ensemble need "
-            "the values. Pass the table it was made from: members of arboost share its bins in any "
-            "case, and AdaBoost with estimator=None trains on a Dataset."
+            "X is a Dataset, which holds bins instead of values, but estimators need the values. "
+            "Pass the table it was made from: members of arboost share its bins in any case, and "
+            "AdaBoost with estimator=None trains on a Dataset."
         )
     X = with_columns(X, schema)
     is_sparse = raw_table.is_sparse(X)  # a format of scipy is a dict
