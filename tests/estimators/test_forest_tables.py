@@ -17,7 +17,7 @@ from arboost import (
     load,
 )
 from arboost.errors import DataWarning
-from arboost.estimators import forest_growth
+from arboost.estimators import forest_target
 from support.forest_cases import LABELS, NAMES, TARGETS, X, Y, brute_force, forest, saved
 
 # Several targets
@@ -337,7 +337,7 @@ def test_an_error_in_a_thread_reaches_the_user(monkeypatch):
 
         return reweigh
 
-    monkeypatch.setattr(forest_growth, "balanced_by_sample", broken)
+    monkeypatch.setattr(forest_target, "balanced_by_sample", broken)
     for n_jobs in (1, 3):
         model = RandomForestClassifier(8, class_weight="balanced_subsample", n_jobs=n_jobs)
         with pytest.raises(RuntimeError, match="broken"):

@@ -17,12 +17,15 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from arboost import (
+    AdaBoostRegressor,
     DataWarning,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestRegressor,
     VotingClassifier,
     VotingRegressor,
 )
@@ -140,6 +143,20 @@ def test_members_share_bins(monkeypatch):
     for (_, member), fitted in zip(engine_members(), voter.estimators_, strict=True):
         alone = clone(member).fit(X_IRIS, Y_IRIS)
         np.testing.assert_array_equal(alone.predict_proba(X_IRIS), fitted.predict_proba(X_IRIS))
+
+
+@pytest.mark.parametrize(
+    ("on_bins", "on_values"),
+    [
+        (RandomForestRegressor(3), RandomForestRegressor(3, quantiles=True)),
+        (AdaBoostRegressor(), AdaBoostRegressor(DecisionTreeRegressor(max_depth=1))),
+    ],
+)
+def test_members_that_need_values_get_no_bins(on_bins, on_values):
+    members = [("first", on_bins), ("second", on_bins), ("values", on_values)]
+    voter = VotingRegressor(members).fit(X_IRIS, Y_IRIS)
+    alone = clone(on_values).fit(X_IRIS, Y_IRIS)
+    np.testing.assert_array_equal(voter.estimators_[2].predict(X_IRIS), alone.predict(X_IRIS))
 
 
 def test_results_do_not_depend_on_n_jobs():

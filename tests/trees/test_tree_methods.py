@@ -7,8 +7,7 @@ import pytest
 
 from arboost.data.bins import bin_table
 from arboost.data.table import ingest
-from arboost.estimators.boosting_recipe import BoostingRecipe, Dropout
-from arboost.estimators.boosting_rounds import BoostingRounds
+from arboost.estimators.boosting_rounds import BoostingRecipe, BoostingRounds, Dropout
 from arboost.losses import Target, make
 from arboost.params.boosting import LEVELS
 from arboost.training.sets import EvaluationSet, TrainingSet

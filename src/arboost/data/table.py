@@ -37,6 +37,7 @@ from arboost.data.schema import (
     unique_names,
 )
 from arboost.errors import InputTypeError, ParameterError, SchemaError
+from arboost.params.records import ParamRecord
 
 _KIND_WORDS = {
     "string": "strings",
@@ -48,7 +49,7 @@ _KIND_WORDS = {
 
 
 @dataclass(frozen=True)
-class ColumnOptions:
+class ColumnOptions(ParamRecord):
     """The user's parameters on the columns of a fit.
 
     Attributes

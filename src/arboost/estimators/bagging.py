@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags, metadata_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -23,12 +22,14 @@ from arboost.data import target as targets
 from arboost.data.dataset import Dataset
 from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
-from arboost.errors import InputTypeError, ParameterError, warn_caller, warns_once
+from arboost.errors import ParameterError, warn_caller, warns_once
 from arboost.estimators import member_fits
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.ensembles import EnsembleMethods, engine_model, ensemble_member
 from arboost.estimators.estimator import (
+    OUT_OF_BAG,
     classifier_score,
+    prediction_score,
     regressor_score,
     set_feature_names,
     store_arguments,
@@ -36,9 +37,8 @@ from arboost.estimators.estimator import (
 from arboost.losses.base import Floats
 from arboost.models.ensemble import EnsemblePredictor
 from arboost.params.ensembles import BAGGING_CLASSIFIER, BAGGING_REGRESSOR
-from arboost.params.kinds import Param
 from arboost.params.records import check
-from arboost.params.suggestions import check_params, new_estimator
+from arboost.params.suggestions import check_params
 from arboost.progress import Bar
 from arboost.training.fit import number_to_add
 from arboost.training.inputs import warn_one_class
@@ -47,9 +47,6 @@ from arboost.trees.samples import DrawOrigin, RowDraws, smallest_indices, undraw
 
 Predict = Callable[[Any, Any], Floats]  # (member, table) -> predictions
 Features = NDArray[np.intp]
-
-_OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
-
 
 _FEW_DRAWS = 10  # a member learns little from fewer rows
 # Parameters of arboost's estimators that refer to columns, with their defaults.
@@ -61,8 +58,6 @@ _COLUMN_PARAMS = {
     "monotonic_cst": None,
 }
 _TWO_CLASSES = 2
-_TABLE_DIMENSIONS = 2
-_FEWEST_FOR_R2 = 2
 
 
 class _BaggedMember(NamedTuple):
@@ -76,9 +71,6 @@ class _BaggedMember(NamedTuple):
 class Bagging(EnsembleMethods):
     """Members that are trained on bags of rows and features, and whose predictions are averaged."""
 
-    _KIND: ClassVar[str]  # "regressor" or "classifier"
-    _TABLE: ClassVar[Mapping[str, Param]]
-
     estimator: Any
     n_jobs: int | None
     classes_: NDArray[Any]
@@ -89,9 +81,6 @@ class Bagging(EnsembleMethods):
     _origins: list[DrawOrigin]
     _outputs: BaggingOutputs
     _schema: Schema
-
-    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
-        __new__ = new_estimator
 
     @warns_once
     def fit(
@@ -122,7 +111,6 @@ class Bagging(EnsembleMethods):
         n_old = 0 if old is None else len(old.estimators_)
         if n_old and number_to_add(params["n_estimators"], n_old, "members") == 0:
             return self
-        _refuse_dataset(X)
         table, y = member_fits.training_table(
             X, y, getattr(old, "_schema", None), sample_weight=sample_weight
         )
@@ -186,13 +174,14 @@ class Bagging(EnsembleMethods):
         weight: Floats | None,
     ) -> dict[str, Any]:
         """The out-of-bag attributes of a fit."""
-        has_some, means = sums.has_some(), sums.means()
-        n_never = int(np.count_nonzero(~has_some))
-        warn_never_out_of_bag(n_never, len(has_some), "member")
-        return {
-            "oob_score_": outputs.score(target, means, has_some, weight),
-            _OUT_OF_BAG[self._KIND]: outputs.shaped(means),
-        }
+        counted, means = sums.has_some(), sums.means()
+        warn_never_out_of_bag(int(np.count_nonzero(~counted)), len(counted), "member")
+        if weight is not None:
+            counted &= weight > 0.0
+            weight = weight[counted]
+        predicted = outputs.predictions(means[counted])
+        score = prediction_score(self._KIND, target[counted], predicted, weight)
+        return {"oob_score_": score, OUT_OF_BAG[self._KIND]: outputs.shaped(means)}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; raise ValueError for an unknown name, with the name here."""
@@ -224,9 +213,6 @@ class Bagging(EnsembleMethods):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.estimators_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -276,7 +262,7 @@ class Bagging(EnsembleMethods):
         set_feature_names(self, schema.n_features, schema.names)
         if outputs.classes is not None:
             self.classes_, self.n_classes_ = outputs.classes, len(outputs.classes)
-        for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
+        for name in ("oob_score_", OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
 
     def _ensemble(self, caller: str) -> EnsemblePredictor:
@@ -327,15 +313,6 @@ class Bagging(EnsembleMethods):
         methods = _member_methods(self._KIND, self._template(), hard=self._is_hard())
         callee = methods.get(caller, caller)
         return dict(metadata_routing.process_routing(self, caller, **params)["estimator"][callee])
-
-
-def _refuse_dataset(X: object) -> None:
-    if isinstance(X, Dataset):
-        raise InputTypeError(
-            "X is a Dataset, which holds bins instead of values, but out-of-bag rows are predicted "
-            "by their values. Pass the table it was made from: members of arboost share its bins "
-            "in any case."
-        )
 
 
 def _member_methods(kind: str, template: Any, *, hard: bool) -> Mapping[str, str]:
@@ -480,8 +457,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     0.95
     """
 
-    _TABLE = BAGGING_CLASSIFIER
     _KIND = "classifier"
+    _TABLE = BAGGING_CLASSIFIER
 
     score = classifier_score
 
@@ -508,9 +485,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
         More arguments are passed on to the members, as in all prediction methods.
         """
-        shares = self._mean_outputs(X, "predict", params)
-        labels: NDArray[Any] = self.classes_.take(shares.argmax(axis=1))
-        return labels
+        means = self._mean_outputs(X, "predict", params)
+        return self._outputs.predictions(means)
 
     def predict_proba(self, X: object, **params: Any) -> Floats:
         """Return each class's share of the vote, shape (n_rows, n_classes)."""
@@ -594,8 +570,8 @@ class BaggingRegressor(RegressorMixin, Bagging):
     0.4
     """
 
-    _TABLE = BAGGING_REGRESSOR
     _KIND = "regressor"
+    _TABLE = BAGGING_REGRESSOR
 
     score = regressor_score
 
@@ -622,7 +598,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
         More arguments are passed on to the members.
         """
         means = self._mean_outputs(X, "predict", params)
-        return self._outputs.shaped(means)
+        return self._outputs.predictions(means)
 
 
 # ---- bags ----
@@ -803,7 +779,7 @@ class BagTrainer:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     def fit(self, number: int) -> Any:
-        """Return one member, fitted to its bag."""
+        """A member, fitted to its bag."""
         member = clone(self.estimator)
         member_fits.set_random_states(member, self.bags.rows.seed, number)
         drawn = self.bags.rows.drawn(number)
@@ -900,37 +876,22 @@ class BaggingOutputs:
         return member_fits.member_one_hot(member, X, self.classes, **arguments)
 
     def shaped(self, means: Floats) -> Floats:
-        """Return averaged predictions in the shape that users get."""
+        """The averaged predictions in the shape that users get."""
         is_one_target = self.classes is None and self.n_targets == 1
         return means[:, 0] if is_one_target else means
 
-    def score(
-        self,
-        y: NDArray[Any],
-        means: Floats,
-        counted: NDArray[np.bool_],
-        weight: Floats | None,
-    ) -> float:
-        """The accuracy or R^2 of averaged predictions; NaN where it is undefined.
-
-        Only rows of the mask ``counted`` and of nonzero weight count.
-        """
-        if weight is not None:
-            counted = counted & (weight > 0.0)
-            weight = weight[counted]
-        y, means = y[counted], means[counted]
-        if len(y) < (_FEWEST_FOR_R2 if self.classes is None else 1):
-            return float("nan")
+    def predictions(self, means: Floats) -> NDArray[Any]:
+        """The labels of the largest shares, or the values, of averaged predictions."""
         if self.classes is None:
-            return float(r2_score(y, self.shaped(means), sample_weight=weight))
-        predicted = self.classes.take(means.argmax(axis=1))
-        return float(accuracy_score(y, predicted, sample_weight=weight))
+            return self.shaped(means)
+        labels: NDArray[Any] = self.classes.take(means.argmax(axis=1))
+        return labels
 
 
 def read_target(
     kind: str, y: object, n_rows: int, old: BaggingOutputs | None, *, hard: bool = False
 ) -> tuple[NDArray[Any], BaggingOutputs]:
-    """Return y in the form that members get, and the outputs of the ensemble.
+    """The target in the form that members get, and the outputs of the ensemble.
 
     Parameters
     ----------
@@ -952,7 +913,7 @@ def read_target(
         warn_one_class(y, [targets.Task(kind, codes, classes)])
         return classes[codes.astype(np.intp)], BaggingOutputs(classes, hard=hard)
     array = np.asarray(None if is_sparse(y) else y)  # target() refuses a sparse y
-    if array.ndim == _TABLE_DIMENSIONS and array.shape[1] > 1:
+    if array.ndim == member_fits.TABLE_DIMENSIONS and array.shape[1] > 1:
         values = np.column_stack(
             [targets.numeric_target(targets.target(column, n_rows)) for column in array.T]
         )

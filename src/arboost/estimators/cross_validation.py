@@ -32,12 +32,9 @@ from arboost.losses.metrics import Metric, find_metrics
 from arboost.models.metadata import history_of, provenance_of, run_history
 from arboost.params.records import BinParams, StoppingParams, check
 from arboost.params.suggestions import known_arguments
-from arboost.training import inputs
-from arboost.training.fit import LoopOptions, train_with_monitor
-from arboost.training.loop import FitResult, Fitted, Rounds, mean_of_fits
+from arboost.training import fit, inputs, loop, sets
 from arboost.training.monitor import Monitor, Round, checked_callbacks
-from arboost.training.sets import bin_rows, fold_sets, groups_of, recorded_bins
-from arboost.training.splits import Split
+from arboost.training.splits import Index, Split
 from arboost.training.splits import folds as make_folds
 
 Booster = GradientBoosting | AdaBoost
@@ -75,7 +72,9 @@ class CrossValidation:
     @property
     def mean(self) -> Curves:
         """Mean of each metric over the folds, after each round."""
-        return MappingProxyType({name: mean_of_fits(curve) for name, curve in self.scores.items()})
+        return MappingProxyType(
+            {name: loop.mean_of_fits(curve) for name, curve in self.scores.items()}
+        )
 
     @property
     def std(self) -> Curves:
@@ -157,18 +156,29 @@ def cv(
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named_metrics = stopping.eval_metric if metrics is None else metrics
     eval_metrics = find_metrics(named_metrics, plan.loss, n_threads)
-    splits = plan.splits(folds, inputs.group_values(X, groups))
-    binned = bin_rows(plan.weighted(plan.task, plan.rows.weight), plan.bins, n_threads)
+    index, n_rows = plan.rows.index, plan.rows.source.n_rows
+    groups = inputs.group_values(X, groups)
+    splits = counted_folds(
+        plan.task.y,
+        folds,
+        index,
+        n_rows,
+        seed=plan.params["random_state"],
+        stratify=plan.task.classes is not None,
+        groups=None if groups is None else sets.groups_of(groups, n_rows, index),
+    )
+    weighted = plan.weighted(plan.task, plan.rows.weight)
+    binned = sets.bin_rows(weighted, BinParams.of(plan.params), n_threads)
     workspace = core.Workspace()
     trainings = [plan.training(binned, split, n_threads, workspace) for split in splits]
-    options = LoopOptions(
+    options = fit.LoopOptions(
         plan.params["n_estimators"],
         stopping,
         checked_callbacks(callbacks),
         started,
         label="cross-validating",
     )
-    fitted, monitor, results = train_with_monitor(trainings, options, eval_metrics)
+    fitted, monitor, results = fit.train_with_monitor(trainings, options, eval_metrics)
     scores = {
         metric.name: np.array(
             [[folds[inputs.VALIDATION][metric.name] for folds in round_] for round_ in results]
@@ -184,7 +194,6 @@ def cv(
     assert monitor.best_index is not None
     assert monitor.best_score is not None
     assert monitor.stop_reason is not None
-    index = plan.rows.index
     if index is not None:  # positions among the rows of X
         splits = [(index[train], index[held_out]) for train, held_out in splits]
     return CrossValidation(
@@ -195,6 +204,34 @@ def cv(
         folds=tuple(splits),
         models=models,
     )
+
+
+def counted_folds(
+    y: NDArray[Any], folds: object, index: Index | None, n_all: int, **options: Any
+) -> list[Split]:
+    """The folds as positions among the rows of nonzero weight.
+
+    Folds in a list count all rows of the user.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        Target of the rows of nonzero weight.
+    folds : int, splitter, or iterable of pairs
+    index : uint32 array of shape (n_rows,), or None
+        Positions of these rows in the user's table; None for all.
+    n_all : int
+        Number of rows of the user's table.
+    **options
+        seed, stratify and groups of `arboost.training.splits.folds`.
+    """
+    is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
+    if is_listed and index is not None:
+        position = np.full(n_all, -1)
+        position[index] = np.arange(len(index))
+        listed = make_folds(np.empty(n_all), folds, **options)
+        folds = [[position[side][position[side] >= 0] for side in pair] for pair in listed]
+    return make_folds(y, folds, **options)
 
 
 def _read_plan(
@@ -249,27 +286,7 @@ class _Plan:
     rows: inputs.EngineRows
     task: Task
     loss: Loss
-    start: Callable[..., Rounds]
-
-    @property
-    def bins(self) -> BinParams:
-        """Parameters of the bins."""
-        return BinParams.of(self.params)
-
-    def splits(self, folds: object, groups: object) -> list[Split]:
-        """The folds as positions among the rows of nonzero weight."""
-        y, index, n_rows = self.task.y, self.rows.index, self.rows.source.n_rows
-        is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
-        if is_listed and index is not None:
-            listed = make_folds(np.empty(n_rows), folds, groups=groups)
-            position = np.full(n_rows, -1)
-            position[index] = np.arange(len(index))
-            counted = [[position[side][position[side] >= 0] for side in pair] for pair in listed]
-            return make_folds(y, counted)
-        if groups is not None:
-            groups = groups_of(groups, n_rows, index)
-        is_classifier, seed = self.task.classes is not None, self.params["random_state"]
-        return make_folds(y, folds, seed=seed, stratify=is_classifier, groups=groups)
+    start: Callable[..., loop.Rounds]
 
     def weighted(self, task: Task, weight: NDArray[np.float64] | None) -> inputs.EngineRows:
         """Return all rows with the class weights of some of them."""
@@ -278,20 +295,20 @@ class _Plan:
 
     def training(
         self, binned: Binned, split: Split, n_threads: int, workspace: core.Workspace
-    ) -> Rounds:
+    ) -> loop.Rounds:
         """The training of one fold, on its rows of the codes that all folds share."""
         y, weight = self.task.y[split[0]], self.rows.weight
         self.loss.check_target(y)
         # Balanced class weights are those of the training rows of the fold, as in fit.
         weight = None if weight is None else weight[split[0]]
         rows = replace(self.weighted(replace(self.task, y=y), weight), index=None)
-        data, evaluations = fold_sets(rows, binned, split, n_threads)
+        data, evaluations = sets.fold_sets(rows, binned, split, n_threads)
         seed = self.params["random_state"]
         return self.start(data, evaluations, n_threads=n_threads, seed=seed, workspace=workspace)
 
     def model(
         self,
-        fitted: Fitted,
+        fitted: loop.Fitted,
         monitor: Monitor,
         metric: Metric,
         scores: Curves,
@@ -310,7 +327,7 @@ class _Plan:
         best_index = monitor.best_index if monitor.cuts_to_best else fold_best
         history = {inputs.VALIDATION: curves}
         runs = history_of([run_history(history, best_index)])
-        result = FitResult(
+        result = loop.FitResult(
             fitted=fitted,
             best_index=monitor.best_index,
             best_score=best_score,
@@ -319,7 +336,7 @@ class _Plan:
             provenance=provenance_of(n_rows, monitor.chosen_by, best_score, runs),
         )
         model: Booster = clone(self.estimator)
-        bins = {"max_bins": recorded_bins(self.rows, self.bins)}
+        bins = {"max_bins": sets.recorded_bins(self.rows, BinParams.of(self.params))}
         recorded = model._recorded_params(self.params | bins)
         model._keep(result, self.rows.schema, self.task, recorded)
         return model

@@ -23,7 +23,7 @@ from arboost.estimators.estimator import (
     regressor_score,
     store_arguments,
 )
-from arboost.estimators.forest_target import ForestTarget
+from arboost.estimators.forest_target import ForestTarget, median_deviation
 from arboost.losses.base import Floats
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
@@ -55,6 +55,7 @@ class DecisionTree(EngineEstimator):
     """One tree, which can be looked at."""
 
     _MONOTONE = "monotonic_cst"
+    _MULTI_OUTPUT = True
     _KEEPS_STATISTICS: ClassVar[bool] = False  # of the training rows in each node, for `tree_`
 
     criterion: str
@@ -107,7 +108,9 @@ class DecisionTree(EngineEstimator):
         grown = self._grow(params, *arrays)
         recorded = self._recorded_params(forest_growth.with_resolved_bins(params, grown.max_bins))
         model = forest_growth.forest_model(grown.forest, grown.rows, grown.target, recorded)
-        self._keep_tree(model, grown, params)
+        forest_growth.set_tree_attributes(self, model, params["max_features"])
+        if self._KEEPS_STATISTICS:
+            self._statistics = node_statistics(grown, params["criterion"])
         return self
 
     @property
@@ -118,12 +121,6 @@ class DecisionTree(EngineEstimator):
         """
         return sklearn_tree(self._fitted_model(), self.criterion, self._statistics)
 
-    def _keep_tree(self, model: Predictor, grown: GrownTree, params: dict[str, Any]) -> None:
-        """Set the fitted attributes."""
-        forest_growth.set_tree_attributes(self, model, params["max_features"])
-        if self._KEEPS_STATISTICS:
-            self._statistics = node_statistics(grown, params["criterion"])
-
     def _grow(
         self, params: dict[str, Any], X: object, y: object, sample_weight: object
     ) -> GrownTree:
@@ -132,10 +129,7 @@ class DecisionTree(EngineEstimator):
         warn_one_class(X, target.tasks)
         rows = target_encode_rows(rows, target.tasks, None, category_encoding(params))
         use = forest_growth.tree_rows(params, target, rows.weight)
-        random_cuts = params["splitter"] == "random"
-        forest, max_bins = forest_growth.fit_forest(
-            params, rows, target, use, range(1), random_cuts=random_cuts
-        )
+        forest, max_bins = forest_growth.fit_forest(params, rows, target, use, range(1))
         return GrownTree(forest, rows, target, use.weight, max_bins)
 
     def _keep_loaded(self, model: Predictor) -> None:
@@ -186,8 +180,9 @@ class DecisionTree(EngineEstimator):
           1* ├─ x0 <= 24      2      1
           2* └─ x0 > 24       1      7
         """
-        model: Predictor = self._fitted_model()
-        return model.tree_text(max_depth=max_depth, precision=precision, show_missing=show_missing)
+        return self._fitted_model().tree_text(
+            max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
 
     def picture(
         self, *, max_depth: int | None = 4, precision: int = 4, show_missing: bool = True
@@ -203,8 +198,9 @@ class DecisionTree(EngineEstimator):
         show_missing : bool, default=True
             Whether to say where missing values go.
         """
-        model: Predictor = self._fitted_model()
-        return model.tree_svg(max_depth=max_depth, precision=precision, show_missing=show_missing)
+        return self._fitted_model().tree_svg(
+            max_depth=max_depth, precision=precision, show_missing=show_missing
+        )
 
     def cost_complexity_pruning_path(
         self, X: object, y: object = None, sample_weight: object = None
@@ -236,11 +232,6 @@ class DecisionTree(EngineEstimator):
         decreases = forest_growth.impurity_decreases(grown.forest, grown.target)
         path = pruning_path(grown.forest, decreases, grown.target.impurity(grown.weight))
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class DecisionTreeClassifier(ClassifierMethods, DecisionTree):
@@ -555,7 +546,14 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
     from sklearn.tree._tree import NODE_DTYPE, Tree
 
     forest = model.forest
-    _check_thresholds(model)
+    if forest.has_sets:
+        node = int(np.argmax(forest.level_set >= 0))
+        label = model.schema.label(int(forest.feature[node]))
+        raise ValueError(
+            f"tree_ is not available: node {node} splits the category {label} by sets of levels, "
+            "which scikit-learn's trees do not have. Use text() or picture(), or pass the column "
+            "as numbers."
+        )
     values = [columns.numbers for columns in node_values(model, model.forest)]
     if model.kind == "regressor":  # each column of a value is a target
         values = [column[:, np.newaxis] for columns in values for column in columns.T]
@@ -571,18 +569,14 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
     if model.kind == "classifier":
         rows = rows._replace(impurity=_impurities(values, criterion))
     nodes = np.zeros(forest.n_nodes, NODE_DTYPE)
-    columns = {
-        "left_child": np.where(is_split, forest.left, _NO_CHILD),
-        "right_child": np.where(is_split, forest.left + 1, _NO_CHILD),
-        "feature": np.where(is_split, forest.feature, _NO_FEATURE),
-        "threshold": np.where(is_split, forest.threshold, float(_NO_FEATURE)),
-        "impurity": rows.impurity,
-        "n_node_samples": rows.n_rows,
-        "weighted_n_node_samples": forest.cover,
-        "missing_go_to_left": forest.default_left,
-    }
-    for name, column in columns.items():
-        nodes[name] = column
+    nodes["left_child"] = np.where(is_split, forest.left, _NO_CHILD)
+    nodes["right_child"] = np.where(is_split, forest.left + 1, _NO_CHILD)
+    nodes["feature"] = np.where(is_split, forest.feature, _NO_FEATURE)
+    nodes["threshold"] = np.where(is_split, forest.threshold, float(_NO_FEATURE))
+    nodes["impurity"] = rows.impurity
+    nodes["n_node_samples"] = rows.n_rows
+    nodes["weighted_n_node_samples"] = forest.cover
+    nodes["missing_go_to_left"] = forest.default_left
     tree = Tree(model.schema.n_features, n_classes, len(values))
     tree.__setstate__(
         {
@@ -593,17 +587,6 @@ def sklearn_tree(model: Model, criterion: str, rows: NodeStatistics | None = Non
         }
     )
     return tree
-
-
-def _check_thresholds(model: Model) -> None:
-    if model.forest.has_sets:
-        node = int(np.argmax(model.forest.level_set >= 0))
-        label = model.schema.label(int(model.forest.feature[node]))
-        raise ValueError(
-            f"tree_ is not available: node {node} splits the category {label} by sets of levels, "
-            "which scikit-learn's trees do not have. Use text() or picture(), or pass the column "
-            "as numbers."
-        )
 
 
 def _impurities(shares: list[Floats], criterion: str) -> Floats:
@@ -678,17 +661,13 @@ def _median_deviations(
         ends = np.flatnonzero(np.diff(node[order])) + 1
         for part in np.split(order, ends):
             if len(part):
-                reached = np.cumsum(weight[part])
-                median = y[part[np.searchsorted(reached, reached[-1] / 2)]]
-                deviation[node[part[0]]] = np.average(
-                    np.abs(y[part] - median), weights=weight[part]
-                )
+                deviation[node[part[0]]] = median_deviation(y[part], weight[part])
         node = np.where(depth[node] == level, parent[node], node)
     return deviation
 
 
 def _sums_of_nodes(forest: Forest, sums: NDArray[np.generic]) -> Floats:
-    """Return sums over the rows of all nodes from those of the leaves."""
+    """Sums over the rows of all nodes, from those of the leaves."""
     total = sums.astype(np.float64)
     parent, depth = parents(forest), depths(forest)
     for level in range(int(depth.max()), 0, -1):

@@ -21,17 +21,15 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.dataset import Dataset
 from arboost.data.schema import Schema
 from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators import member_fits
 from arboost.estimators.estimator import set_feature_names
 from arboost.losses.base import Floats
+from arboost.models import predictor
 from arboost.models.ensemble import EnsembleMember, EnsemblePredictor, LinearModel
 from arboost.models.methods import evaluate, report
 from arboost.models.model import Model
-from arboost.models.predictor import ModelSource
-from arboost.models.predictor import load as load_model
 from arboost.params.kinds import Param
 from arboost.params.records import check
 from arboost.params.suggestions import check_params, new_estimator
@@ -45,8 +43,12 @@ NamedMember = tuple[str, Any]  # a name, and an estimator or "drop"
 class EnsembleMethods(BaseEstimator):
     """Files and SHAP values of an ensemble whose members are estimators of arboost."""
 
+    _TABLE: ClassVar[Mapping[str, Param]]
     _KIND: ClassVar[str]  # "regressor" or "classifier"
     _metadata: dict[str, Any]  # set by each fit
+
+    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
+        __new__ = new_estimator
 
     evaluate = evaluate
     report = report
@@ -70,7 +72,7 @@ class EnsembleMethods(BaseEstimator):
         return self._metadata
 
     @classmethod
-    def load(cls, path: ModelSource) -> EnsemblePredictor:
+    def load(cls, path: predictor.ModelSource) -> EnsemblePredictor:
         """Return the fitted ensemble of a file that ``save`` wrote, as `arboost.load` does.
 
         It predicts and explains like the estimator that was saved. The file keeps the models of
@@ -81,7 +83,7 @@ class EnsembleMethods(BaseEstimator):
         path : str, path-like, bytes or file object
             Path of a file; or its content, as bytes or as an open file to read from.
         """
-        loaded = load_model(path)
+        loaded = predictor.load(path)
         if not isinstance(loaded, EnsemblePredictor) or loaded.kind != cls._KIND:
             name = repr(os.fsdecode(path)) if isinstance(path, str | os.PathLike) else "The data"
             raise ValueError(
@@ -114,6 +116,9 @@ class EnsembleMethods(BaseEstimator):
     def expected_value(self, *, background: object = None) -> Floats:
         """Return the prediction from which SHAP values count, shape (n_columns,)."""
         return self._predictor("expected_value").expected_value(background=background)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimators_")
 
     def _predictor(self, caller: str) -> EnsemblePredictor:
         check_is_fitted(self)
@@ -170,18 +175,18 @@ def ensemble_member(
     weight : float
     """
     if model.classes is None:
-        columns = places = np.arange(model.n_outputs)
+        columns = ensemble_columns = np.arange(model.n_outputs)
         output = "values"
     else:
         columns = np.arange(len(model.classes))
-        places = _class_columns(name, model, classes, by_label=by_label)
+        ensemble_columns = _class_columns(name, model, classes, by_label=by_label)
     return EnsembleMember(
         name=name,
         model=model,
         features=np.asarray(features, np.int64),
         output=output,
         taken=columns.astype(np.int64),
-        places=places.astype(np.int64),
+        places=ensemble_columns.astype(np.int64),
         weight=float(weight),
     )
 
@@ -221,8 +226,6 @@ def final_model(estimator: Any, caller: str) -> Model | LinearModel:
 class NamedMembers(TransformerMixin, EnsembleMethods):
     """Ensemble of named members; `transform` returns their predictions as columns."""
 
-    _TABLE: ClassVar[Mapping[str, Param]]
-    _KIND: ClassVar[str]  # "regressor" or "classifier"
     _MEMBERS_OF_ANY_KIND: ClassVar[bool] = False
 
     estimators: list[NamedMember]
@@ -231,9 +234,6 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _schema: Schema | None
-
-    if not TYPE_CHECKING:  # for type checkers, __init__ has the signature
-        __new__ = new_estimator
 
     @property
     def named_estimators(self) -> Bunch:
@@ -301,31 +301,27 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
 
     def _check_names(self, names: list[str]) -> None:
         """Raise ValueError for names that `set_params` could not address."""
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ParameterError(
-                f"estimators has several members of the name {listing(map(repr, twice))}. Give "
-                "each member a unique name.",
-                parameter="estimators",
-            )
-        taken = sorted(set(names) & set(super().get_params(deep=False)))
-        if taken:
-            raise ParameterError(
-                f"estimators has members of the name {listing(map(repr, taken))}, which is a "
-                f"parameter of {type(self).__name__}. Use other names.",
-                parameter="estimators",
-            )
-        nested = [name for name in names if "__" in name]
-        if nested:
-            raise ParameterError(
-                f"estimators has members of the name {listing(map(repr, nested))}, but __ stands "
-                "between the name of a member and that of its parameter. Use one _.",
-                parameter="estimators",
-            )
+        repeated = {name for name in names if names.count(name) > 1}
+        params = set(names) & set(super().get_params(deep=False))
+        nested = {name for name in names if "__" in name}
+        separated = ", but __ stands between the name of a member and that of its parameter."
+        for refused, start, end in (
+            (repeated, "several members", ". Give each member a unique name."),
+            (
+                params,
+                "members",
+                f", which is a parameter of {type(self).__name__}. Use other names.",
+            ),
+            (nested, "members", f"{separated} Use one _."),
+        ):
+            if refused:
+                shown = listing(map(repr, sorted(refused)))
+                message = f"estimators has {start} of the name {shown}{end}"
+                raise ParameterError(message, parameter="estimators")
 
     def _table_like_fit(self, X: object) -> Any:
-        """Return X with the columns of fit, in their order."""
-        if self._schema is None or isinstance(X, Dataset):
+        """X with the columns of fit, in their order."""
+        if self._schema is None:
             return read_member_table(X, None)[0]
         return member_fits.member_table(X, self._schema, caller=type(self).__name__).X
 
@@ -410,9 +406,6 @@ class NamedMembers(TransformerMixin, EnsembleMethods):
             dtype=object,
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         members = active_members(self._pairs())
@@ -450,15 +443,10 @@ def check_routed(fit_params: Mapping[str, Any]) -> None:
 
 
 def read_member_table(X: object, y: object, **values: Any) -> tuple[Any, Schema | None, object]:
-    """Return X in the form that members get, its columns (None for a list of texts), and y.
+    """X in the form that members get, its columns (None for a list of texts), and y.
 
     `values` are other values of the rows, which are to be in the order of X.
     """
-    if isinstance(X, Dataset):
-        raise InputTypeError(
-            "X is a Dataset, which holds bins instead of values, but members need the values. "
-            "Pass the table it was made from: members of arboost share its bins anyway."
-        )
     if _is_one_dimensional(X):
         return X, None, y
     table, y = member_fits.training_table(X, y, None, **values)

@@ -9,7 +9,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Never, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from arboost.data.table import ColumnOptions
 from arboost.data.target import Task, class_factors
 from arboost.errors import InputTypeError
 from arboost.losses.base import Floats
-from arboost.losses.links import Probabilities, decision
+from arboost.losses.links import decision
 from arboost.models.importances import importances, sum_by_column, tree_importances
 from arboost.models.methods import evaluate, report
 from arboost.models.prediction import decision_path, read_table
@@ -39,6 +39,10 @@ from arboost.training.loop import FitResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# Attributes of out-of-bag predictions, by the kind of estimator.
+OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
+_FEWEST_SCORED = {"classifier": 1, "regressor": 2}  # rows that accuracy and R^2 are defined for
 
 
 def store_arguments(estimator: object, arguments: Mapping[str, Any]) -> None:
@@ -93,6 +97,7 @@ class EngineEstimator(BaseEstimator):
 
     _TABLE: ClassVar[Mapping[str, Param]]
     _KIND: ClassVar[str]  # "regressor" or "classifier"
+    _MULTI_OUTPUT: ClassVar[bool] = False  # whether y may have several columns
     _MONOTONE: ClassVar[str] = "monotone_constraints"  # name of this parameter in model files
     # Parameters that cannot change the model are not part of its file; nor is the encoding of
     # categories, which its schema shows.
@@ -129,8 +134,7 @@ class EngineEstimator(BaseEstimator):
         """
         if unknown:
             suggestions.refuse_arguments(self.predict, unknown)
-        predicted: NDArray[Any] = self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
-        return predicted
+        return self._first_rounds(rounds).predict(X, n_jobs=self.n_jobs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `arboost.load` reads.
@@ -201,8 +205,7 @@ class EngineEstimator(BaseEstimator):
     @property
     def metadata(self) -> dict[str, Any]:
         """Values of the user, by name, which files keep as JSON; empty after each fit."""
-        metadata: dict[str, Any] = self._fitted_model().metadata
-        return metadata
+        return self._fitted_model().metadata
 
     def decision_path(self, X: object) -> Any:
         """Return the nodes that each row passes, and the first node of each tree.
@@ -237,7 +240,15 @@ class EngineEstimator(BaseEstimator):
     def _checked_params(self) -> dict[str, Any]:
         # Faster than get_params, which looks at signatures: it matters when a fit takes a moment.
         stored = {name: value for name, value in vars(self).items() if name in self._TABLE}
-        params = _merge_monotone_names(check(stored, self._TABLE), self._MONOTONE)
+        params = check(stored, self._TABLE)
+        if "monotonic_cst" in params:  # scikit-learn's name of monotone_constraints
+            values = [params.pop(name) for name in ("monotone_constraints", "monotonic_cst")]
+            if None not in values:
+                raise ValueError(
+                    "monotone_constraints and monotonic_cst, scikit-learn's name, are one "
+                    "parameter, but both are set. Leave one at None."
+                )
+            params[self._MONOTONE] = values[0] if values[1] is None else values[1]
         if "device" in params:
             check_device(params["device"], params["tree_method"], params.get("criterion"))
         return params
@@ -249,9 +260,9 @@ class EngineEstimator(BaseEstimator):
         stream: SourceOptions,
         needs_values: str = "",
     ) -> tuple[object, object, object]:
-        """Return X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
+        """X, y and sample_weight of ``fit``; a source, read in batches, as a Dataset."""
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
-        options = replace(column_options(params), category_encoding=encoding)
+        options = replace(ColumnOptions.of(params), category_encoding=encoding)
         return resolve_input(
             arrays, params, stream, kind=self._KIND, options=options, needs_values=needs_values
         )
@@ -307,12 +318,12 @@ class EngineEstimator(BaseEstimator):
         self._keep_model(model, model.schema)
         self.n_iter_ = model.n_rounds
 
-    def _first_rounds(self, rounds: int | None) -> Any:
+    def _first_rounds(self, rounds: int | None) -> Predictor:
         """The model of the first rounds, or of all."""
         model = self._fitted_model()
         return model if rounds is None else model.truncated(rounds)
 
-    def _fitted_model(self) -> Any:
+    def _fitted_model(self) -> Predictor:
         if not hasattr(self, "model_"):  # the check itself takes longer than a prediction
             check_is_fitted(self)
         return self.model_
@@ -325,15 +336,12 @@ class EngineEstimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
+        tags.target_tags.multi_output = self._MULTI_OUTPUT
         return tags
 
 
-class ClassifierMethods(ClassifierMixin):
+class ClassifierMethods(ClassifierMixin, EngineEstimator):
     """Class probabilities of an `EngineEstimator`, of one target or several."""
-
-    n_jobs: int | None
-    _fitted_model: Any
-    _first_rounds: Any
 
     score = classifier_score
 
@@ -347,10 +355,7 @@ class ClassifierMethods(ClassifierMixin):
         """
         if unknown:
             suggestions.refuse_arguments(self.predict_proba, unknown)
-        probabilities: Probabilities = self._first_rounds(rounds).predict_proba(
-            X, n_jobs=self.n_jobs
-        )
-        return probabilities
+        return self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
 
     def predict_log_proba(self, X: object) -> Floats | list[Floats]:
         """Return the logarithms of `predict_proba`; those of 0 are -inf."""
@@ -361,12 +366,8 @@ class ClassifierMethods(ClassifierMixin):
         return core.log(probabilities)
 
 
-class BoostedClassifierMethods(ClassifierMixin):
+class BoostedClassifierMethods(ClassifierMixin, EngineEstimator):
     """Class probabilities and raw scores of a boosted `EngineEstimator`, of all rounds or each."""
-
-    n_jobs: int | None
-    _fitted_model: Any
-    _first_rounds: Any
 
     score = classifier_score
 
@@ -378,7 +379,8 @@ class BoostedClassifierMethods(ClassifierMixin):
         """
         if unknown:
             suggestions.refuse_arguments(self.predict_proba, unknown)
-        probabilities: Floats = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
+        probabilities = self._first_rounds(rounds).predict_proba(X, n_jobs=self.n_jobs)
+        assert not isinstance(probabilities, list)  # there is one target
         return probabilities
 
     def predict_log_proba(self, X: object) -> Floats:
@@ -397,7 +399,7 @@ class BoostedClassifierMethods(ClassifierMixin):
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
-        staged: Iterator[Floats] = self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
+        staged: Iterator[Any] = self._fitted_model().staged_predict_proba(X, n_jobs=self.n_jobs)
         return staged
 
     def staged_decision_function(self, X: object) -> Iterator[Floats]:
@@ -405,29 +407,24 @@ class BoostedClassifierMethods(ClassifierMixin):
         return map(decision, self._fitted_model().staged_raw(X, n_jobs=self.n_jobs))
 
 
-def _merge_monotone_names(params: dict[str, Any], name: str) -> dict[str, Any]:
-    """The parameters with the monotone constraints under one of their two names."""
-    if "monotonic_cst" not in params:
-        return params
-    values = [params.pop(alias) for alias in ("monotone_constraints", "monotonic_cst")]
-    if None not in values:
-        raise ValueError(
-            "monotone_constraints and monotonic_cst, scikit-learn's name, are one parameter, but "
-            "both are set. Leave one at None."
-        )
-    return params | {name: values[0] if values[1] is None else values[1]}
-
-
-def column_options(params: Mapping[str, Any]) -> ColumnOptions:
-    """The options of columns among checked parameters."""
-    names = [field.name for field in fields(ColumnOptions)]
-    return ColumnOptions(**{name: params[name] for name in names if name in params})
-
-
 def category_encoding(params: Mapping[str, Any], default: str = "mean") -> str:
     """The encoding of categories of many levels among checked parameters."""
     encoding: str = params["category_encoding"]
     return default if encoding == "auto" else encoding
+
+
+def prediction_score(
+    kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None
+) -> float:
+    """The accuracy of all targets, or R^2; NaN for rows that are too few for it."""
+    from sklearn.metrics import r2_score  # slow to import
+
+    if len(y) < _FEWEST_SCORED[kind]:
+        return float("nan")
+    if kind == "classifier":
+        right = (y == predicted).reshape(len(y), -1).all(axis=1)
+        return float(np.average(right, weights=weight))
+    return float(r2_score(y, predicted, sample_weight=weight))
 
 
 def read_rows(
@@ -440,5 +437,5 @@ def read_rows(
 
     `schema` is that of a continued model; `options` are those of `training_rows`.
     """
-    columns = column_options(params)
+    columns = ColumnOptions.of(params)
     return training_rows(*arrays, schema, columns, device=params["device"], **options)

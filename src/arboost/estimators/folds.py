@@ -25,23 +25,22 @@ from arboost.backend import lazy_property
 from arboost.data.dataset import Dataset
 from arboost.data.feature_names import offset_names, offset_values, split_offset
 from arboost.data.source import is_source
+from arboost.data.table import ColumnOptions
 from arboost.data.target import Task, target, weights
 from arboost.errors import InputTypeError
 from arboost.estimators import member_fits
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.bagging import Bagging
-from arboost.estimators.cross_validation import cv
+from arboost.estimators.cross_validation import counted_folds, cv
 from arboost.estimators.ensembles import NamedMembers
-from arboost.estimators.estimator import EngineEstimator, column_options
+from arboost.estimators.estimator import EngineEstimator
 from arboost.estimators.gradient_boosting import GradientBoosting
 from arboost.estimators.stacking import Stacking
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric, find_metrics, is_sklearn, prediction_metric
 from arboost.params.suggestions import metric_name
-from arboost.training.inputs import EngineRows, training_rows
-from arboost.training.monitor import Round
-from arboost.training.sets import groups_of
-from arboost.training.splits import Index, Split, folds, split
+from arboost.training import inputs, monitor, sets
+from arboost.training.splits import Index, Split, split
 
 Splits = Sequence[Split]  # training rows and held-out rows of each fold
 
@@ -78,15 +77,8 @@ class SelectionRows:
 
     def splits(self, cv: object, seed: int) -> list[Split]:
         """Folds as positions among these rows; folds in a list count the rows of the user."""
-        is_listed = hasattr(cv, "__iter__") and not hasattr(cv, "split")
-        if is_listed and self.index is not None:
-            position = np.full(self.n_all, -1)
-            position[self.index] = np.arange(len(self.index))
-            cv = [
-                [position[side][position[side] >= 0] for side in pair]
-                for pair in folds(np.empty(self.n_all), cv, groups=self.groups)
-            ]
-        return folds(self.task.y, cv, seed=seed, stratify=self._can_stratify, groups=self.groups)
+        options = {"seed": seed, "stratify": self._can_stratify, "groups": self.groups}
+        return counted_folds(self.task.y, cv, self.index, self.n_all, **options)
 
     def hold_out(self, fraction: float, seed: int) -> Split:
         """One split into training rows and a share of held-out rows."""
@@ -159,7 +151,7 @@ def read_rows(
         table, labels, weight = table.take(index), labels[index], weight[index]
         start = None if start is None else start[index]
     if groups is not None:
-        groups = groups_of(groups, n_all, index)
+        groups = sets.groups_of(groups, n_all, index)
     kind = str(task) if task in TASK_KINDS.values() else estimator_kind(labels, task)
     read_task = Task.of(kind, labels)
     if read_task.is_constant:
@@ -225,14 +217,9 @@ class FoldFits:
 
     def _dataset(self, estimator: Any) -> Dataset | None:
         """The binned table for fits of an estimator; None where it needs the values."""
-        has_learner = getattr(estimator, "estimator", None) is not None
-        if (
-            not member_fits.is_engine(estimator)
-            or has_learner
-            or getattr(estimator, "quantiles", False)
-        ):
-            return None
         key = member_fits.binning_key(estimator)
+        if key is None:
+            return None
         if key not in self._datasets:
             started, rows = time.perf_counter(), self.rows
             self._datasets[key] = member_fits.shared_dataset(
@@ -262,11 +249,11 @@ class BoosterFolds:
         metric: object,
         n_jobs: int | None,
     ) -> None:
-        self._given, self._splits, self._n_jobs = rows, list(splits), n_jobs
+        self._selection, self._splits, self._n_jobs = rows, list(splits), n_jobs
         self._tables: dict[Hashable, tuple[Any, Any, Any]] = {}
         self._lock = Lock()
-        options = column_options(estimator._checked_params())
-        self._rows: EngineRows = training_rows(*self._table(estimator), None, options)
+        options = ColumnOptions.of(estimator._checked_params())
+        self._rows: inputs.EngineRows = inputs.training_rows(*self._table(estimator), None, options)
         self._task = Task.of(estimator._KIND, self._rows.y)
         self.n_cells = len(self._rows.y) * self._rows.schema.n_features
         params = self.resolved(estimator)
@@ -274,7 +261,7 @@ class BoosterFolds:
         self._metric = metric
         self.metric = find_metrics(params["eval_metric"] if metric is None else metric, loss, 1)[0]
 
-    def run(self, booster: Any, callback: Callable[[Round], bool]) -> tuple[Floats, int]:
+    def run(self, booster: Any, callback: Callable[[monitor.Round], bool]) -> tuple[Floats, int]:
         """Mean score over the folds after each round, and the index of the best round."""
         X, y, weight = self._table(booster)
         result = cv(
@@ -283,7 +270,7 @@ class BoosterFolds:
             y,
             folds=self._splits,
             sample_weight=weight,
-            offset=self._given.offset,
+            offset=self._selection.offset,
             metrics=self._metric,
             callbacks=[callback],
         )
@@ -303,7 +290,7 @@ class BoosterFolds:
         takes whole numbers for amounts, so with labels of numbers and more than two classes every
         trial encodes and bins the table.
         """
-        key, rows = member_fits.binning_key(booster), self._given
+        key, rows = member_fits.binning_key(booster), self._selection
         values = rows.table.X, rows.y, rows.weight
         with self._lock:
             if key not in self._tables:
@@ -406,10 +393,12 @@ def estimator_kind(y: NDArray[Any], task: object = None) -> str:
     ['classifier', 'regressor', 'regressor']
     """
     if task is not None:
-        if not isinstance(task, str):
-            raise InputTypeError(_task_message(task))
-        if task not in TASK_KINDS:
-            raise ValueError(_task_message(task))
+        if not isinstance(task, str) or task not in TASK_KINDS:
+            error = ValueError if isinstance(task, str) else InputTypeError
+            raise error(
+                f"task={task!r} ({type(task).__name__}) is not allowed: task must be "
+                f"{' or '.join(map(repr, TASK_KINDS))}, or None. Use task=None to take it from y."
+            )
         return TASK_KINDS[task]
     if y.dtype.kind not in "iuf":
         is_numeric = y.dtype.kind == "O" and not any(
@@ -441,13 +430,6 @@ def infer_task(y: object) -> str:
     """
     kind = estimator_kind(np.asarray(y))
     return next(task for task, name in TASK_KINDS.items() if name == kind)
-
-
-def _task_message(task: object) -> str:
-    return (
-        f"task={task!r} ({type(task).__name__}) is not allowed: task must be "
-        f"{' or '.join(map(repr, TASK_KINDS))}, or None. Use task=None to take it from y."
-    )
 
 
 def arboost_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
@@ -505,10 +487,7 @@ def set_threads(estimator: Any, n_threads: int | None) -> Any:
 
 def _needs_groups(estimator: Any) -> bool:
     """Whether a fit divides its rows by groups."""
-    is_split = getattr(estimator, "validation_split", None) == "group"
-    return is_split or (isinstance(estimator, Stacking) and not _has_listed_folds(estimator))
-
-
-def _has_listed_folds(stack: Stacking) -> bool:
-    cv = vars(stack)["cv"]
-    return not (cv is None or isinstance(cv, int) or hasattr(cv, "split"))
+    if isinstance(estimator, Stacking):  # whose cv may list its folds
+        cv = estimator.cv
+        return cv is None or isinstance(cv, int) or hasattr(cv, "split")
+    return getattr(estimator, "validation_split", None) == "group"

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,9 @@ from arboost.data.bins import Binned
 from arboost.data.cuda import device_number
 from arboost.data.feature_names import monotone_directions
 from arboost.data.schema import Schema
+from arboost.estimators import forest_target
 from arboost.estimators.estimator import EngineEstimator
-from arboost.estimators.forest_target import (
-    ForestTarget,
-    Reweigh,
-    balanced_by_sample,
-    class_weights,
-    split_weights,
-)
+from arboost.estimators.forest_target import ForestTarget
 from arboost.losses.base import Floats
 from arboost.models.metadata import history_of, out_of_bag_history, out_of_bag_trees, provenance_of
 from arboost.models.predictor import Predictor
@@ -76,7 +72,7 @@ class TreeRows:
 
     weight: Floats | None = None
     draws: RowDraws | None = None
-    reweigh: Reweigh | None = None
+    reweigh: forest_target.Reweigh | None = None
 
     def total_weight(self, n_rows: int) -> float:
         """The sum of the row weights of a tree."""
@@ -91,8 +87,6 @@ def fit_forest(
     target: ForestTarget,
     use: TreeRows,
     numbers: range,
-    *,
-    random_cuts: bool,
     out_of_bag: OutOfBagSums | None = None,
 ) -> tuple[Forest, int]:
     """Grow and prune the trees of a fit; return them and the largest number of bins of a feature.
@@ -108,16 +102,12 @@ def fit_forest(
     use : TreeRows
     numbers : range
         Numbers of the trees, which their random choices depend on.
-    random_cuts : bool
-        Whether each feature of a node is cut at one random value.
     out_of_bag : OutOfBagSums, optional
         Sums that the unpruned trees add their out-of-bag predictions to.
     """
     n_threads = threads(params["n_jobs"])
     total_weight = use.total_weight(len(rows.y))
-    tree = tree_params(
-        params, rows.schema, target, total_weight=total_weight, random_cuts=random_cuts
-    )
+    tree = tree_params(params, rows.schema, target, total_weight)
     has_limit = tree.min_child_weight > 0.0 or tree.min_gain_share > 0.0 or any(tree.monotone)
     recipe = ForestRecipe(
         target=target,
@@ -125,11 +115,10 @@ def fit_forest(
         numbers=numbers,
         seed=params["random_state"],
         rows=use,
-        split_weight=use.weight if has_limit or use.weight is None else split_weights(use.weight),
+        split_weight=use.weight if has_limit else forest_target.split_weights(use.weight),
     )
     weight = use.weight if use.draws is None else use.draws.weight
-    weight = None if weight is None else split_weights(weight)
-    weighted = Rows(rows.source, rows.index, rows.y, weight)
+    weighted = Rows(rows.source, rows.index, rows.y, forest_target.split_weights(weight))
     binned = bin_rows(weighted, BinParams.of(params), n_threads)
     data, _ = build_sets(weighted, (), binned, n_threads)
     with Bar(len(numbers), "fitting", visible=params["verbose"] > 0) as bar:
@@ -160,7 +149,7 @@ def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | 
     if target.kind == "classifier" and not by_sample:
         # Of trees that see all rows, each sample is the whole table.
         class_weight = "balanced" if class_weight == "balanced_subsample" else class_weight
-        weight = class_weights(class_weight, target.tasks, weight)
+        weight = forest_target.class_weights(class_weight, target.tasks, weight)
     if not draws_rows:
         return TreeRows(weight=weight)
     n_rows = len(target.tasks[0].y)
@@ -170,7 +159,8 @@ def tree_rows(params: Mapping[str, Any], target: ForestTarget, weight: Floats | 
         seed=params["random_state"],
         weight=weight,
     )
-    return TreeRows(draws=draws, reweigh=balanced_by_sample(target.tasks) if by_sample else None)
+    reweigh = forest_target.balanced_by_sample(target.tasks) if by_sample else None
+    return TreeRows(draws=draws, reweigh=reweigh)
 
 
 def out_of_bag_sums(
@@ -215,7 +205,7 @@ def forest_model(
 
 
 def set_tree_attributes(estimator: EngineEstimator, model: Predictor, max_features: Any) -> None:
-    """Set the attributes of a fitted tree or forest."""
+    """Set the attributes of a fitted tree or forest; `max_features` is the checked parameter."""
     estimator._keep_model(model, model.schema)
     estimator.n_outputs_ = max(1, len(model.targets))
     estimator.max_features_ = feature_count(max_features, model.schema.n_features)
@@ -228,9 +218,7 @@ def tree_params(
     params: Mapping[str, Any],
     schema: Schema,
     target: ForestTarget,
-    *,
     total_weight: float,
-    random_cuts: bool,
 ) -> TreeParams:
     """The growth parameters of the engine.
 
@@ -242,8 +230,6 @@ def tree_params(
     target : ForestTarget
     total_weight : float
         Sum of the row weights of a tree.
-    random_cuts : bool
-        Whether each feature of a node is cut at one random value.
     """
     n_rows = len(target.tasks[0].y)
     monotone = monotone_directions(params["monotonic_cst"], schema)
@@ -269,7 +255,7 @@ def tree_params(
         allow_zero_gain=True,
         criterion=target.criterion,
         target_ends=target.ends,
-        random_cuts=random_cuts,
+        random_cuts=params["splitter"] == "random",
         colsample_bynode=n_used / schema.n_features,
         monotone=tuple(monotone),
         tree_method=params["tree_method"],
@@ -297,7 +283,7 @@ def feature_count(max_features: Any, n_features: int) -> int:
 
     Examples
     --------
-    >>> [feature_count(given, 20) for given in ("sqrt", "log2", None, 50, 0.25)]
+    >>> [feature_count(value, 20) for value in ("sqrt", "log2", None, 50, 0.25)]
     [4, 4, 20, 20, 5]
     """
     if max_features is None:
@@ -369,33 +355,27 @@ def grow_trees(
     """
     if recipe.in_parts:
         recipe = replace(recipe, tree=replace(recipe.tree, device="cpu"))
-    target = recipe.target
-    shared_codes = data.binned.codes
-    if isinstance(shared_codes, core.SharedCodes) and _each_worker_holds_all_rows(
-        data.binned, shared_codes
-    ):
-        return _grow_on_workers(
-            recipe, data, shared_codes, out_of_bag, n_threads=n_threads, bar=bar
-        )
-    n_workers = startable_threads(
-        min(n_threads, len(recipe.numbers), _max_grower_threads(recipe, data))
-    )
-    n_inner = n_threads // n_workers
-    shared = None if recipe.rows.reweigh else target.gradients(recipe.split_weight, n_threads)
-    workers = [
-        _GrowerThread(recipe, data, shared, out_of_bag, n_workers=n_workers, n_threads=n_inner)
-        for _ in range(n_workers)
+    codes, numbers, cluster = data.binned.codes, recipe.numbers, None
+    if isinstance(codes, core.SharedCodes) and _each_worker_holds_all_rows(data.binned, codes):
+        cluster = codes.workers
+        numbers = numbers[cluster.rank :: cluster.size]
+        data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
+    n_growers = min(n_threads, len(numbers), _max_growers(recipe, data))
+    n_growers = startable_threads(max(1, n_growers))
+    weight = recipe.split_weight
+    shared = None if recipe.rows.reweigh else recipe.target.gradients(weight, n_threads)
+    start = partial(_TreeGrower, recipe, data, shared)
+    sums = out_of_bag if cluster is None else None
+    growers = [
+        start(sums, n_growers=n_growers, n_threads=n_threads // n_growers) for _ in range(n_growers)
     ]
-    _run_threads(workers, _TreeQueue(recipe.numbers), bar)
-    return _ordered_forest(workers, data.binned, recipe, n_threads)
-
-
-def _run_threads(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: Bar) -> None:
-    """Grow the trees of a queue, each grower in a separate thread."""
-    if len(workers) == 1:
-        workers[0].work(queue, lambda: bar.show(queue.n_done))
-    else:
-        _run_in_parallel(workers, queue, bar)
+    _run_threads(growers, _TreeQueue(numbers), bar)
+    if cluster is not None:
+        restart = partial(start, out_of_bag, n_growers=1, n_threads=n_threads)
+        growers = _exchange_trees(growers, cluster, restart)
+        if out_of_bag is not None and recipe.rows.draws is not None:
+            _add_out_of_bag_on_workers(growers, recipe, out_of_bag, cluster)
+    return _ordered_forest(growers, data.binned, recipe, n_threads)
 
 
 def _each_worker_holds_all_rows(binned: Binned, codes: core.SharedCodes) -> bool:
@@ -406,68 +386,44 @@ def _each_worker_holds_all_rows(binned: Binned, codes: core.SharedCodes) -> bool
     return int(n_holding[0]) == codes.workers.size
 
 
-def _grow_on_workers(
-    recipe: ForestRecipe,
-    data: TrainingSet,
-    codes: core.SharedCodes,
-    out_of_bag: OutOfBagSums | None,
-    *,
-    n_threads: int,
-    bar: Bar,
-) -> Forest:
-    """The trees of a recipe, of which each worker of the cluster grows some on all rows."""
-    cluster, numbers = codes.workers, recipe.numbers
-    worker_numbers = numbers[cluster.rank :: cluster.size]
-    data = replace(data, binned=replace(data.binned, codes=codes.gather(n_threads)))
-    n_workers = startable_threads(max(1, min(n_threads, len(worker_numbers))))
-    options = {"n_workers": n_workers, "n_threads": n_threads // n_workers}
-    shared = (
-        None if recipe.rows.reweigh else recipe.target.gradients(recipe.split_weight, n_threads)
-    )
-    workers = [_GrowerThread(recipe, data, shared, None, **options) for _ in range(n_workers)]
-    _run_threads(workers, _TreeQueue(worker_numbers), bar)
-    grown = pickle.dumps([(worker.numbers, worker.grower.trees()) for worker in workers])
-    everywhere = []
+def _exchange_trees(
+    growers: Sequence[_TreeGrower], cluster: core.Workers, start: Callable[[], _TreeGrower]
+) -> list[_TreeGrower]:
+    """Growers with the trees of all workers of the cluster, each started anew."""
+    grown = pickle.dumps([(grower.numbers, grower.engine.trees()) for grower in growers])
+    restored = []
     for packed in cluster.gather(grown):
-        for thread_numbers, trees in pickle.loads(packed):
-            worker = _GrowerThread(
-                recipe, data, shared, out_of_bag, n_workers=1, n_threads=n_threads
-            )
-            restore_trees(worker.grower, data.binned, trees)
-            worker.numbers = thread_numbers
-            everywhere.append(worker)
-    if out_of_bag is not None and recipe.rows.draws is not None:
-        _add_out_of_bag_on_workers(
-            everywhere, numbers, recipe.rows.draws.n_rows, out_of_bag, cluster
-        )
-    return _ordered_forest(everywhere, data.binned, recipe, n_threads)
+        for numbers, trees in pickle.loads(packed):
+            grower = start()
+            grower.restore(numbers, trees)
+            restored.append(grower)
+    return restored
 
 
 def _add_out_of_bag_on_workers(
-    workers: Sequence[_GrowerThread],
-    numbers: range,
-    n_rows: int,
+    growers: Sequence[_TreeGrower],
+    recipe: ForestRecipe,
     sums: OutOfBagSums,
     cluster: core.Workers,
 ) -> None:
     """Add the predictions of all trees for out-of-bag rows, some rows in each worker."""
-    places = {number: (worker, i) for worker in workers for i, number in enumerate(worker.numbers)}
-    parts = even_ranges(n_rows, cluster.size)
+    trees = {number: (grower, i) for grower in growers for i, number in enumerate(grower.numbers)}
+    parts = even_ranges(len(recipe.target.tasks[0].y), cluster.size)
     worker_rows = parts[cluster.rank]
     if sums.curve is not None:
         sums.curve.part = slice(worker_rows.start, worker_rows.stop)
-    for number in numbers:
-        worker, tree = places[number]
-        worker.add_out_of_bag(number, tree, worker_rows)
+    for number in recipe.numbers:
+        grower, tree = trees[number]
+        grower.add_out_of_bag(number, tree, grower.draw(number), worker_rows)
     packed_sums = pickle.dumps(sums.rows(slice(worker_rows.start, worker_rows.stop)))
     for part, packed in zip(parts, cluster.gather(packed_sums), strict=True):
         sums.put(slice(part.start, part.stop), pickle.loads(packed))
     if sums.curve is not None:
-        sums.curve.add_up(numbers.start, cluster.sum)
+        sums.curve.add_up(recipe.numbers.start, cluster.sum)
 
 
-def _max_grower_threads(recipe: ForestRecipe, data: TrainingSet) -> int:
-    """The largest number of workers that helps; on a device each takes memory."""
+def _max_growers(recipe: ForestRecipe, data: TrainingSet) -> int:
+    """The largest number of growers that helps; on a device each takes memory."""
     if data.binned.codes.is_stored or data.binned.is_shared:
         return 1  # threads share the rows of a window, or the messages of a worker
     device = device_number(recipe.tree.device)
@@ -479,7 +435,7 @@ def _max_grower_threads(recipe: ForestRecipe, data: TrainingSet) -> int:
 
 
 class _TreeQueue:
-    """Queue of tree numbers, shared by the workers."""
+    """Queue of tree numbers, shared by the growers."""
 
     def __init__(self, numbers: range) -> None:
         self._numbers = iter(numbers)
@@ -502,7 +458,7 @@ class _TreeQueue:
             self.n_done += 1
 
 
-class _GrowerThread:
+class _TreeGrower:
     """A grower with the trees that it has grown."""
 
     def __init__(
@@ -512,7 +468,7 @@ class _GrowerThread:
         gradients: core.Gradients | None,
         out_of_bag: OutOfBagSums | None,
         *,
-        n_workers: int,
+        n_growers: int,
         n_threads: int,
     ) -> None:
         self._recipe = recipe
@@ -521,8 +477,8 @@ class _GrowerThread:
         self._out_of_bag = out_of_bag
         self._n_threads = n_threads
         self._sample = core.Sample()
-        self.grower = make_grower(data.binned, recipe.tree, recipe.target.n_outputs, data.rows)
-        self.grower.expect(len(recipe.numbers) // n_workers + 1)
+        self.engine = make_grower(data.binned, recipe.tree, recipe.target.n_outputs, data.rows)
+        self.engine.expect(len(recipe.numbers) // n_growers + 1)
         self.numbers: list[int] = []
         # Under monotone constraints, leaf values may differ from means.
         sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
@@ -537,6 +493,11 @@ class _GrowerThread:
             and self._y is None
         )
 
+    def restore(self, numbers: list[int], trees: dict[str, Any]) -> None:
+        """Take over the trees that another grower has grown."""
+        restore_trees(self.engine, self._data.binned, trees)
+        self.numbers = numbers
+
     def work(self, queue: _TreeQueue, after_each: Callable[[], None] = lambda: None) -> None:
         """Grow trees until none is left."""
         while (number := queue.take()) is not None:
@@ -545,19 +506,19 @@ class _GrowerThread:
             queue.note_done()
             after_each()
 
-    def _draw(self, number: int) -> core.Sample | None:
+    def draw(self, number: int) -> core.Sample | None:
         """The rows of a tree; None for all."""
         draws = self._recipe.rows.draws
         if draws is None:
             return None
         if not self._draws_on_device:
             return draws.sample(number, self._n_threads, self._sample)
-        self.grower.draw_with_replacement(self._sample, draws.n_draws, draws.seed, number)
+        self.engine.draw_with_replacement(self._sample, draws.n_draws, draws.seed, number)
         return self._sample
 
     def _grow(self, number: int) -> None:
         recipe, n_threads = self._recipe, self._n_threads
-        sample = self._draw(number)
+        sample = self.draw(number)
         gradients = self._gradients
         if gradients is None:
             assert recipe.rows.reweigh is not None
@@ -568,54 +529,54 @@ class _GrowerThread:
         options["n_threads"] = n_threads
         if recipe.in_parts:
             assert self._y is not None
-            self.grower.grow_in_parts(self._y, recipe.split_weight, **options)
+            self.engine.grow_in_parts(self._y, recipe.split_weight, **options)
         else:
-            self.grower.grow(gradients, 0, rate=1.0, **options)
+            self.engine.grow(gradients, 0, rate=1.0, **options)
         if self._y is not None:
             by_medians = recipe.tree.criterion == "absolute_error"
-            set_values = self.grower.set_medians if by_medians else self.grower.set_means
+            set_values = self.engine.set_medians if by_medians else self.engine.set_means
             set_values(self._y, recipe.rows.weight, sample)
         if recipe.rows.weight is not None and recipe.is_evened:
-            self.grower.set_covers(recipe.rows.weight, sample)
+            self.engine.set_covers(recipe.rows.weight, sample)
         if self._out_of_bag is not None and sample is not None:
             all_rows = range(len(recipe.target.tasks[0].y))
-            self._add_out_of_bag(number, self.grower.n_trees - 1, sample, all_rows)
+            self.add_out_of_bag(number, self.engine.n_trees - 1, sample, all_rows)
 
-    def add_out_of_bag(self, number: int, tree: int, part: range) -> None:
+    def add_out_of_bag(
+        self, number: int, tree: int, sample: core.Sample | None, part: range
+    ) -> None:
         """Add the predictions of a tree for those of its out-of-bag rows that are in a part."""
-        sample = self._draw(number)
+        target, data = self._recipe.target, self._data
         assert sample is not None
-        self._add_out_of_bag(number, tree, sample, part)
-
-    def _add_out_of_bag(self, number: int, tree: int, sample: core.Sample, part: range) -> None:
-        draws, target, data = self._recipe.rows.draws, self._recipe.target, self._data
-        assert draws is not None
         assert self._out_of_bag is not None
-        rows = undrawn_rows(sample.positions(), draws.n_rows)
+        rows = undrawn_rows(sample.positions(), len(target.tasks[0].y))
         rows = rows[slice(*np.searchsorted(rows, (part.start, part.stop)))]
         values = np.zeros((len(rows), target.n_outputs))
         if len(rows):
             table_rows = rows if data.rows is None else data.rows[rows]
             codes = data.binned.codes
-            self.grower.add_tree(tree, 1.0, codes, table_rows, values, 0, self._n_threads)
+            self.engine.add_tree(tree, 1.0, codes, table_rows, values, 0, self._n_threads)
         self._out_of_bag.add(number, rows, values + target.middle)
 
 
-def _run_in_parallel(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: Bar) -> None:
-    """Run every worker in a thread; Ctrl-C, or a failure of one of them, ends them at once."""
+def _run_threads(growers: Sequence[_TreeGrower], queue: _TreeQueue, bar: Bar) -> None:
+    """Run every grower in a thread; Ctrl-C, or a failure of one of them, ends them at once."""
+    if len(growers) == 1:
+        growers[0].work(queue, lambda: bar.show(queue.n_done))
+        return
     gate = threading.Event()
 
-    def work(worker: _GrowerThread) -> None:
+    def work(grower: _TreeGrower) -> None:
         if not core.prepare_exceptions():
             raise MemoryError
         gate.wait()
-        worker.work(queue)
+        grower.work(queue)
 
-    with ThreadPoolExecutor(len(workers)) as pool:
+    with ThreadPoolExecutor(len(growers)) as pool:
         try:
-            # No worker starts before all threads have: Python waits forever for a thread that finds
+            # No grower starts before all threads have: Python waits forever for a thread that finds
             # no memory in its first lines.
-            pending: set[Future[None]] = {pool.submit(work, worker) for worker in workers}
+            pending: set[Future[None]] = {pool.submit(work, grower) for grower in growers}
             gate.set()
             while pending:
                 done, pending = wait(pending, _POLL_S, FIRST_EXCEPTION)
@@ -624,19 +585,19 @@ def _run_in_parallel(workers: Sequence[_GrowerThread], queue: _TreeQueue, bar: B
                 bar.show(queue.n_done)
         except BaseException:
             queue.close()
-            for worker in workers:
-                worker.grower.stop()
+            for grower in growers:
+                grower.engine.stop()
             gate.set()
             raise
 
 
 def _ordered_forest(
-    workers: Sequence[_GrowerThread], binned: Binned, recipe: ForestRecipe, n_threads: int
+    growers: Sequence[_TreeGrower], binned: Binned, recipe: ForestRecipe, n_threads: int
 ) -> Forest:
-    """The trees of all workers in the order of their numbers, with the middle added."""
-    numbers = [number for worker in workers for number in worker.numbers]
-    growers = [worker.grower for worker in workers]
-    forest = grown_forest(growers, binned, [0], order=np.argsort(numbers), n_threads=n_threads)
+    """The trees of all growers in the order of their numbers, with the middle added."""
+    order = np.argsort([number for grower in growers for number in grower.numbers])
+    engines = [grower.engine for grower in growers]
+    forest = grown_forest(engines, binned, [0], order=order, n_threads=n_threads)
     target = recipe.target
     if recipe.is_evened and target.criterion == "quadratic":
         forest = replace(forest, gain=mean_decreases(forest))

@@ -119,8 +119,14 @@ class ForestTarget:
         """The target of some tasks, whose gains count alike."""
         mixed = any((task.n_classes or 0) > _TWO_CLASSES for task in tasks)
         has_pairs = len(tasks) > 1 and (mixed or criterion != "quadratic")
-        widths = tuple(_width(task, has_pairs=has_pairs) for task in tasks)
-        heavy = [_has_heavy_tail(task, criterion) for task in tasks]
+        widths = tuple(
+            _TWO_CLASSES if has_pairs and task.n_classes == _TWO_CLASSES else task.n_outputs
+            for task in tasks
+        )
+        heavy = [
+            task.classes is None and core.needs_parts(task.y[:, np.newaxis], criterion)
+            for task in tasks
+        ]
         if len(tasks) > 1:
             parts = [
                 _columns(task, width, criterion, has_heavy_tail=is_heavy)
@@ -193,7 +199,7 @@ class ForestTarget:
         return {"link": link, "classes": classes, "targets": self.widths}
 
     def gradients(self, weight: Floats | None, n_threads: int) -> core.Gradients:
-        """Return g = -w y and h = w, whose -G / H are means."""
+        """The gradients g = -w y and hessians h = w, whose -G / H are means."""
         out = core.Gradients(len(self.y), self.n_outputs, by_row=self.n_outputs > 1)
         if self.kernel != "columns":
             core.apply_loss(self.kernel, self.y, weight, None, out, n_threads)
@@ -209,11 +215,6 @@ class ForestTarget:
         return float(np.mean([_impurity(task, self.criterion, weight) for task in self.tasks]))
 
 
-def _width(task: Task, *, has_pairs: bool) -> int:
-    is_pair = has_pairs and task.n_classes == _TWO_CLASSES
-    return _TWO_CLASSES if is_pair else task.n_outputs
-
-
 def _check_counts(y: Floats) -> None:
     """Raise ValueError for values without a Poisson deviance."""
     if y.min() < 0.0:
@@ -226,10 +227,6 @@ def _check_counts(y: Floats) -> None:
             'y is 0 in every row, but criterion="poisson" needs a value above 0. Use another '
             "criterion."
         )
-
-
-def _has_heavy_tail(task: Task, criterion: str) -> bool:
-    return task.classes is None and core.needs_parts(task.y[:, np.newaxis], criterion)
 
 
 def _columns(
@@ -256,16 +253,21 @@ def _impurity(task: Task, criterion: str, weight: Floats | None) -> float:
             return float(-np.sum(shares * core.log(shares)) / core.log(2.0))
         return float(1.0 - np.sum(shares**2))
     y = task.y
+    if criterion == "absolute_error":
+        order = np.argsort(y, kind="stable")
+        return median_deviation(y[order], np.ones(len(y)) if weight is None else weight[order])
     mean = np.average(y, weights=weight)
     if criterion == "poisson":
         ratio = np.where(y > 0.0, y / mean, 1.0)
         return float(np.average(y * core.log(ratio), weights=weight))
-    if criterion == "absolute_error":
-        order = np.argsort(y, kind="stable")
-        reached = np.cumsum(np.ones(len(y)) if weight is None else weight[order])
-        median = y[order[np.searchsorted(reached, reached[-1] / 2)]]
-        return float(np.average(np.abs(y - median), weights=weight))
     return float(np.average((y - mean) ** 2, weights=weight))
+
+
+def median_deviation(y: Floats, weight: Floats) -> float:
+    """The mean absolute deviation from the weighted median; y is ascending."""
+    reached = np.cumsum(weight)
+    median = y[np.searchsorted(reached, reached[-1] / 2)]
+    return float(np.average(np.abs(y - median), weights=weight))
 
 
 def round_middle(y: Floats) -> float:
@@ -338,8 +340,8 @@ def _checked_weights(weight: Floats | None, name: str) -> Floats | None:
     return weight
 
 
-def split_weights(weight: Floats) -> Floats:
-    """Return weights for the search of splits, whose integers hold light rows beside heavy ones.
+def split_weights(weight: Floats | None) -> Floats | None:
+    """The weights for the search of splits, whose integers hold light rows beside heavy ones.
 
     A row that outweighs all others of its node makes the gain of a split that of the lighter side
     alone, however heavy it is. So where a row has more than 64 times the weight of all lighter
@@ -350,6 +352,8 @@ def split_weights(weight: Floats) -> Floats:
     >>> split_weights(np.array([1.0, 2.0, 1e12, 1.0])).tolist()
     [1.0, 2.0, 465.66128730773926, 1.0]
     """
+    if weight is None:
+        return None
     order = np.argsort(weight, kind="stable")
     ascending = weight[order]
     lighter = np.cumsum(ascending)

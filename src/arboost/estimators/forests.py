@@ -11,19 +11,19 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from arboost.backend import core, threads
 from arboost.data.dataset import Dataset
 from arboost.data.table import Table
 from arboost.data.target import numeric_target
 from arboost.errors import ParameterError
-from arboost.estimators import forest_growth
-from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from arboost.estimators import decision_tree, forest_growth
 from arboost.estimators.estimator import (
+    OUT_OF_BAG,
     ClassifierMethods,
     EngineEstimator,
     category_encoding,
+    prediction_score,
     predictor_method,
     read_rows,
     regressor_score,
@@ -44,9 +44,6 @@ from arboost.trees.forest import Forest
 from arboost.trees.leaf_distributions import LeafDistributions, leaf_distributions
 from arboost.trees.samples import DrawOrigin, RowDraws, undrawn_rows
 
-_MIN_ROWS_OF_R2 = 2  # rows that R^2 is defined for
-_OUT_OF_BAG = {"classifier": "oob_decision_function_", "regressor": "oob_prediction_"}
-
 
 class ForestEstimator(EngineEstimator):
     """Independent trees whose mean is the prediction, each grown on its draws or on all rows."""
@@ -55,6 +52,7 @@ class ForestEstimator(EngineEstimator):
     _SPLITTER: ClassVar[str] = "best"  # of those trees
 
     _MONOTONE = "monotonic_cst"
+    _MULTI_OUTPUT = True
 
     warm_start: bool
     max_features: Any
@@ -132,8 +130,7 @@ class ForestEstimator(EngineEstimator):
                 target,
                 use,
                 range(n_kept, n_trees),
-                random_cuts=self._SPLITTER == "random",
-                out_of_bag=None if prunes else out_of_bag,
+                None if prunes else out_of_bag,
             )
             params = forest_growth.with_resolved_bins(params, max_bins)
             if prunes and out_of_bag is not None:
@@ -149,7 +146,7 @@ class ForestEstimator(EngineEstimator):
             scores = self._out_of_bag(model, params["oob_score"], out_of_bag, rows)
         forest_growth.set_tree_attributes(self, model, params["max_features"])
         self._origins = [*origins, *new_origins]
-        for name in ("oob_score_", _OUT_OF_BAG[self._KIND]):
+        for name in ("oob_score_", OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
         self.__dict__.update(scores)
         return self
@@ -185,18 +182,17 @@ class ForestEstimator(EngineEstimator):
     @property
     def estimators_(self) -> list[Any]:
         """The trees, each as a fitted estimator of one tree."""
-        return [self._one_tree(tree) for tree in range(self._fitted_model().n_trees)]
+        trees: list[Any] = self[:]
+        return trees
 
     def __len__(self) -> int:
         """The number of trees."""
-        n_trees: int = self._fitted_model().n_trees
-        return n_trees
+        return self._fitted_model().n_trees
 
     def __getitem__(self, tree: int | slice) -> Any:
         """A tree as a fitted estimator; of a slice, a list of them."""
-        if isinstance(tree, slice):
-            return [self._one_tree(i) for i in range(len(self))[tree]]
-        return self._one_tree(range(len(self))[tree])
+        chosen = range(len(self))[tree]
+        return self._one_tree(chosen) if isinstance(chosen, int) else [*map(self._one_tree, chosen)]
 
     def __iter__(self) -> Iterator[Any]:
         """Go through the trees."""
@@ -223,8 +219,8 @@ class ForestEstimator(EngineEstimator):
                 score = scoring(y, predicted)
             else:
                 weight = None if rows.weight is None else rows.weight[has_mean]
-                score = _prediction_score(self._KIND, y, predicted, weight)
-        return {"oob_score_": score, _OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
+                score = prediction_score(self._KIND, y, predicted, weight)
+        return {"oob_score_": score, OUT_OF_BAG[self._KIND]: _oob_values(model, wide)}
 
     def _one_tree(self, tree: int) -> EngineEstimator:
         """A tree as an estimator."""
@@ -233,16 +229,14 @@ class ForestEstimator(EngineEstimator):
             random_state=model.params["random_state"]
         )
         attributes = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        for name in ("model_", "oob_score_", _OUT_OF_BAG[self._KIND]):
+        for name in ("model_", "oob_score_", OUT_OF_BAG[self._KIND]):
             attributes.pop(name, None)
         estimator.__dict__.update(attributes)
-        estimator.model_ = Predictor(
-            **model.fields()
-            | {
-                "forest": model.forest.single_tree(tree),
-                "distributions": None,
-                "provenance": without_history(model.provenance),
-            }
+        estimator.model_ = replace(
+            model,
+            forest=model.forest.single_tree(tree),
+            distributions=None,
+            provenance=without_history(model.provenance),
         )
         return estimator
 
@@ -259,7 +253,7 @@ class ForestEstimator(EngineEstimator):
         return self._origins
 
     def _checked_params(self) -> dict[str, Any]:
-        params = super()._checked_params()
+        params = super()._checked_params() | {"splitter": self._SPLITTER}
         if params["bootstrap"]:
             return params
         if params["oob_score"]:
@@ -277,11 +271,6 @@ class ForestEstimator(EngineEstimator):
             )
         return params
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 def _oob_values(model: Model, means: Floats) -> Floats:
     """The out-of-bag means as users meet them: values, or class probabilities."""
@@ -294,18 +283,6 @@ def _oob_values(model: Model, means: Floats) -> Floats:
     most = max(shares.shape[1] for shares in by_target)
     wide = [np.pad(shares, ((0, 0), (0, most - shares.shape[1]))) for shares in by_target]
     return np.stack(wide, axis=2)
-
-
-def _prediction_score(
-    kind: str, y: NDArray[Any], predicted: NDArray[Any], weight: Floats | None
-) -> float:
-    """The accuracy of all targets, or R^2."""
-    if kind == "classifier":
-        right = (y == predicted).reshape(len(y), -1).all(axis=1)
-        return float(np.average(right, weights=weight))
-    if len(y) < _MIN_ROWS_OF_R2:
-        return float("nan")
-    return float(r2_score(y, predicted, sample_weight=weight))
 
 
 def _check_quantiles(rows: EngineRows) -> None:
@@ -516,7 +493,7 @@ class RandomForestClassifier(ClassifierMethods, ForestEstimator):
 
     _KIND = "classifier"
     _TABLE = forest_params.RANDOM_FOREST_CLASSIFIER
-    _TREE = DecisionTreeClassifier
+    _TREE = decision_tree.DecisionTreeClassifier
 
     def __init__(
         self,
@@ -674,7 +651,7 @@ class RandomForestRegressor(RegressorMixin, ForestEstimator):
 
     _KIND = "regressor"
     _TABLE = forest_params.RANDOM_FOREST_REGRESSOR
-    _TREE = DecisionTreeRegressor
+    _TREE = decision_tree.DecisionTreeRegressor
 
     score = regressor_score
 
@@ -841,7 +818,7 @@ class ExtraTreesClassifier(ClassifierMethods, ForestEstimator):
 
     _KIND = "classifier"
     _TABLE = forest_params.EXTRA_TREES_CLASSIFIER
-    _TREE = DecisionTreeClassifier
+    _TREE = decision_tree.DecisionTreeClassifier
     _SPLITTER = "random"
 
     def __init__(
@@ -1000,7 +977,7 @@ class ExtraTreesRegressor(RegressorMixin, ForestEstimator):
 
     _KIND = "regressor"
     _TABLE = forest_params.EXTRA_TREES_REGRESSOR
-    _TREE = DecisionTreeRegressor
+    _TREE = decision_tree.DecisionTreeRegressor
     _SPLITTER = "random"
 
     score = regressor_score

@@ -20,8 +20,7 @@ from arboost.data.feature_names import split_target
 from arboost.data.schema import Schema
 from arboost.data.target import Task, check_pairing, warn_weight_scale
 from arboost.errors import warn_caller
-from arboost.estimators.boosting_recipe import check_combinations, make_loss, make_recipe
-from arboost.estimators.boosting_rounds import BoostingRounds
+from arboost.estimators import boosting_rounds
 from arboost.estimators.estimator import (
     EngineEstimator,
     category_encoding,
@@ -35,13 +34,10 @@ from arboost.losses.metrics import Metric
 from arboost.models.model import Model
 from arboost.models.predictor import Predictor
 from arboost.params import auto
-from arboost.params.auto import AUTO, TableSize
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 from arboost.training import fit as fits
-from arboost.training import inputs
-from arboost.training.loop import FitResult, Rounds
-from arboost.training.monitor import Round, checked_callbacks
+from arboost.training import inputs, loop, monitor
 from arboost.training.sets import check_validation, evaluation_arguments
 
 _NOTICEABLE_GAIN = 1e-3  # share of the last rounds in the gain of all
@@ -71,7 +67,7 @@ class GradientBoosting(EngineEstimator):
         eval_names: object = None,
         groups: object = None,
         init_model: object = None,
-        callbacks: Iterable[Callable[[Round], object]] = (),
+        callbacks: Iterable[Callable[[monitor.Round], object]] = (),
         checkpoint: object = None,
         memory_limit: int | str = "auto",
         cache: str | os.PathLike[str] | None = None,
@@ -151,7 +147,7 @@ class GradientBoosting(EngineEstimator):
         recorded = self._recorded_params(params | {"n_estimators": requested["n_estimators"]})
         if task.is_constant:
             inputs.warn_one_class(X, [task])
-            return self._keep(FitResult.of_one_class(), rows.schema, task, recorded)
+            return self._keep(loop.FitResult.of_one_class(), rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
         fits.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
         factors = self._class_factors(params, task, rows.weight)
@@ -171,7 +167,7 @@ class GradientBoosting(EngineEstimator):
                 stratify=task.kind == "classifier",
                 search=self._search(requested, rows, task, splits=splits, groups=groups),
                 old=old,
-                callbacks=checked_callbacks(callbacks),
+                callbacks=monitor.checked_callbacks(callbacks),
                 checkpoint=checkpoint,
             )
         )
@@ -244,7 +240,7 @@ class GradientBoosting(EngineEstimator):
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()
-        check_combinations(params)
+        boosting_rounds.check_combinations(params)
         return params
 
     def _resolve(
@@ -256,10 +252,11 @@ class GradientBoosting(EngineEstimator):
 
     def _plan(
         self, params: dict[str, Any], task: Task, schema: Schema
-    ) -> tuple[Loss, Callable[..., Rounds]]:
+    ) -> tuple[Loss, Callable[..., loop.Rounds]]:
         """The loss of a fit, and the callable that starts its training on sets of rows."""
-        loss = make_loss(params, task)
-        return loss, partial(BoostingRounds, make_recipe(params, loss, schema))
+        loss = boosting_rounds.make_loss(params, task)
+        recipe = boosting_rounds.make_recipe(params, loss, schema)
+        return loss, partial(boosting_rounds.BoostingRounds, recipe)
 
     def _search(
         self,
@@ -271,7 +268,7 @@ class GradientBoosting(EngineEstimator):
         groups: object,
     ) -> fits.Search | None:
         """The search for the number of rounds; None for a given number or X_val."""
-        if requested["n_estimators"] != AUTO or not splits:
+        if requested["n_estimators"] != auto.AUTO or not splits:
             return None
         size = _table_size(rows, task, requested["n_jobs"])
         plan = auto.round_search(requested, size, has_groups=groups is not None)
@@ -280,10 +277,10 @@ class GradientBoosting(EngineEstimator):
         return fits.Search(plan, self._plan(params, task, rows.schema)[1])
 
     def _keep(
-        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+        self, result: loop.FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> Self:
         """Set the fitted attributes; nothing before this has changed the estimator."""
-        if recorded["n_estimators"] == AUTO and recorded["n_iter_no_change"] is not None:
+        if recorded["n_estimators"] == auto.AUTO and recorded["n_iter_no_change"] is not None:
             limited = result.limited_by(self.preset)
             # The user has not set this number of rounds; preset="fast" asks for few.
             is_short = limited is not result and self.preset != "fast"
@@ -299,10 +296,10 @@ class GradientBoosting(EngineEstimator):
         return self
 
 
-def _table_size(rows: inputs.EngineRows, task: Task, n_jobs: int | None) -> TableSize:
+def _table_size(rows: inputs.EngineRows, task: Task, n_jobs: int | None) -> auto.TableSize:
     counts = np.ones(1) if task.classes is None else task.class_counts(threads(n_jobs))
     balance = float(counts.min() / counts.mean())
-    return TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
+    return auto.TableSize(len(rows.y), rows.schema.n_features, task.n_outputs, balance)
 
 
 def _still_improved(history: dict[str, dict[str, list[float]]]) -> bool:
@@ -319,16 +316,16 @@ def one_tree(model: Predictor, tree: int) -> Predictor:
     """A tree as a regressor: of one value, or of the values of all outputs."""
     forest = model.forest.single_tree(tree)
     width = forest.value.shape[1]
-    changes = {
-        "forest": replace(forest, output=np.zeros(1, np.int32)),
-        "base_score": np.zeros(width),
-        "link": "identity",
-        "classes": None,
-        "kind": "regressor",
-        "trees_per_round": 1,
-        "schema": replace(model.schema, offset=None),
-    }
-    return Predictor(**model.fields() | changes)
+    return replace(
+        model,
+        forest=replace(forest, output=np.zeros(1, np.int32)),
+        base_score=np.zeros(width),
+        link="identity",
+        classes=None,
+        kind="regressor",
+        trees_per_round=1,
+        schema=replace(model.schema, offset=None),
+    )
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
@@ -651,7 +648,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         if unknown:
             refuse_arguments(self.predict_proba, unknown)
         model = self._first_rounds(rounds)
-        probabilities: Floats = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
+        probabilities = model.predict_proba(X, offset=offset, n_jobs=self.n_jobs)
+        assert not isinstance(probabilities, list)  # there is one target
         return probabilities
 
     def predict_log_proba(self, X: object, *, offset: object = None) -> Floats:
@@ -672,7 +670,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def staged_predict_proba(self, X: object, *, offset: object = None) -> Iterator[Floats]:
         """Yield the result of `predict_proba` after each round."""
         staged = self._fitted_model().staged_predict_proba
-        probabilities: Iterator[Floats] = staged(X, offset=offset, n_jobs=self.n_jobs)
+        probabilities: Iterator[Any] = staged(X, offset=offset, n_jobs=self.n_jobs)
         return probabilities
 
     def staged_decision_function(self, X: object, *, offset: object = None) -> Iterator[Floats]:

@@ -19,9 +19,11 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,7 +51,7 @@ from arboost.progress import Bar
 from arboost.training.inputs import Rows, check_weight_sum
 from arboost.training.splits import Split
 
-_TABLE_DIMENSIONS = 2
+TABLE_DIMENSIONS = 2
 _PROBABILITY_TOLERANCE = 1e-3  # for values outside [0, 1], and for sums other than 1
 _METHODS = ("predict_proba", "decision_function", "predict")
 _ROW_ARGUMENTS = ("sample_weight", "groups")  # arguments of arboost's fits with one entry per row
@@ -91,7 +93,7 @@ class MemberTable:
 
 
 def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model") -> MemberTable:
-    """Return X in the form that members get; with a schema, in its order of columns.
+    """X in the form that members get; with a schema, in its order of columns.
 
     Parameters
     ----------
@@ -105,15 +107,15 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
     if isinstance(X, Dataset):
         raise InputTypeError(
             "X is a Dataset, which holds bins instead of values, but estimators need the values. "
-            "Pass the table it was made from, or train with estimator=None."
+            "Pass the table it was made from: members of arboost share its bins in any case, and "
+            "AdaBoost with estimator=None trains on a Dataset."
         )
     X = with_columns(X, schema)
-    X = (
-        raw_table.checked_matrix(X) if raw_table.is_sparse(X) else to_frame(X, schema)
-    )  # a format of scipy is a dict
+    is_sparse = raw_table.is_sparse(X)  # a format of scipy is a dict
+    X = raw_table.checked_matrix(X) if is_sparse else to_frame(X, schema)
     if not hasattr(X, "shape"):
         X = as_array(X)
-    if len(X.shape) < _TABLE_DIMENSIONS:
+    if len(X.shape) < TABLE_DIMENSIONS:
         if hasattr(X, "to_frame"):
             raise raw_table.series_error(X)
         raise raw_table.dimensions_error(X)
@@ -133,7 +135,7 @@ def member_table(X: Any, schema: Schema | None = None, *, caller: str = "Model")
 def training_table(
     X: object, y: object, schema: Schema | None = None, **values: object
 ) -> tuple[MemberTable, object]:
-    """Return X in the form that members get, and y; y may name a column of X.
+    """X in the form that members get, and y; y may name a column of X.
 
     `schema` has the columns of the model whose training is continued; `values` are other values of
     the rows, which are to be in the order of X.
@@ -165,12 +167,8 @@ def to_frame(X: Any, schema: Schema | None = None) -> Any:
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     """Some of the rows of a table, in the type of the table."""
-    places = rows.astype(np.intp)
-    return (
-        raw_table.frame_rows(X, places)
-        if raw_table.is_arrow_frame(X)
-        else _safe_indexing(X, places)
-    )
+    take = raw_table.frame_rows if raw_table.is_arrow_frame(X) else _safe_indexing
+    return take(X, rows.astype(np.intp))
 
 
 def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
@@ -183,14 +181,15 @@ def take_columns(X: Any, features: NDArray[np.intp]) -> Any:
         return X[:, features]
     if names is None:  # column names other than strings
         return X.iloc[:, features].set_axis(range(len(features)), axis="columns")
-    seen: dict[int, int] = {}
-    own = []
+    counts: Counter[int] = Counter()
+    distinct_names = []
     for feature in features.tolist():
-        seen[feature] = seen.get(feature, 0) + 1
-        own.append(names[feature] + (f" ({seen[feature]})" if seen[feature] > 1 else ""))
+        counts[feature] += 1
+        number = f" ({counts[feature]})" if counts[feature] > 1 else ""
+        distinct_names.append(names[feature] + number)
     if hasattr(X, "iloc"):
-        return X.iloc[:, features].set_axis(own, axis="columns")
-    return raw_table.frame_columns(X, features.tolist(), own)
+        return X.iloc[:, features].set_axis(distinct_names, axis="columns")
+    return raw_table.frame_columns(X, features.tolist(), distinct_names)
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:
@@ -200,14 +199,14 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _match_columns(X: Any, names: tuple[str, ...] | None, schema: Schema, caller: str) -> Any:
-    """Return X with the columns in the order of the schema."""
-    places = column_positions(names, X.shape[1], schema, caller)
-    if places is None:
+    """X with the columns in the order of the schema."""
+    positions = column_positions(names, X.shape[1], schema, caller)
+    if positions is None:
         return X
     if hasattr(X, "iloc"):
-        return X.iloc[:, places]
+        return X.iloc[:, positions]
     assert names is not None
-    return raw_table.frame_columns(X, places, [names[place] for place in places])
+    return raw_table.frame_columns(X, positions, [names[position] for position in positions])
 
 
 # ---- predictions ----
@@ -346,26 +345,17 @@ def predict_member(
         probability 0.
     """
     predicted = getattr(member, method)(X)
-    if classes is None:
+    if classes is None or (isinstance(classes, list) and not isinstance(predicted, list)):
         return np.asarray(predicted)
     by_label = by_label or isinstance(member, FrozenEstimator)
     known_classes = getattr(member, "classes_", None)
+    complete = partial(_with_all_classes, member, method, by_label=by_label)
     if isinstance(classes, list):
-        if not isinstance(predicted, list):
-            return np.asarray(predicted)
-        return [
-            _with_all_classes(
-                member, method, np.asarray(values), labels, target_classes, by_label=by_label
-            )
-            for values, labels, target_classes in zip(
-                predicted, known_classes or classes, classes, strict=True
-            )
-        ]
+        targets = zip(predicted, known_classes or classes, classes, strict=True)
+        return [complete(np.asarray(values), *labels) for values, *labels in targets]
     predicted = np.asarray(predicted)
     if method != "predict":
-        return _with_all_classes(
-            member, method, predicted, known_classes, classes, by_label=by_label
-        )
+        return complete(predicted, known_classes, classes)
     # Numeric labels stay; strings become class indices, which the final estimator can learn from.
     if predicted.dtype.kind in "OUS" and predicted.ndim == 1:
         return class_indices(member, predicted, classes)
@@ -393,7 +383,7 @@ def _with_all_classes(
     *,
     by_label: bool,
 ) -> NDArray[Any]:
-    """Return probabilities or scores with one column per class."""
+    """Probabilities or scores with one column per class."""
     if known_classes is None or len(known_classes) >= len(classes):
         return predicted
     labels = np.asarray(known_classes)
@@ -513,17 +503,22 @@ def _share_bins(jobs: Sequence[MemberJob], data: MemberTrainingSet) -> list[Memb
 
 def _bins_key(job: MemberJob) -> Hashable:
     """Key of the bins of a job; None where bins cannot be shared."""
-    if not is_engine(job.member) or job.arguments.keys() - {"sample_weight"}:
-        return None
     weight = job.arguments.get("sample_weight")
-    if weight is not None and not np.all(weight):
-        return None  # a Dataset leaves out rows of weight 0
+    leaves_out_rows = weight is not None and not np.all(weight)  # as a Dataset does
+    if leaves_out_rows or job.arguments.keys() - {"sample_weight"}:
+        return None
     return binning_key(job.member)
 
 
-def binning_key(estimator: EngineEstimator) -> Hashable:
-    """Key of the bins of an estimator of arboost: equal for parameters that give equal bins."""
-    values = vars(estimator)
+def binning_key(estimator: object) -> Hashable:
+    """Key of the bins of an estimator: equal for parameters that give equal bins.
+
+    None for estimators that do not train on bins: those of other libraries, those with a base
+    estimator, and forests with ``quantiles=True``, which look at values.
+    """
+    values = vars(estimator) if is_engine(estimator) else {}
+    if not values or values.get("estimator") is not None or values.get("quantiles", False):
+        return None
     # Values as strings: NaN is not equal to itself, and lists are not hashable.
     others = [repr(values.get(name, default)) for name, default in _BINNING.items()]
     return repr(sought_bins(values)), *others
@@ -531,7 +526,12 @@ def binning_key(estimator: EngineEstimator) -> Hashable:
 
 def _run_job(job: MemberJob, data: MemberTrainingSet) -> Any:
     with _member_note(job), _job_settings(job.member, job.n_threads):
-        return _fit_member(job, data) if job.split is None else _held_out_predictions(job, data)
+        if job.split is not None:
+            return _held_out_predictions(job, data)
+        if job.dataset is not None:
+            return job.member.fit(job.dataset)
+        job.member.fit(data.X, data.y, **job.arguments)
+        return job.member
 
 
 @contextmanager
@@ -543,14 +543,6 @@ def _member_note(job: MemberJob) -> Iterator[None]:
         where = "" if job.split is None else " on the rows of a fold"
         error.add_note(f"It was raised by the member {job.name!r}{where}.")
         raise
-
-
-def _fit_member(job: MemberJob, data: MemberTrainingSet) -> Any:
-    if job.dataset is not None:
-        job.member.fit(job.dataset)
-    else:
-        job.member.fit(data.X, data.y, **job.arguments)
-    return job.member
 
 
 def _held_out_predictions(job: MemberJob, data: MemberTrainingSet) -> Any:
@@ -620,9 +612,9 @@ def shared_dataset(
 ) -> Dataset | None:
     """The binned table that clones of an estimator can share, or None.
 
-    Bins cannot be shared by estimators of other libraries, estimators with a base estimator,
-    forests with ``quantiles=True``, which look at values, fits of several targets, and tables with
-    target encoding: the encoding of all rows would leak the targets of other members' rows.
+    Bins cannot be shared by estimators without a `binning_key`, by fits of several targets, and for
+    tables with target encoding: the encoding of all rows would leak the targets of other members'
+    rows.
 
     Parameters
     ----------
@@ -633,9 +625,7 @@ def shared_dataset(
         Weights above 0.
     n_jobs : int or None
     """
-    if not is_engine(estimator) or getattr(estimator, "estimator", None) is not None:
-        return None
-    if y.ndim != 1 or getattr(estimator, "quantiles", False):
+    if y.ndim != 1 or binning_key(estimator) is None:
         return None
     assert isinstance(estimator, EngineEstimator)
     data = make_dataset(estimator, X, y, sample_weight, n_jobs)

@@ -12,10 +12,10 @@ the row.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +35,11 @@ from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
 from arboost.models.ensemble import EnsemblePredictor
 from arboost.params.ensembles import STACKING_CLASSIFIER, STACKING_REGRESSOR
-from arboost.params.kinds import Param
-from arboost.training.splits import Split
-from arboost.training.splits import folds as make_folds
-
-_MULTI_TARGET = 2  # smallest number of dimensions, and of columns, of a y of several targets
-
+from arboost.training.splits import Split, folds
 
 _TWO_CLASSES = 2
 Predictions = NDArray[Any] | list[NDArray[Any]]  # a list has one entry per target
 _DEFAULT_FOLDS = 5
-_TABLE_DIMENSIONS = 2
 
 
 def final_has(method: str) -> Callable[[Any], bool]:
@@ -140,7 +134,10 @@ class Stacking(ensembles.NamedMembers):
                 jobs, data, n_jobs=params["n_jobs"], label="stacking", visible=visible
             )
             fitted, of_folds = results[: len(members)], results[len(members) :]
-            columns = _fold_columns(members, methods, of_folds, splits, classes)
+            columns = []  # results are in the order of the folds, then of the members
+            for i, (name, _) in enumerate(members):
+                predictions = out_of_fold(name, of_folds[i :: len(members)], splits)
+                columns.append(member_columns(predictions, methods[i], classes))
             rows = held_out_rows(splits, len(codes))
 
         if rows is not None:
@@ -260,16 +257,8 @@ class Stacking(ensembles.NamedMembers):
         """The features of the final estimator for the rows of X."""
         check_is_fitted(self)
         table = self._table_like_fit(X)
-        columns = [
-            member_columns(
-                member_fits.predict_member(
-                    member, method, table, self._classes, by_label=self._is_prefit
-                ),
-                method,
-                self._classes,
-            )
-            for member, method in zip(self.estimators_, self.stack_method_, strict=True)
-        ]
+        pairs = zip(self.estimators_, self.stack_method_, strict=True)
+        columns = predicted_columns(pairs, table, self._classes, by_label=self._is_prefit)
         if not self.passthrough:
             return np.hstack(columns)
         names = self._column_names(self._fitted_names(), self._n_columns)
@@ -303,7 +292,7 @@ def _read_target(kind: str, y: object, n_rows: int) -> tuple[NDArray[Any], membe
     if kind == "regressor":
         return numeric_target(target(y, n_rows)), None
     array = np.asarray(y) if y is not None else np.empty(0)
-    is_table = array.ndim == _MULTI_TARGET and array.shape[1] >= _MULTI_TARGET
+    is_table = array.ndim == member_fits.TABLE_DIMENSIONS and array.shape[1] > 1
     if not is_table or type_of_target(array) != "multilabel-indicator":
         classes, codes = encode_labels(target(y, n_rows))
         return codes.astype(np.intp), classes
@@ -335,21 +324,6 @@ def _check_final(final: Any, kind: str, passed: Any) -> None:
         check_passthrough(final, passed)
 
 
-def _fold_columns(
-    members: Sequence[ensembles.NamedMember],
-    methods: Sequence[str],
-    results: Sequence[Any],
-    splits: Sequence[Split],
-    classes: member_fits.Classes,
-) -> list[NDArray[Any]]:
-    """The out-of-fold columns of each member; results are ordered by fold, then member."""
-    columns = []
-    for i, (name, _) in enumerate(members):
-        predictions = out_of_fold(name, results[i :: len(members)], splits)
-        columns.append(member_columns(predictions, methods[i], classes))
-    return columns
-
-
 def _prefit_columns(
     members: Sequence[ensembles.NamedMember],
     methods: Sequence[str],
@@ -363,14 +337,8 @@ def _prefit_columns(
         )
     for _, member in members:
         check_is_fitted(member)
-    columns = [
-        member_columns(
-            member_fits.predict_member(member, method, data.X, data.classes, by_label=True),
-            method,
-            data.classes,
-        )
-        for (_, member), method in zip(members, methods, strict=True)
-    ]
+    pairs = zip((member for _, member in members), methods, strict=True)
+    columns = predicted_columns(pairs, data.X, data.classes, by_label=True)
     for (name, member), block in zip(members, columns, strict=True):
         if len(block) != len(data.y):
             raise ValueError(
@@ -443,9 +411,9 @@ class StackingClassifier(ClassifierMixin, Stacking):
     (150, 6)
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = STACKING_CLASSIFIER
-    _KIND: ClassVar[str] = "classifier"
-    _MEMBERS_OF_ANY_KIND: ClassVar[bool] = True
+    _KIND = "classifier"
+    _TABLE = STACKING_CLASSIFIER
+    _MEMBERS_OF_ANY_KIND = True
 
     score = classifier_score
 
@@ -475,7 +443,8 @@ class StackingClassifier(ClassifierMixin, Stacking):
         )
         if not isinstance(probabilities, list):
             return probabilities
-        return np.column_stack([_share_of_larger(shares) for shares in probabilities])
+        # A target with a single label has one column: its label counts as the smaller one.
+        return np.column_stack([shares[:, 1:].sum(axis=1) for shares in probabilities])
 
     @available_if(final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> NDArray[np.float64]:
@@ -486,11 +455,6 @@ class StackingClassifier(ClassifierMixin, Stacking):
         features = self._final_features(X)
         scores: NDArray[np.float64] = self.final_estimator_.decision_function(features)
         return scores
-
-
-def _share_of_larger(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The last column; 0 where a target has a single label, which counts as the smaller."""
-    return shares[:, -1] if shares.shape[1] >= _TWO_CLASSES else np.zeros(len(shares))
 
 
 class StackingRegressor(RegressorMixin, Stacking):
@@ -547,8 +511,8 @@ class StackingRegressor(RegressorMixin, Stacking):
     ((442, 2), (2,))
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = STACKING_REGRESSOR
-    _KIND: ClassVar[str] = "regressor"
+    _KIND = "regressor"
+    _TABLE = STACKING_REGRESSOR
 
     score = regressor_score
 
@@ -571,7 +535,7 @@ class StackingRegressor(RegressorMixin, Stacking):
 def stacking_folds(
     cv: Any, X: Any, y: NDArray[Any], *, is_classifier: bool, groups: object = None
 ) -> list[Split]:
-    """Return pairs of rows to train on and held-out rows, ascending and disjoint.
+    """Pairs of rows to train on and held-out rows, ascending and disjoint.
 
     Parameters
     ----------
@@ -586,7 +550,7 @@ def stacking_folds(
     """
     is_number = cv is None or isinstance(cv, numbers.Integral)
     if groups is not None and is_number:
-        splits = make_folds(y, _DEFAULT_FOLDS if cv is None else cv, groups=groups, name="cv")
+        splits = folds(y, _DEFAULT_FOLDS if cv is None else cv, groups=groups, name="cv")
     else:
         if groups is not None and not hasattr(cv, "split"):
             raise ValueError(
@@ -596,7 +560,7 @@ def stacking_folds(
         # A copy: the random generator of the user's splitter stays unchanged for the next fit.
         splitter = deepcopy(check_cv(cv, y, classifier=is_classifier))
         pairs = splitter.split(X, y, None if groups is None else np.asarray(groups))
-        splits = make_folds(y, list(pairs), name="cv")
+        splits = folds(y, list(pairs), name="cv")
     _check_held_out_once(splits, len(y))
     return splits
 
@@ -665,6 +629,20 @@ def member_columns(
     return predictions[:, 1:] if is_binary and method == "predict_proba" else predictions
 
 
+def predicted_columns(
+    members: Iterable[tuple[Any, str]], X: Any, classes: member_fits.Classes, *, by_label: bool
+) -> list[NDArray[Any]]:
+    """The columns of fitted members for the rows of X; each member comes with its method."""
+    return [
+        member_columns(
+            member_fits.predict_member(member, method, X, classes, by_label=by_label),
+            method,
+            classes,
+        )
+        for member, method in members
+    ]
+
+
 def check_passthrough(final: Any, X: Any) -> None:
     """Raise ValueError where X has missing values, and scikit-learn's final estimator takes none.
 
@@ -717,7 +695,7 @@ def append_table(columns: Sequence[NDArray[Any]], X: Any, names: Sequence[str]) 
         from scipy import sparse
 
         return sparse.hstack([*columns, X], format=X.format)
-    if len(getattr(X, "shape", ())) != _TABLE_DIMENSIONS:
+    if len(getattr(X, "shape", ())) != member_fits.TABLE_DIMENSIONS:
         raise ParameterError(
             "passthrough=True appends the columns of X to those of the members, but X is not a "
             "table of rows and columns. Use passthrough=False.",

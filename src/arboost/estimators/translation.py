@@ -22,8 +22,12 @@ from arboost.data.raw_table import is_sparse
 from arboost.data.schema import Schema
 from arboost.data.table import as_array, read_columns
 from arboost.data.target import Task, encode_labels, target, weights
-from arboost.estimators.boosting_recipe import BoostingRecipe, make_loss, make_recipe
-from arboost.estimators.boosting_rounds import BoostingRounds
+from arboost.estimators.boosting_rounds import (
+    BoostingRecipe,
+    BoostingRounds,
+    make_loss,
+    make_recipe,
+)
 from arboost.estimators.estimator import BoostedClassifierMethods, EngineEstimator
 from arboost.estimators.forest_growth import feature_count
 from arboost.estimators.gradient_boosting import GradientBoosting, one_tree
@@ -211,7 +215,7 @@ class _EngineBooster(GradientBoosting):
     def _keep_model(self, model: Any, schema: Schema) -> None:
         if model.link == "softmax":  # scikit-learn's scores of the classes have the mean 0
             centred = model.base_score - model.base_score.mean()
-            model = Predictor(**model.fields() | {"base_score": centred})
+            model = replace(model, base_score=centred)
         super()._keep_model(model, schema)
 
     def _plan(
@@ -339,7 +343,7 @@ class PrunedTrees:
         return leaf
 
     def cut(self, forest: Forest) -> Forest:
-        """Return a forest of the first of these trees without the branches."""
+        """A forest of the first of these trees, without the branches."""
         cut = np.concatenate(self._cut[: forest.n_trees])
         return without_branches(forest, cut)
 

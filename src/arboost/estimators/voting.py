@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from arboost.data.target import Task, encode_labels, numeric_target, target
-from arboost.data.target import weights as row_weights
+from arboost.data import target as targets
 from arboost.errors import ParameterError, warns_once
 from arboost.estimators import ensembles, member_fits
 from arboost.estimators.estimator import classifier_score, regressor_score, store_arguments
 from arboost.losses.base import Floats
 from arboost.models.ensemble import EnsemblePredictor
 from arboost.params.ensembles import VOTING_CLASSIFIER, VOTING_REGRESSOR
-from arboost.params.kinds import Param
 from arboost.training.inputs import warn_one_class
-
-_TABLE_DIMENSIONS = 2
 
 
 class Voting(ensembles.NamedMembers):
@@ -61,15 +57,15 @@ class Voting(ensembles.NamedMembers):
         table, schema, y = ensembles.read_member_table(X, y, sample_weight=sample_weight)
         if self._KIND == "classifier":
             _check_one_target(y)
-        values = target(y, member_fits.row_count(table))
+        values = targets.target(y, member_fits.row_count(table))
         classes = None
         if self._KIND == "classifier":
-            classes, codes = encode_labels(values)
-            warn_one_class(X, [Task(self._KIND, codes, classes)])
+            classes, codes = targets.encode_labels(values)
+            warn_one_class(X, [targets.Task(self._KIND, codes, classes)])
             data = member_fits.MemberTrainingSet(table, codes.astype(np.intp), classes)
         else:
-            data = member_fits.MemberTrainingSet(table, numeric_target(values))
-        weight = row_weights(sample_weight, len(values))
+            data = member_fits.MemberTrainingSet(table, targets.numeric_target(values))
+        weight = targets.weights(sample_weight, len(values))
         arguments = self._fit_arguments(members, weight, fit_params)
         fitted = member_fits.run_jobs(
             [
@@ -161,7 +157,7 @@ def _active_weights(weights: Any, members: Sequence[Any]) -> Floats:
 def _check_one_target(y: object) -> None:
     """Raise NotImplementedError for a target of several columns."""
     shape = np.asarray(y).shape
-    if len(shape) == _TABLE_DIMENSIONS and shape[1] > 1:
+    if len(shape) == member_fits.TABLE_DIMENSIONS and shape[1] > 1:
         raise NotImplementedError(
             f"y has the shape {shape}, but a vote is about one target. Pass one column, put "
             "sklearn.multioutput.MultiOutputClassifier around VotingClassifier, or use "
@@ -222,13 +218,13 @@ class VotingClassifier(ClassifierMixin, Voting):
     ((150, 3), (150, 6))
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = VOTING_CLASSIFIER
-    _KIND: ClassVar[str] = "classifier"
+    _KIND = "classifier"
+    _TABLE = VOTING_CLASSIFIER
+
+    score = classifier_score
 
     voting: str
     flatten_transform: bool
-
-    score = classifier_score
 
     def __init__(
         self,
@@ -355,8 +351,8 @@ class VotingRegressor(RegressorMixin, Voting):
     np.True_
     """
 
-    _TABLE: ClassVar[Mapping[str, Param]] = VOTING_REGRESSOR
-    _KIND: ClassVar[str] = "regressor"
+    _KIND = "regressor"
+    _TABLE = VOTING_REGRESSOR
 
     score = regressor_score
 

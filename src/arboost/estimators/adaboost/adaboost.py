@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from arboost.data.schema import Schema
 from arboost.data.target import Task, check_pairing, encode_known_labels, target
 from arboost.errors import InputTypeError, ParameterError, warns_once
-from arboost.estimators.adaboost.learners import LearnerStrategy, TreeStrategy
-from arboost.estimators.adaboost.rounds import AdaBoostRecipe
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, LearnerStrategy, TreeStrategy
 from arboost.estimators.adaboost.schemes import class_scheme, make_scheme
 from arboost.estimators.estimator import (
+    OUT_OF_BAG,
     BoostedClassifierMethods,
     EngineEstimator,
     regressor_score,
@@ -49,7 +50,6 @@ class AdaBoost(EngineEstimator):
     _ROUND_STATS: ClassVar[Mapping[str, str]]  # statistic of a round -> attribute of its array
     _SHARED_PARAM: ClassVar[str]  # parameter that all rounds of a model must share
     _DEFAULT_METRIC: ClassVar[str]  # default of eval_metric
-    _OOB_ATTRIBUTE: ClassVar[str]  # attribute of the out-of-bag scores
 
     estimator: Any
     warm_start: bool
@@ -129,7 +129,8 @@ class AdaBoost(EngineEstimator):
         n_rounds = requested["n_estimators"]
         if previous is self and self.warm_start:
             n_rounds = number_to_add(n_rounds, self.model_.n_rounds, "learners", warns=False)
-        if previous is self and (n_rounds == 0 or self._ends_perfect):
+        # After a perfect learner no row has an error to learn.
+        if previous is self and (n_rounds == 0 or 0.0 in self.estimator_errors_[-1:]):
             return self
         learners = self._learner_strategy(requested, previous, checkpoint)
         has_validation = any(not part.is_training for part in sets)
@@ -147,11 +148,11 @@ class AdaBoost(EngineEstimator):
             self._check_continues(previous, params)
             recipe = self._recipe(params, task)
             factors = self._class_factors(params, task, rows.weight)
-            train, validation = loss_rows(rows, held_out, task, recipe.loss, factors)
+            train, validation = loss_rows(rows, held_out, task, recipe.scheme.loss, factors)
             result = learners.run(
                 FitJob(
-                    loss=recipe.loss,
-                    start=learners.start(recipe, task),
+                    loss=recipe.scheme.loss,
+                    start=partial(learners.start, recipe, task),
                     n_rounds=n_rounds,
                     settings=settings,
                     record=recorded,
@@ -169,10 +170,13 @@ class AdaBoost(EngineEstimator):
 
     def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield the result of `predict` after each round."""
-        predicted: Iterator[NDArray[Any]] = self._fitted_model().staged_predict(
-            X, n_jobs=self.n_jobs
-        )
-        return predicted
+        return self._fitted_model().staged_predict(X, n_jobs=self.n_jobs)
+
+    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
+        """Yield the result of `score`, accuracy or R^2, after each round."""
+        score = accuracy_score if self._KIND == "classifier" else r2_score
+        for predicted in self.staged_predict(X):
+            yield score(y, predicted, sample_weight=sample_weight)
 
     @property
     def estimators_(self) -> list[Any]:
@@ -235,11 +239,6 @@ class AdaBoost(EngineEstimator):
             )
         return init_model
 
-    @property
-    def _ends_perfect(self) -> bool:
-        """Whether the last learner was perfect, so that no row has an error to learn."""
-        return bool(len(self.estimator_errors_)) and self.estimator_errors_[-1] == 0.0
-
     def _learner_strategy(
         self, params: dict[str, Any], previous: AdaBoost | None, checkpoint: object
     ) -> LearnerStrategy[Any]:
@@ -253,14 +252,25 @@ class AdaBoost(EngineEstimator):
 
     def _checked_params(self) -> dict[str, Any]:
         params = super()._checked_params()
-        _check_combinations(params)
+        if params["oob_score"] and not params["resample"]:
+            raise ParameterError(
+                "oob_score=True is not allowed with resample=False: every learner sees all rows, "
+                "and none is out of its bag. Use resample=True, or validation data.",
+                parameter="oob_score",
+            )
+        if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
+            raise ParameterError(
+                f"tol={params['tol']!r} is not allowed: it is for early stopping, which "
+                "n_iter_no_change=None leaves out. Set n_iter_no_change too, or use tol=0.",
+                parameter="tol",
+            )
         if params["estimator"] is not None:
             self._check_engine_only(params)
         return params
 
     def _check_engine_only(self, params: dict[str, Any]) -> None:
         """Raise ValueError where parameters of engine trees are set next to an estimator."""
-        for name in (name for name in ENGINE_ONLY if name in params):
+        for name in filter(params.__contains__, ENGINE_ONLY):
             value, default = params[name], self._TABLE[name].default
             if value != default and repr(value) != repr(default):  # NaN is not equal to itself
                 raise ValueError(
@@ -304,7 +314,7 @@ class AdaBoost(EngineEstimator):
     ) -> tuple[Loss, Callable[..., Rounds]]:
         """The loss of a fit of engine trees, and the callable that starts its training."""
         recipe = self._recipe(params, task)
-        return recipe.loss, TreeStrategy(params).start(recipe, task)
+        return recipe.scheme.loss, partial(TreeStrategy(params).start, recipe, task)
 
     def _keep(
         self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
@@ -327,11 +337,11 @@ class AdaBoost(EngineEstimator):
         self._keep_model(self._combined(model), model.schema)
         self._keep_history(result)
         self.__dict__.update(stats)
-        for name in ("oob_score_", self._OOB_ATTRIBUTE):
+        for name in ("oob_score_", OUT_OF_BAG[self._KIND]):
             self.__dict__.pop(name, None)
         if fitted.oob_scores is not None and fitted.oob_score is not None:
             self.oob_score_ = fitted.oob_score
-            setattr(self, self._OOB_ATTRIBUTE, decision(fitted.oob_scores))
+            setattr(self, OUT_OF_BAG[self._KIND], decision(fitted.oob_scores))
 
     def _combined(self, model: Any) -> Any:
         """The model that predicts, from the one of the learners."""
@@ -344,31 +354,12 @@ class AdaBoost(EngineEstimator):
         return tags
 
 
-def _check_combinations(params: dict[str, Any]) -> None:
-    """Raise ValueError where two parameters contradict each other."""
-    if params["oob_score"] and not params["resample"]:
-        raise ParameterError(
-            "oob_score=True is not allowed with resample=False: every learner sees all rows, "
-            "and none is out of its bag. Use resample=True, or validation data.",
-            parameter="oob_score",
-        )
-    if params["tol"] > 0.0 and params["n_iter_no_change"] is None:
-        raise ParameterError(
-            f"tol={params['tol']!r} is not allowed: it is for early stopping, which "
-            "n_iter_no_change=None leaves out. Set n_iter_no_change too, or use tol=0.",
-            parameter="tol",
-        )
-
-
 def _tree_predictor(model: Predictor, tree: int) -> Predictor:
-    weights = model.tree_weights[tree : tree + 1]
-    return Predictor(
-        **model.fields()
-        | {
-            "forest": model.forest.single_tree(tree),
-            "tree_weights": weights,
-            "provenance": without_history(model.provenance),
-        }
+    return replace(
+        model,
+        forest=model.forest.single_tree(tree),
+        tree_weights=model.tree_weights[tree : tree + 1],
+        provenance=without_history(model.provenance),
     )
 
 
@@ -530,7 +521,6 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
     }
     _SHARED_PARAM = "algorithm"
     _DEFAULT_METRIC = "error"
-    _OOB_ATTRIBUTE = "oob_decision_function_"
 
     def __init__(
         self,
@@ -592,11 +582,6 @@ class AdaBoostClassifier(BoostedClassifierMethods, AdaBoost):
         raw = model.predict_raw(X, n_jobs=self.n_jobs)
         codes = encode_known_labels(target(y, len(raw)), model.classes, "y", "fit")
         return margins(raw, codes, float(self.vote_range_.sum()))
-
-    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
-        """Yield the accuracy, the result of `score`, after each round."""
-        for labels in self.staged_predict(X):
-            yield accuracy_score(y, labels, sample_weight=sample_weight)
 
     def _keep_fit(self, model: Any, result: FitResult, previous: AdaBoost | None = None) -> None:
         super()._keep_fit(model, result, previous)
@@ -746,7 +731,6 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
     _ROUND_STATS: ClassVar = {"error": "estimator_errors_", "weight": "estimator_weights_"}
     _SHARED_PARAM = "loss"
     _DEFAULT_METRIC = "squared_error"
-    _OOB_ATTRIBUTE = "oob_prediction_"
 
     score = regressor_score
 
@@ -798,11 +782,6 @@ class AdaBoostRegressor(RegressorMixin, AdaBoost):
         """The model; for a fit that continues it, the one with the learners' own values."""
         learners: Predictor | None = self.__dict__.get("_learners")
         return learners if learners and asked == "init_model" else super()._engine_model(asked)
-
-    def staged_score(self, X: object, y: object, sample_weight: object = None) -> Iterator[float]:
-        """Yield R^2, the result of `score`, after each round."""
-        for values in self.staged_predict(X):
-            yield r2_score(y, values, sample_weight=sample_weight)
 
 
 def _averaged(model: Predictor) -> Predictor:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NoReturn, Self, overload
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,8 @@ from arboost.data.target import Task
 from arboost.data.target_encoding import features_to_encode
 from arboost.errors import InputTypeError, ParameterError, listing
 from arboost.estimators import forest_growth, member_fits
-from arboost.estimators.adaboost.learners import LearnerStrategy
-from arboost.estimators.adaboost.rounds import AdaBoostRecipe, AdaBoostRounds, Learners, make_rounds
+from arboost.estimators.adaboost import rounds as adaboost_rounds
+from arboost.estimators.adaboost.rounds import AdaBoostRecipe, Learners
 from arboost.estimators.adaboost.schemes import ClassScheme, Scheme, combine_columns, make_scheme
 from arboost.estimators.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from arboost.estimators.estimator import read_rows
@@ -40,19 +39,16 @@ from arboost.models.model import checked_rounds
 from arboost.models.prediction import read_table, tree_scores
 from arboost.models.predictor import Predictor
 from arboost.params.records import BinParams
-from arboost.training.fit import FitJob, LoopOptions, train_with_monitor
-from arboost.training.inputs import EngineRows, Rows, table_rows
-from arboost.training.loop import FitResult, Rounds, fit_result
-from arboost.training.sets import EvaluationArguments, bin_rows
+from arboost.training import fit, inputs, loop, sets
 from arboost.trees.grower import grown_forest, make_grower
 
-EstimatorRows = Rows[member_fits.MemberTable]
+EstimatorRows = inputs.Rows[member_fits.MemberTable]
 
 _TWO_CLASSES = 2
 _DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
 
-class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
+class EstimatorStrategy(adaboost_rounds.LearnerStrategy[member_fits.MemberTable]):
     """Clones of an estimator as learners.
 
     Parameters
@@ -67,9 +63,21 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
 
     def __init__(self, estimator: Any, previous: Any = None, checkpoint: object = None) -> None:
         self._started = time.monotonic()  # max_time includes the reading of the tables
-        _check_checkpoint(estimator, checkpoint)
+        if checkpoint is not None:
+            raise InputTypeError(
+                f"checkpoint={checkpoint!r} is not allowed with estimator="
+                f"{type(estimator).__name__}: a checkpoint holds trees of the engine, and these "
+                "learners are Python objects. Leave out checkpoint; init_model or warm_start "
+                "continue a fitted estimator."
+            )
         self._estimator = estimator
-        self._old = None if previous is None else _checked_estimator_model(previous.model_)
+        self._old: EstimatorModel | None = None if previous is None else previous.model_
+        if self._old is not None and not isinstance(self._old, EstimatorModel):
+            raise ValueError(
+                "the learners that are kept are trees of the engine, but this fit has an "
+                "estimator, and all learners of a model must be of one kind. Use estimator=None, "
+                "or train anew."
+            )
 
     def read(
         self, kind: str, X: object, y: object, weight: object, groups: object
@@ -82,20 +90,14 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
             table = replace(table, schema=replace(table.schema, row_columns=row_columns))
         if table.n_rows == 0:  # without a schema, member_table says so itself
             raise ValueError("X has no rows. Pass at least one row to train on.")
-        rows = table_rows(table, y, weight)
+        rows = inputs.table_rows(table, y, weight)
         return rows, Task.of(kind, rows.y, None if old is None else old.classes)
 
-    def read_validation(self, arguments: EvaluationArguments, schema: Schema) -> EstimatorRows:
+    def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> EstimatorRows:
         """The rows of an evaluation set, checked."""
         return arguments.rows(lambda X: member_fits.member_table(X, schema))
 
-    def start(self, recipe: AdaBoostRecipe, task: Task) -> Callable[..., Rounds]:
-        """The callable that starts a training; raises ValueError for unsuitable ones."""
-        votes = MemberVotes(recipe.scheme, task.classes)
-        check_learner(self._estimator, votes, resample=recipe.resample)
-        return partial(self._start, recipe, votes)
-
-    def run(self, job: FitJob[member_fits.MemberTable]) -> FitResult:
+    def run(self, job: fit.FitJob[member_fits.MemberTable]) -> loop.FitResult:
         """Train, without bins, search for the number of rounds and checkpoint."""
         settings, train = job.settings, self._scored(job.train)
         evaluations = tuple(map(self._scored, job.validation))
@@ -106,14 +108,14 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
         if evaluations:
             metrics = find_metrics(settings.stopping.eval_metric, job.loss, settings.n_threads)
         rounds = job.start(train, evaluations, n_threads=settings.n_threads, seed=settings.seed)
-        options = LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
-        (fitted,), monitor, _ = train_with_monitor([rounds], options, metrics)
+        options = fit.LoopOptions(job.n_rounds, settings.stopping, job.callbacks, self._started)
+        (fitted,), monitor, _ = fit.train_with_monitor([rounds], options, metrics)
         covers = np.full(len(fitted.forest), total_weight(train.target))
         fitted = replace(fitted, round_stats={**fitted.round_stats, "cover": covers})
-        return fit_result(fitted, monitor, train, n_before=self._n_before)
+        return loop.fit_result(fitted, monitor, train, n_before=self._n_before)
 
     def model(
-        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+        self, result: loop.FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
     ) -> EstimatorModel:
         """The fitted model; the members of a continued model come first."""
         scheme = make_scheme(recorded, task.n_classes)
@@ -138,74 +140,37 @@ class EstimatorStrategy(LearnerStrategy[member_fits.MemberTable]):
             return rows
         return rows.started(old.predict_raw(X) if old.combine == "sum" else old.columns(X))
 
-    def _start(
+    def start(
         self,
         recipe: AdaBoostRecipe,
-        votes: MemberVotes,
+        task: Task,
         data: EstimatorRows,
         evaluations: Sequence[EstimatorRows] = (),
-        *,
-        n_threads: int,
-        seed: int,
-    ) -> AdaBoostRounds:
+        **options: int,
+    ) -> adaboost_rounds.AdaBoostRounds:
         """The rounds of a fit of clones, or of the decision trees that they would be."""
+        votes = MemberVotes(recipe.scheme, task.classes)
+        check_learner(self._estimator, votes, resample=recipe.resample)
         learners: Learners | None = None
         if not recipe.resample:
-            learners = decision_tree_learners(
-                self._estimator, data, evaluations, votes, n_threads=n_threads, seed=seed
-            )
+            learners = decision_tree_learners(self._estimator, data, evaluations, votes, **options)
         if learners is None:
+            seed = options["seed"]
             learners = EstimatorLearners(self._estimator, data, evaluations, votes, seed=seed)
-        return make_rounds(
+        return adaboost_rounds.make_rounds(
             recipe,
             learners,
             data,
             evaluations,
             first_round=self._n_before,
             start_weights=None if self._old is None else self._old.weights,
-            n_threads=n_threads,
-            seed=seed,
+            **options,
         )
 
     @property
     def _n_before(self) -> int:
         """Number of learners of the continued model."""
         return 0 if self._old is None else self._old.n_rounds
-
-
-def _checked_estimator_model(model: object) -> EstimatorModel:
-    """The model of the continued fit; raises ValueError where it is of engine trees."""
-    if not isinstance(model, EstimatorModel):
-        raise ValueError(
-            "the learners that are kept are trees of the engine, but this fit has an estimator of "
-            "its own, and all learners of a model must be of one kind. Use estimator=None, or "
-            "train anew."
-        )
-    return model
-
-
-def _check_checkpoint(estimator: Any, checkpoint: object) -> None:
-    if checkpoint is not None:
-        raise InputTypeError(
-            f"checkpoint={checkpoint!r} is not allowed with estimator={type(estimator).__name__}: "
-            "a checkpoint holds trees of the engine, and these learners are Python objects. Leave "
-            "out checkpoint; init_model or warm_start continue a fitted estimator."
-        )
-
-
-class _NoCheckpoint:
-    """Learners without a state for checkpoints: they are Python objects."""
-
-    _estimator: Any
-
-    def state(self, *_: object) -> NoReturn:
-        """Raise TypeError: a state holds arrays."""
-        raise InputTypeError(
-            f"a fit of {type(self._estimator).__name__} has no checkpoint: its learners are Python "
-            "objects. Leave out checkpoint."
-        )
-
-    restore = digests = state
 
 
 # ---- votes ----
@@ -289,7 +254,7 @@ def _finite_numbers(member: Any, X: Any) -> Floats:
 # ---- clones ----
 
 
-class EstimatorLearners(_NoCheckpoint):
+class EstimatorLearners(Learners):
     """Clones of an estimator, each fitted with the current row weights.
 
     Parameters
@@ -308,8 +273,8 @@ class EstimatorLearners(_NoCheckpoint):
     def __init__(
         self,
         estimator: Any,
-        data: Rows[member_fits.MemberTable],
-        evaluations: Sequence[Rows[member_fits.MemberTable]],
+        data: inputs.Rows[member_fits.MemberTable],
+        evaluations: Sequence[inputs.Rows[member_fits.MemberTable]],
         member_votes: MemberVotes,
         *,
         seed: int,
@@ -380,8 +345,8 @@ class EstimatorLearners(_NoCheckpoint):
         self._last.fit(member_fits.take_rows(self._X, rows), y)
 
 
-def training_input(rows: Rows[member_fits.MemberTable]) -> Any:
-    """Return X of the rows, as estimators read it."""
+def training_input(rows: inputs.Rows[member_fits.MemberTable]) -> Any:
+    """X of the rows, as estimators read it."""
     return rows.source.X if rows.index is None else member_fits.take_rows(rows.source.X, rows.index)
 
 
@@ -421,7 +386,7 @@ def decision_tree_learners(
     n_threads: int,
     seed: int,
 ) -> DecisionTreeLearners | None:
-    """Return learners for a decision tree of arboost; None where clones are needed.
+    """The learners for a decision tree of arboost; None where clones are needed.
 
     Clones are for subclasses, class weights and pruning, and for tables whose target encodings
     depend on the weights.
@@ -451,7 +416,7 @@ def decision_tree_learners(
     )
 
 
-class DecisionTreeLearners(_NoCheckpoint):
+class DecisionTreeLearners(Learners):
     """Decision trees that are grown on one binned table.
 
     Parameters
@@ -475,7 +440,7 @@ class DecisionTreeLearners(_NoCheckpoint):
     def __init__(
         self,
         estimator: Any,
-        rows: EngineRows,
+        rows: inputs.EngineRows,
         target: ForestTarget,
         evaluations: Sequence[Any],
         member_votes: MemberVotes,
@@ -495,14 +460,8 @@ class DecisionTreeLearners(_NoCheckpoint):
         weight = rows.weight
         self._scale = 1.0 if weight is None else float(weight.mean())
         self._cover = self.n_rows * self._scale
-        tree = forest_growth.tree_params(
-            params,
-            rows.schema,
-            target,
-            total_weight=self._cover,
-            random_cuts=params["splitter"] == "random",
-        )
-        self._binned = bin_rows(rows, BinParams.of(params), n_threads)
+        tree = forest_growth.tree_params(params, rows.schema, target, self._cover)
+        self._binned = sets.bin_rows(rows, BinParams.of(params), n_threads)
         self._grower = make_grower(self._binned, tree, target.n_outputs)
         self._gradients = core.Gradients(self.n_rows, target.n_outputs, by_row=target.n_outputs > 1)
         self._set_values = None
@@ -553,10 +512,6 @@ class DecisionTreeLearners(_NoCheckpoint):
         """Drop the last tree."""
         self._grower.drop_last()
 
-    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> NoReturn:
-        """Raise AssertionError: out-of-bag scores are for drawn rows, which need clones."""
-        raise AssertionError
-
     def fitted(self, n_learners: int) -> TreeMembers:
         """The first kept trees."""
         return self._members(0, self._states[:n_learners])
@@ -603,11 +558,7 @@ class TreeMembers(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.states)
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice) and index.start is None and index.step is None:
             n_trees = len(range(len(self))[index])
             model = self.model.truncated(n_trees)
@@ -624,13 +575,9 @@ class TreeMembers(Sequence[Any]):
         params = forest_growth.with_resolved_bins(
             member._checked_params(), self.model.params["max_bins"]
         )
-        changes = {
-            "forest": self.model.forest.single_tree(index),
-            "params": member._recorded_params(params),
-        }
-        forest_growth.set_tree_attributes(
-            member, Predictor(**self.model.fields() | changes), params["max_features"]
-        )
+        forest, recorded = self.model.forest.single_tree(index), member._recorded_params(params)
+        model = replace(self.model, forest=forest, params=recorded)
+        forest_growth.set_tree_attributes(member, model, params["max_features"])
         return member
 
 

@@ -1,29 +1,45 @@
-"""Rounds of AdaBoost: each learner sees the row weights that the earlier learners left.
+"""Learners and rounds of AdaBoost: each learner sees the row weights that the earlier ones left.
 
 A round draws or weights the rows, fits a learner, and takes its error on all training rows. A
 learner no better than chance is dropped: with resampling another draw is tried, else the fit ends
 (Zhou 2012, "Ensemble Methods", section 2.2). After a perfect learner no row has an error to learn.
+
+The rounds are the same for all learners: engine trees here, and estimators (`estimator_learners`).
+A `LearnerStrategy` has the steps of `AdaBoost.fit` that depend on their kind.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arboost.backend import core
+from arboost.data.bins import AnyCodes
+from arboost.data.dataset import Dataset
+from arboost.data.schema import Schema
+from arboost.data.table import Table
+from arboost.data.target import Task
 from arboost.estimators.adaboost.schemes import ClassScheme, R2Scheme, Scheme, combine_columns
-from arboost.losses.base import Floats, Loss
+from arboost.estimators.estimator import category_encoding, read_rows
+from arboost.estimators.forest_growth import CART_LEVELS
+from arboost.losses.base import Floats, mean
 from arboost.losses.metrics import Metric
-from arboost.params.records import ParamRecord
-from arboost.training.inputs import Rows
-from arboost.training.loop import Fitted, validation_results
-from arboost.training.monitor import Results
-from arboost.training.sets import EvaluationSet, TrainingSet
+from arboost.models.prediction import table_scores, tree_values
+from arboost.models.predictor import Predictor
+from arboost.params.boosting import LEVELS
+from arboost.params.records import BinParams, ParamRecord
+from arboost.training import inputs, loop, monitor, sets
+from arboost.training.fit import FitJob, previous_model, run_fit
+from arboost.training.inputs import EngineRows, Rows, TableT
+from arboost.training.loop import FitResult
+from arboost.trees.forest import Forest
+from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 
 _PERFECT = "perfect learner"
 _NO_BETTER = "no better than chance"
@@ -33,8 +49,8 @@ _ROUNDING = 1e-9  # of the range of y
 
 # Rows with their target, and the scores of the model whose training is continued: binned sets of
 # engine trees, or rows of estimators.
-ScoredRows = TrainingSet | EvaluationSet | Rows[Any]
-ScoredSet = EvaluationSet | Rows[Any]
+ScoredRows = sets.TrainingSet | sets.EvaluationSet | Rows[Any]
+ScoredSet = sets.EvaluationSet | Rows[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +74,16 @@ class AdaBoostRecipe(ParamRecord):
     oob_score: bool = False
 
     @property
-    def loss(self) -> Loss:
-        """Metric of the validation rows where the user names none."""
-        return self.scheme.loss
-
-    @property
     def n_attempts(self) -> int:
         """Largest number of learners that a round fits."""
         return 1 + self.max_restarts if self.resample else 1
 
 
-class Learners(Protocol):
+class Learners(ABC):
     """The learners of a fit, engine trees or estimators, and the means to fit one more.
 
     The last learner is provisional: once its error is known it is kept with a factor, or dropped.
+    Only learners whose state is arrays have checkpoints; `EstimatorStrategy` refuses others.
 
     Attributes
     ----------
@@ -81,6 +93,7 @@ class Learners(Protocol):
 
     n_rows: int
 
+    @abstractmethod
     def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
         """Fit one more learner.
 
@@ -93,42 +106,44 @@ class Learners(Protocol):
         number : int
             Number of the learner; random choices depend on it.
         """
-        ...
 
+    @abstractmethod
     def votes(self, evaluation: int | None = None) -> Floats:
         """The votes of the last learner before its factor, shape (n_rows, n_outputs).
 
         Votes for the training rows, or for the rows of an evaluation set by its index.
         """
-        ...
 
+    @abstractmethod
     def keep(self, factor: float) -> None:
         """Keep the last learner, its votes multiplied by a factor."""
-        ...
 
+    @abstractmethod
     def drop(self) -> None:
         """Drop the last learner."""
-        ...
 
-    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
-        """The votes of a kept learner, times its factor, for some training rows."""
-        ...
-
+    @abstractmethod
     def fitted(self, n_learners: int) -> Any:
         """The first kept learners: a Forest, or a tuple of estimators."""
-        ...
+
+    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
+        """The votes of a kept learner, times its factor, for some training rows.
+
+        They are for out-of-bag scores, and needed only where learners see drawn rows.
+        """
+        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The learners as arrays for a checkpoint."""
-        ...
+        raise NotImplementedError
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the learners of a checkpoint."""
-        ...
+        """Restore the learners of a checkpoint; raise ValueError where they do not fit the bins."""
+        raise NotImplementedError
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
-        ...
+        """Digests of the data of the fit, by name."""
+        raise NotImplementedError
 
 
 class AdaBoostRounds(ABC):
@@ -183,7 +198,7 @@ class AdaBoostRounds(ABC):
         """Set the distribution of the rows, and the scores, before the first round."""
 
     @abstractmethod
-    def results(self, metrics: Sequence[Metric]) -> Results:
+    def results(self, metrics: Sequence[Metric]) -> monitor.Results:
         """The metrics of the validation set after the rounds so far."""
 
     @abstractmethod
@@ -210,8 +225,8 @@ class AdaBoostRounds(ABC):
         """Factor on each round next to its learner's weight: 1."""
         return np.ones(self.n_rounds)
 
-    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
-        """Return None: weights of the rows need a call for each round."""
+    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[monitor.Results] | None:
+        """None: weights of the rows need a call for each round."""
         return None
 
     def run_rounds(self, limit: int = 1) -> None:
@@ -230,18 +245,14 @@ class AdaBoostRounds(ABC):
                 self.n_rounds += 1
                 return
             self.learners.drop()
-        self.end_as_weak()
-
-    def end_as_weak(self) -> None:
-        """End the fit: no further learner is better than chance."""
         self.ended = _NO_BETTER
 
-    def fitted(self, weights: Floats) -> Fitted:
+    def fitted(self, weights: Floats) -> loop.Fitted:
         """The learners of the first rounds, with their statistics and out-of-bag scores."""
         n_rounds, scheme = len(weights), self.recipe.scheme
         stats = {name: np.array(values[:n_rounds]) for name, values in self.round_stats.items()}
         scores = self._oob_scores(n_rounds) if self.recipe.oob_score else None
-        return Fitted(
+        return loop.Fitted(
             self.learners.fitted(n_rounds),
             np.zeros(scheme.loss.n_outputs),
             scheme.loss.link,
@@ -252,11 +263,11 @@ class AdaBoostRounds(ABC):
         )
 
     def digests(self) -> dict[str, str]:
-        """Return digests of the data of the fit, by name."""
+        """Digests of the data of the fit, by name."""
         return self.learners.digests()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the next round depends on, apart from the data of the fit."""
+        """Everything that the next round depends on, apart from the data of the fit."""
         drawn = np.array(self._drawn, np.uint8).reshape(-1, (len(self.target.y) + 7) // 8)
         stats = np.array([self.round_stats[name] for name in self.stat_names])
         rounds = {"weights": self.weights, "round_stats": stats, "drawn": drawn}
@@ -268,7 +279,7 @@ class AdaBoostRounds(ABC):
         return lambda: known
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a state; the next round is the one that would have followed it."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         self.n_rounds = len(state["weights"])
         stats = state["round_stats"]
         if stats.shape != (len(self.stat_names), self.n_rounds):
@@ -302,21 +313,24 @@ class AdaBoostRounds(ABC):
         drawn[sample.positions()] = True
         self._drawn.append(np.packbits(drawn))
 
-    def _drawn_blocks(self, n_rounds: int) -> list[tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
-        """Return blocks of rows, each with a mask (n_rounds, n_rows) of the rounds that drew it."""
-        n_rows = len(self.target.y)
-        size = max(1, _OUT_OF_BAG_CELLS // max(1, n_rounds))
+    def _out_of_bag_votes(self, n_rounds: int) -> Iterator[tuple[NDArray[np.uint32], Floats]]:
+        """Yield blocks of rows with their votes, shape (n_rounds, n_rows, n_outputs).
+
+        Votes of learners that have drawn the row are NaN.
+        """
+        n_rows, n_outputs = len(self.target.y), self.recipe.scheme.loss.n_outputs
+        size = max(1, _OUT_OF_BAG_CELLS // max(1, n_rounds * n_outputs))
         size += -size % 8
-        drawn = np.array(self._drawn[:n_rounds], np.uint8).reshape(n_rounds, -1)
-        return [
-            (
-                np.arange(first, min(first + size, n_rows), dtype=np.uint32),
-                np.unpackbits(drawn[:, first // 8 : (first + size) // 8], axis=1)[
-                    :, : n_rows - first
-                ].view(np.bool_),
-            )
-            for first in range(0, n_rows, size)
-        ]
+        packed = np.array(self._drawn[:n_rounds], np.uint8).reshape(n_rounds, -1)
+        for first in range(0, n_rows, size):
+            rows = np.arange(first, min(first + size, n_rows), dtype=np.uint32)
+            drawn = np.unpackbits(packed[:, first // 8 : (first + size) // 8], axis=1)
+            votes = np.full((n_rounds, len(rows), n_outputs), np.nan)
+            for index in range(n_rounds):
+                out = drawn[index, : len(rows)] == 0
+                if out.any():
+                    votes[index, out] = self.learners.kept_votes(index, rows[out])
+            yield rows, votes
 
     def _oob_score(self, scores: Floats) -> float:
         """The accuracy or R^2 of out-of-bag scores; NaN where no row is out of bag."""
@@ -357,17 +371,17 @@ class ClassRounds(AdaBoostRounds):
             return
         raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))
 
-    def results(self, metrics: Sequence[Metric]) -> Results:
+    def results(self, metrics: Sequence[Metric]) -> monitor.Results:
         """The metrics of the validation set at the scores so far."""
-        return validation_results(self.evaluations, self.evaluation_scores, metrics)
+        return loop.validation_results(self.evaluations, self.evaluation_scores, metrics)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the next round depends on, apart from the data of the fit."""
-        scores = {f"scores_{i}": one for i, one in enumerate(self._all_scores())}
+        """Everything that the next round depends on, apart from the data of the fit."""
+        scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
         return super().state() | scores
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a state; the next round is the one that would have followed it."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         super().restore(state)
         for i, scores in enumerate(self._all_scores()):
             scores[:] = state[f"scores_{i}"]
@@ -414,14 +428,9 @@ class ClassRounds(AdaBoostRounds):
 
     def _oob_scores(self, n_rounds: int) -> Floats:
         scores = np.full_like(self.scores, np.nan)
-        for rows, drawn in self._drawn_blocks(n_rounds):
-            of_block = np.zeros((len(rows), scores.shape[1]))
-            for index in range(n_rounds):
-                out = ~drawn[index]
-                if out.any():
-                    of_block[out] += self.learners.kept_votes(index, rows[out])
-            has_score = ~drawn.all(axis=0)
-            scores[rows[has_score]] = of_block[has_score]
+        for rows, votes in self._out_of_bag_votes(n_rounds):
+            has_vote = ~np.isnan(votes[:, :, 0]).all(axis=0)
+            scores[rows[has_vote]] = np.nansum(votes[:, has_vote], axis=0)
         return scores
 
 
@@ -462,20 +471,20 @@ class R2Rounds(AdaBoostRounds):
         for column in _start_columns(data):
             self._update_distribution(self._error(column[:, np.newaxis]))
 
-    def results(self, metrics: Sequence[Metric]) -> Results:
+    def results(self, metrics: Sequence[Metric]) -> monitor.Results:
         """The metrics of the validation set at the weighted medians or means so far."""
         weights = np.append(self._start_weights, self.round_stats["weight"])
         scores = [
             self._combined(np.stack(columns, axis=1), weights)[:, np.newaxis]
             for columns in self._predictions
         ]
-        return validation_results(self.evaluations, scores, metrics)
+        return loop.validation_results(self.evaluations, scores, metrics)
 
     def _combined(self, columns: Floats, weights: Floats) -> Floats:
         return combine_columns(self.scheme.combine, columns, weights, self.n_threads)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that the next round depends on, apart from the data of the fit."""
+        """Everything that the next round depends on, apart from the data of the fit."""
         predictions = {
             f"predictions_{i}": np.stack(columns[self.first_round :], axis=1)
             if self.n_rounds
@@ -488,7 +497,7 @@ class R2Rounds(AdaBoostRounds):
         return super().state() | scores | predictions
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a state; the next round is the one that would have followed it."""
+        """Restore a state, so that the next round is the one that would have followed it."""
         super().restore(state)
         self.distribution[:] = state["scores_0"]
         for i, columns in enumerate(self._predictions):
@@ -523,7 +532,7 @@ class R2Rounds(AdaBoostRounds):
         weight = 1.0 if is_weak else -self.scheme.rate * self.scheme.log_beta(error)
         self._note(error=error, weight=weight)
         if is_weak:
-            self.end_as_weak()
+            self.ended = _NO_BETTER
         else:
             self._update_distribution(error)
 
@@ -535,13 +544,8 @@ class R2Rounds(AdaBoostRounds):
     def _oob_scores(self, n_rounds: int) -> Floats:
         scores = np.full((len(self.target.y), 1), np.nan)
         weights = np.array(self.round_stats["weight"][:n_rounds])
-        for rows, drawn in self._drawn_blocks(n_rounds):
-            values = np.full((len(rows), n_rounds), np.nan)
-            for index in range(n_rounds):
-                out = ~drawn[index]
-                if out.any():
-                    values[out, index] = self.learners.kept_votes(index, rows[out])[:, 0]
-            scores[rows, 0] = self._combined(values, weights)
+        for rows, votes in self._out_of_bag_votes(n_rounds):
+            scores[rows, 0] = self._combined(votes[:, :, 0].T, weights)
         return scores
 
 
@@ -553,3 +557,251 @@ def make_rounds(recipe: AdaBoostRecipe, *args: Any, **options: Any) -> AdaBoostR
     """The rounds of the recipe's scheme; arguments are those of `AdaBoostRounds`."""
     kind = R2Rounds if isinstance(recipe.scheme, R2Scheme) else ClassRounds
     return kind(recipe, *args, **options)
+
+
+# ---- trees as learners ----
+
+
+class TreeLearners(Learners):
+    """Trees that are grown on one binned table.
+
+    Parameters
+    ----------
+    data : TrainingSet
+    evaluations : sequence of EvaluationSet
+    tree : TreeParams
+    scheme : ClassScheme or R2Scheme
+        Target of the trees, and votes from the values of their leaves.
+    n_threads : int
+    seed : int
+    workspace : core.Workspace, optional
+        Memory that growers share which take turns.
+    """
+
+    def __init__(
+        self,
+        data: sets.TrainingSet,
+        evaluations: Sequence[sets.EvaluationSet],
+        tree: TreeParams,
+        scheme: Scheme,
+        *,
+        n_threads: int,
+        seed: int,
+        workspace: core.Workspace | None = None,
+    ) -> None:
+        self.n_rows = len(data.target.y)
+        self._data = data
+        self._evaluations = tuple(evaluations)
+        self._scheme = scheme
+        self._target = scheme.tree_target(data.target.y)
+        self._width = scheme.loss.n_outputs
+        self._n_threads = n_threads
+        self._seed = seed
+        self._grower = make_grower(data.binned, tree, self._width, data.rows, workspace)
+        self._gradients = core.Gradients(self.n_rows, self._width, by_row=self._width > 1)
+        self._is_unweighted = False  # whether the gradients are those of unweighted rows
+        weight = data.target.weight
+        self._mean_weight = 1.0 if weight is None else float(weight.mean())
+        self._units: Floats = np.empty((0, self._width))
+
+    def learn(self, weight: Floats | None, sample: core.Sample | None, number: int) -> None:
+        """Grow one more tree."""
+        if weight is not None or not self._is_unweighted:
+            core.apply_loss(
+                self._scheme.kernel, self._target, weight, None, self._gradients, self._n_threads
+            )
+            self._is_unweighted = weight is None
+        self._grower.grow(
+            self._gradients,
+            0,
+            seed=self._seed,
+            tree=number,
+            rate=1.0,
+            sample=sample,
+            n_threads=self._n_threads,
+        )
+        last = self._grower.last_tree()
+        self._units = self._scheme.unit_votes(last["value"], last["cover"] * self._mean_weight)
+        self._grower.set_values(self._units)
+
+    def votes(self, evaluation: int | None = None) -> Floats:
+        """The votes of the last tree for the training rows, or for an evaluation set."""
+        if evaluation is None:
+            votes = np.zeros((self.n_rows, self._width))
+            self._grower.add_leaves(votes, 0, self._n_threads)
+            return votes
+        part = self._evaluations[evaluation]
+        votes = np.zeros((len(part.target.y), self._width))
+        self._add(self._grower.n_trees - 1, part.codes, part.rows, votes)
+        return votes
+
+    def keep(self, factor: float) -> None:
+        """Keep the last tree, its leaf values multiplied by a factor."""
+        self._grower.set_values(factor * self._units)
+
+    def drop(self) -> None:
+        """Drop the last tree."""
+        self._grower.drop_last()
+
+    def kept_votes(self, index: int, rows: NDArray[np.uint32]) -> Floats:
+        """The votes of a kept tree, times its factor, for some training rows."""
+        votes = np.zeros((len(rows), self._width))
+        table_rows = rows if self._data.rows is None else self._data.rows[rows]
+        self._add(index, self._data.binned.codes, table_rows, votes)
+        return votes
+
+    def fitted(self, n_learners: int) -> Forest:
+        """The first trees."""
+        forest = grown_forest([self._grower], self._data.binned, [0])
+        return forest.first(n_learners)
+
+    def digests(self) -> dict[str, str]:
+        """Digests of the data of the fit, by name."""
+        return sets.digests_of(self._data, self._evaluations)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The trees as arrays for a checkpoint."""
+        return self._grower.trees()
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the trees of a checkpoint; raise ValueError where they do not fit the bins."""
+        restore_trees(self._grower, self._data.binned, state)
+
+    def _add(
+        self, tree: int, codes: AnyCodes, rows: NDArray[np.uint32] | None, votes: Floats
+    ) -> None:
+        self._grower.add_tree(tree, 1.0, codes, rows, votes, 0, self._n_threads)
+
+
+# ---- strategies ----
+
+
+class LearnerStrategy(ABC, Generic[TableT]):
+    """Learners of one kind: the steps of a fit that depend on it."""
+
+    @abstractmethod
+    def read(
+        self, kind: str, X: object, y: object, weight: object, groups: object
+    ) -> tuple[Rows[TableT], Task]:
+        """The training rows, checked, and their task of the kind."""
+
+    @abstractmethod
+    def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> Rows[TableT]:
+        """The rows of an evaluation set, checked."""
+
+    def recorded_bins(self, rows: Rows[TableT]) -> dict[str, Any]:
+        """The number of bins for the model file, by its parameter."""
+        return {}
+
+    @abstractmethod
+    def start(
+        self,
+        recipe: AdaBoostRecipe,
+        task: Task,
+        data: Any,
+        evaluations: Sequence[Any] = (),
+        **options: Any,
+    ) -> AdaBoostRounds:
+        """The rounds of a fit on sets of rows; `options` are those of `FitJob.start`."""
+
+    @abstractmethod
+    def run(self, job: FitJob[TableT]) -> FitResult:
+        """Train; the learners of a continued model come first."""
+
+    @abstractmethod
+    def model(self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]) -> Any:
+        """The fitted model, whose file keeps the recorded parameters."""
+
+
+class TreeStrategy(LearnerStrategy[Table | Dataset]):
+    """Engine trees as learners.
+
+    Parameters
+    ----------
+    params : mapping
+        Checked parameters of the estimator.
+    previous : estimator, optional
+        Fitted AdaBoost estimator whose training is continued.
+    """
+
+    def __init__(self, params: Mapping[str, Any], previous: object = None) -> None:
+        self._params = params
+        self._old = None if previous is None else previous_model(previous)
+
+    def read(
+        self, kind: str, X: object, y: object, weight: object, groups: object
+    ) -> tuple[EngineRows, Task]:
+        """The training rows with target encodings, and their task."""
+        schema = None if self._old is None else self._old.schema
+        rows = read_rows((X, y, weight), self._params, schema, groups=groups)
+        task = Task.of(kind, rows.y, None if self._old is None else self._old.classes)
+        rows = inputs.target_encode_rows(rows, [task], schema, category_encoding(self._params))
+        return rows, task
+
+    def read_validation(self, arguments: sets.EvaluationArguments, schema: Schema) -> EngineRows:
+        """The rows of an evaluation set, checked."""
+        continued = self._old is not None
+        return arguments.rows(inputs.TableReader(schema, self._params["device"], continued))
+
+    def recorded_bins(self, rows: EngineRows) -> dict[str, Any]:
+        """The number of bins for the model file, by its parameter."""
+        return {"max_bins": sets.recorded_bins(rows, BinParams.of(self._params))}
+
+    def run(self, job: FitJob[Table | Dataset]) -> FitResult:
+        """Train; the rows of a continued fit start with the scores of the old model."""
+        scored = partial(self._scored, n_threads=job.settings.n_threads)
+        train, validation = scored(job.train), tuple(map(scored, job.validation))
+        return run_fit(replace(job, train=train, validation=validation, old=self._old))
+
+    def model(
+        self, result: FitResult, schema: Schema, task: Task, recorded: dict[str, Any]
+    ) -> Predictor:
+        """The fitted model."""
+        return result.predictor(schema, task, recorded)
+
+    def _scored(self, rows: EngineRows, n_threads: int) -> EngineRows:
+        """The rows with the scores of the old model; its predictions by tree for R2."""
+        if self._old is None:
+            return rows
+        assert isinstance(rows.source, Table)  # `training_rows` refuses a Dataset here
+        scores = tree_values if self._old.combine == "median" else table_scores
+        return rows.started(scores(self._old, rows.source, n_threads=n_threads))
+
+    def start(
+        self,
+        recipe: AdaBoostRecipe,
+        task: Task,
+        data: sets.TrainingSet,
+        evaluations: Sequence[sets.EvaluationSet] = (),
+        *,
+        workspace: core.Workspace | None = None,
+        **options: int,
+    ) -> AdaBoostRounds:
+        """The rounds of a fit on binned sets."""
+        scheme: Scheme = recipe.scheme
+        if isinstance(scheme, R2Scheme):
+            scheme = replace(scheme, centre=mean(data.target))
+        tree = _tree_params(self._params, len(data.target.y))
+        learners = TreeLearners(data, evaluations, tree, scheme, workspace=workspace, **options)
+        return make_rounds(
+            recipe,
+            learners,
+            data,
+            evaluations,
+            first_round=data.first_round,
+            start_weights=None if self._old is None else self._old.tree_weights,
+            **options,
+        )
+
+
+def _tree_params(params: Mapping[str, Any], n_rows: int) -> TreeParams:
+    """The parameters of the trees, which have no penalties."""
+    by_error = params.get("criterion") == "error"
+    levels = CART_LEVELS if by_error else {name: param.default for name, param in LEVELS.items()}
+    changes = {
+        "criterion": "error" if by_error else "quadratic",
+        "grow_policy": "depthwise" if params["max_leaves"] is None else "leafwise",
+        # The row weights of every round have the mean 1.
+        "min_child_weight": params["min_weight_fraction_leaf"] * n_rows,
+    }
+    return TreeParams.of({**params, **levels, **changes})

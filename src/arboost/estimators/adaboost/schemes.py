@@ -195,7 +195,7 @@ class R2Scheme:
         return outputs + self.centre
 
     def score(self, y: Floats, scores: Floats, weight: Floats | None, n_threads: int) -> float:
-        """Return R^2 of predictions of shape (n_rows, 1)."""
+        """R^2 of predictions of shape (n_rows, 1)."""
         spread = (y - np.average(y, weights=weight)) ** 2
         missed = np.average((y - scores[:, 0]) ** 2, weights=weight)
         total = np.average(spread, weights=weight)
