@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from support.processes import ForkServer
+
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 HAS_GLIBC = sys.platform == "linux" and os.confstr("CS_GNU_LIBC_VERSION") is not None
 pytestmark = pytest.mark.skipif(
@@ -97,13 +99,15 @@ print("of", total)
 
 
 @pytest.fixture(scope="module")
-def shim(tmp_path_factory):
+def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shim")
     (folder / "shim.c").write_text(SHIM)
     made = [COMPILER, "-shared", "-fPIC", "-O1", "shim.c", "-o", "shim.so"]
     if subprocess.run(made, cwd=folder, check=False, capture_output=True).returncode:
         pytest.skip("the compiler makes no shared library")
-    return folder / "shim.so"
+    server = ForkServer(folder, LD_PRELOAD=str(folder / "shim.so"))
+    yield server
+    server.close()
 
 
 @pytest.mark.parametrize(
@@ -115,14 +119,7 @@ def shim(tmp_path_factory):
         ("forest", 7),
     ],
 )
-def test_no_failed_allocation_ends_the_process(shim, call, step):
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, call, str(step)],
-        env=os.environ | {"LD_PRELOAD": str(shim)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def test_no_failed_allocation_ends_the_process(server, call, step):
+    done = server.run(CHILD, call, step, timeout=300)
     assert done.returncode == 0, f"{done.stdout.split()[-1:]}: {done.stderr[-2000:]}"
     assert done.stdout.split()[-2] == "of"

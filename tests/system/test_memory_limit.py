@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from arboost.data.memory import limit_bytes
-from support.processes import run
+from support.processes import ForkServer
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
@@ -93,8 +93,15 @@ CASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = ForkServer(tmp_path_factory.mktemp("server"))
+    yield server
+    server.close()
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_the_limit_holds_or_is_refused(case, tmp_path):
+def test_the_limit_holds_or_is_refused(case, server, tmp_path):
     make, group_rows, kind, limit = CASES[case]
     table = pa.table(make())
     parquet.write_table(table, tmp_path / "large.parquet", row_group_size=group_rows)
@@ -102,7 +109,9 @@ def test_the_limit_holds_or_is_refused(case, tmp_path):
     del table
     paths = str(tmp_path / "small.parquet"), str(tmp_path / "large.parquet")
     for _ in range(4):  # a refusal of levels is of those so far
-        message, grown = run(FIT, *paths, limit, kind).splitlines()
+        done = server.run(FIT, *paths, limit, kind)
+        assert done.returncode == 0, done.stderr
+        message, grown = done.stdout.splitlines()
         assert int(grown) <= limit_bytes(limit) + NOISE
         if message == "done":
             return

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.processes import ForkServer
+
 pa = pytest.importorskip("pyarrow")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
@@ -136,9 +138,16 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def expected(data, tmp_path_factory):
+def server(tmp_path_factory):
+    server = ForkServer(tmp_path_factory.mktemp("server"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def expected(data, server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
-    done = run(FIT, data, folder / "model", "", "", scratch=folder / "tmp")
+    done = server.run(START + FIT, data, folder / "model", "", "")
     assert done.returncode == 0, done.stderr
     return (folder / "model").read_bytes()
 
@@ -149,16 +158,19 @@ CASES += [("end of the second pass", True, "SIGTERM"), ("training", False, "SIGI
 
 
 @pytest.mark.parametrize(("phase", "cached", "number"), CASES)
-def test_nothing_is_left_and_nothing_is_lost(phase, cached, number, data, expected, tmp_path):
+def test_nothing_is_left_and_nothing_is_lost(
+    phase, cached, number, data, expected, server, tmp_path
+):
     cache = tmp_path / "cache" if cached else ""
     scratch = tmp_path / "tmp"
+    scratch.mkdir()
     args = data, tmp_path / "model", number, cache
-    killed = run(KILL + PHASES[phase] + STORED + FIT, *args, scratch=scratch)
+    killed = server.run(START + KILL + PHASES[phase] + STORED + FIT, *args, TMPDIR=str(scratch))
     assert killed.returncode != 0
     assert killed.returncode in (-getattr(signal, number), 1), killed.stderr
     assert not (tmp_path / "model").exists()
     assert list(scratch.iterdir()) == []
-    again = run(STORED + FIT, *args, scratch=scratch)
+    again = server.run(START + STORED + FIT, *args, TMPDIR=str(scratch))
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "model").read_bytes() == expected
     assert list(scratch.iterdir()) == []
