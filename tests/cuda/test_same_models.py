@@ -71,7 +71,7 @@ def assert_same(make, fit, folder):
 @pytest.mark.parametrize("rows", [300, 40_000])
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_regressor(name, rows, tmp_path):
-    X, y = table(rows if emulated() is None else min(rows, 6000))
+    X, y = table(rows if emulated() is None else min(rows, 4500))
     params = {"n_estimators": 5, "verbose": 0} | SETTINGS[name]
     assert_same(
         lambda device: arboost.GradientBoostingRegressor(**params, device=device),
