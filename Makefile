@@ -52,7 +52,7 @@ lint: style types layers spelling docstrings warnings  ## run all checks except 
 style: $(DONE)/dev
 	$(BIN)/ruff check $(PYTHON_DIRS)
 	$(BIN)/ruff format --check $(PYTHON_DIRS)
-	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES) $(TEST_CPP)
+	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES) $(TEST_CPP)
 
 # Of the packages that tests need, some have types.
 types: src/arboost/_core.pyi $(DONE)/dev $(DONE)/test

@@ -8,8 +8,10 @@ from functools import cache
 from itertools import accumulate
 
 _DAY = 86400
+_KILO = 1000
 _DIGITS_OF_DOUBLE = 15
 _LEAST_IN_GROUPS = 10_000
+_LEAST_WHOLE = 10  # kB, MB or GB without decimals
 
 
 def number_text(value: float, digits: int) -> str:
@@ -44,6 +46,21 @@ def time_text(seconds: float, unit: str) -> str:
     minutes, second = divmod(rest, 60)
     clock = f"{int(minutes // 60):02}:{int(minutes % 60):02}:{number_text(second, 6).zfill(2)}"
     return clock if unit == "time" or not days else f"{int(days)} d {clock}"
+
+
+def size_text(n_bytes: float) -> str:
+    """Number of bytes.
+
+    Examples
+    --------
+    >>> size_text(812), size_text(12_345), size_text(3_456_789)
+    ('812 bytes', '12 kB', '3.5 MB')
+    """
+    if n_bytes < _KILO:
+        return f"{int(n_bytes)} bytes"
+    power = 1 + (n_bytes >= _KILO**2) + (n_bytes >= _KILO**3)
+    amount, unit = n_bytes / _KILO**power, ("kB", "MB", "GB")[power - 1]
+    return f"{amount:.1f} {unit}" if amount < _LEAST_WHOLE else f"{amount:.0f} {unit}"
 
 
 def label_text(label: str | float, digits: int) -> str:

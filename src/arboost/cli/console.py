@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arboost.text import number_text
+from arboost.text import number_text, size_text
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _PLAIN_SECONDS = 10.0  # between two lines of a phase where no terminal is
 _REFRESH = 8  # drawings a second
 _MINUTE = 60.0
-_KILO = 1000.0
-_FEW = 10.0
 _WIDEST = 1000  # columns of a table
 # Charts of characters.
 _CURVE_HEIGHT = 6  # lines of characters
@@ -328,21 +326,6 @@ def seconds_text(seconds: float) -> str:
     if seconds < _MINUTE:
         return f"{seconds:.1f} s"
     return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
-
-
-def size_text(n_bytes: float) -> str:
-    """Text of a number of bytes.
-
-    Examples
-    --------
-    >>> size_text(812), size_text(12_345), size_text(3_456_789)
-    ('812 bytes', '12 kB', '3.5 MB')
-    """
-    if n_bytes < _KILO:
-        return f"{int(n_bytes)} bytes"
-    power = 1 + (n_bytes >= _KILO**2) + (n_bytes >= _KILO**3)
-    amount, unit = n_bytes / _KILO**power, ("kB", "MB", "GB")[power - 1]
-    return f"{amount:.1f} {unit}" if amount < _FEW else f"{amount:.0f} {unit}"
 
 
 def _plain(value: Any) -> Any:

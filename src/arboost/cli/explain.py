@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arboost.cli import options as opt
-from arboost.cli.console import Console, bars, new_table, seconds_text, size_text, waterfall
+from arboost.cli.console import Console, bars, new_table, seconds_text, waterfall
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import check_table_output, load_model
 from arboost.cli.tables import RowSpec, open_table, refuse_input
-from arboost.text import counted
+from arboost.text import counted, size_text
 
 if TYPE_CHECKING:
     from numpy import float64

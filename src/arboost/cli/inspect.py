@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from arboost.cli import options as opt
-from arboost.cli.console import Console, size_text
+from arboost.cli.console import Console
 from arboost.cli.errors import DataFailure, ModelFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import SPLIT, check_output, load_model
 from arboost.cli.tables import TableFormat, open_table, refuse_input
+from arboost.text import printable, shortened, size_text
 
 _MODELS = (".arb", ".json")
 _MAGIC = b"\x91AR"
@@ -84,8 +85,6 @@ def _is_model(path: str) -> bool:
 def _show_model(
     console: Console, path: str, tree: int | None, depth: int | None, *, all_params: bool
 ) -> None:
-    from arboost.text import printable, shortened
-
     model = load_model(path)
     has_trees = hasattr(model, "tree_text")
     if tree is not None:

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from arboost.cli import options as opt
-from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as, writing_output
 from arboost.cli.model_files import check_output, load_model
 from arboost.cli.tables import RowSpec, open_table, refuse_input
-from arboost.text import counted
+from arboost.text import counted, size_text
 
 _MOST_NAMES = 20  # in a message
 

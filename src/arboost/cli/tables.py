@@ -18,9 +18,9 @@ from typing import Any
 
 import click
 
-from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import DataFailure, OutputFailure, UsageFailure, failures_as
-from arboost.text import counted
+from arboost.text import counted, size_text
 
 STANDARD_INPUT = "-"
 TAB = "\t"

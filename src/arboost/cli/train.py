@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arboost.cli import options as opt
-from arboost.cli.console import Console, learning_curve, seconds_text, size_text
+from arboost.cli.console import Console, learning_curve, seconds_text
 from arboost.cli.errors import UsageFailure
 from arboost.cli.evaluate import score_json, score_tables
 from arboost.cli.model_files import save_model
 from arboost.cli.parameters import ModelSpec, ParameterCommand, parameters_of, training_options
 from arboost.cli.tables import RowSpec
-from arboost.text import counted
+from arboost.text import counted, size_text
 
 if TYPE_CHECKING:
     from arboost.cli.training import Trained

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow
 
 from arboost import Evaluation
-from arboost.cli.console import Console, seconds_text, size_text
+from arboost.cli.console import Console, seconds_text
 from arboost.cli.errors import DataFailure, UsageFailure, failures_as
 from arboost.cli.evaluate import fold_scores
 from arboost.cli.models import ENSEMBLES, MODELS, declarations, new_estimator
@@ -37,7 +37,7 @@ from arboost.cli.rows import (
 from arboost.cli.tables import STANDARD_INPUT, InputTable
 from arboost.cli.train import TrainSpec
 from arboost.progress import steps_reported
-from arboost.text import counted
+from arboost.text import counted, size_text
 
 _FEWEST_TREES = 50  # all of which draw one row in 10 billion
 _COPIES = 3.0  # of the table: rows to train on, rows to score, and codes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arboost.cli import options as opt
-from arboost.cli.console import Console, new_table, seconds_text, size_text
+from arboost.cli.console import Console, new_table, seconds_text
 from arboost.cli.errors import DataFailure, failures_as, writing_output
 from arboost.cli.model_files import check_output, save_model
 from arboost.cli.models import new_estimator
@@ -18,7 +18,7 @@ from arboost.cli.parameters import ModelSpec, ParameterCommand, parameters_of, t
 from arboost.cli.tables import RowSpec
 from arboost.errors import needs_packages
 from arboost.progress import steps_reported
-from arboost.text import counted
+from arboost.text import counted, size_text
 from arboost.write import write_file
 
 if TYPE_CHECKING:

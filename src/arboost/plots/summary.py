@@ -19,6 +19,7 @@ from arboost.text import (
     printable,
     shortened,
     shown_name,
+    size_text,
 )
 from arboost.trees.forest import depths
 
@@ -30,7 +31,6 @@ _PARAMS_HEAD = "parameters (defaults left out)"
 _MOST_BARS, _MOST_LABELS, _MAX_NAME, _MAX_VALUE = 10, 5, 28, 60
 _BAR_COLUMNS = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_KILO = 1000
 _DOT = " \N{MIDDLE DOT} "
 
 
@@ -135,7 +135,7 @@ def _facts(model: Predictor) -> Iterator[tuple[str, str]]:
     if schema.offset is not None:
         names = [shown_name(name, _MAX_NAME) for name in schema.offset]
         yield "offset", ", ".join(names[:_MOST_LABELS]) or "an array, which predictions need too"
-    yield "memory", _size_text(forest.n_bytes)
+    yield "memory", size_text(forest.n_bytes)
 
 
 def _fit_facts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -274,10 +274,3 @@ def _html_rows(rows: Iterable[str]) -> str:
 def _range_text(numbers: Any) -> str:
     low, high = int(numbers.min()), int(numbers.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}, {numbers.mean():,.1f} on average"
-
-
-def _size_text(n_bytes: int) -> str:
-    size, units = float(n_bytes), ["bytes", "kB", "MB", "GB"]
-    while size >= _KILO and len(units) > 1:
-        size, units = size / _KILO, units[1:]
-    return f"{size:.3g} {units[0]}" if size < _KILO else f"{size:,.0f} {units[0]}"

@@ -167,7 +167,7 @@ class Comparison:
         if sum(model.is_tied for model in self.models) > 1:
             lines.append("* tied with the best model (difference below 2 standard errors)")
         if self.binning_seconds:
-            seconds = seconds_text(self.binning_seconds)
+            seconds = _seconds_text(self.binning_seconds)
             lines.append(f"Binning, shared by all fits and not included above: {seconds} s.")
         for model in self.models:
             reasons = dict.fromkeys(model.failures.values())
@@ -232,7 +232,7 @@ def _with_difference(model: ModelScores, best: ModelScores) -> ModelScores:
     return replace(model, difference=mean, difference_error=error, is_tied=is_tied)
 
 
-def seconds_text(seconds: float) -> str:
+def _seconds_text(seconds: float) -> str:
     """Seconds with three significant digits, at least milliseconds."""
     if math.isnan(seconds):
         return "-"
@@ -259,8 +259,8 @@ def _cells(model: ModelScores, decimals: int, *, is_best: bool) -> tuple[str, ..
         number(model.standard_error),
         "" if is_best else number(model.difference, "+"),
         "" if is_best else number(model.difference_error),
-        seconds_text(model.mean_fit_seconds),
-        seconds_text(model.mean_predict_seconds),
+        _seconds_text(model.mean_fit_seconds),
+        _seconds_text(model.mean_predict_seconds),
     )
 
 
