@@ -38,7 +38,7 @@ BAD_LINES = [
     (f"{TRAIN} --weight city", 3, "Weights must be numbers"),
     (f"{TRAIN} --ignore size,city,id,when,price,w", 3, "Add features"),
     ("train rows.csv -q -t ''", 3, "Its columns are id, size"),
-    ("train rows.csv -t lable", 3, "Did you mean 'label'?"),  # before the table is read
+    ("train rows.csv -t labels", 3, "Did you mean 'label'?"),  # before the table is read
     ("completion", 2, "bash, zsh, fish."),
     ("completion bash zsh", 2, "unexpected extra argument"),
     # parameters
