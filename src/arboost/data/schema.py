@@ -151,6 +151,8 @@ class Schema:
 
     def with_parts(self, parts: tuple[tuple[int, str], ...]) -> Schema:
         """Schema of columns with derived features."""
+        if not parts:
+            return self
         n_features = self.n_columns + len(parts)
 
         def longer(known: tuple[Any, ...], default: object) -> tuple[Any, ...]:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from arboost.data.cuda import is_device_array
 from arboost.errors import InputTypeError
 from arboost.losses import links
-from arboost.models import prediction, single_row
+from arboost.models import prediction
 from arboost.models.files import model_file
 from arboost.models.files.container import read_file
 from arboost.models.methods import ModelMethods
 from arboost.models.model import Model
+from arboost.models.single_row import row_predictions, row_probabilities, row_scores
 from arboost.params.records import check
 from arboost.params.suggestions import public_name, refuse_arguments
 from arboost.text import counted
@@ -80,8 +81,8 @@ class Predictor(ModelMethods):
             refuse_arguments(self.predict, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict(X, offset=offset, n_jobs=n_jobs)
-        if offset is None and self._takes_single_rows(n_jobs):
-            values = single_row.predictions(self, X)
+        if offset is None:
+            values = row_predictions(self, X, n_jobs)
             if values is not None:
                 return values
         if is_device_array(X):
@@ -106,8 +107,8 @@ class Predictor(ModelMethods):
             refuse_arguments(self.predict_proba, unknown)
         if rounds is not None:
             return self.truncated(rounds).predict_proba(X, offset=offset, n_jobs=n_jobs)
-        if offset is None and self._takes_single_rows(n_jobs):
-            shares = single_row.probabilities(self, X)
+        if offset is None:
+            shares = row_probabilities(self, X, n_jobs)
             if shares is not None:
                 return shares
         if is_device_array(X):
@@ -125,8 +126,8 @@ class Predictor(ModelMethods):
         """Raw scores, before the link, shape (n_rows, n_outputs), with the offset."""
         if rounds is not None:
             return self.truncated(rounds).predict_raw(X, offset=offset, n_jobs=n_jobs)
-        if offset is None and self._takes_single_rows(n_jobs):
-            scores = single_row.raw_scores(self, X)
+        if offset is None:
+            scores = row_scores(self, X, n_jobs)
             if scores is not None:
                 return scores
         if is_device_array(X):
@@ -251,11 +252,6 @@ class Predictor(ModelMethods):
         from arboost.models.files.json_model import from_json
 
         return cls.from_model(from_json(text))
-
-    def _takes_single_rows(self, n_jobs: object) -> bool:
-        """Whether single rows are predicted without `ingest`; `check` refuses a wrong `n_jobs`."""
-        is_valid = n_jobs is None or (n_jobs.__class__ is int and n_jobs > 0)
-        return is_valid and self.device == "cpu"
 
     def _raw(self, X: object, n_jobs: int | None, offset: object) -> Floats:
         return prediction.raw_scores(self, X, offset, n_threads=_threads(n_jobs))

@@ -25,15 +25,15 @@ from arboost.trees.forest import Floats
 _NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_))
 
 
-def raw_scores(model: Model, X: object) -> Floats | None:
+def row_scores(model: Model, X: object, n_jobs: int | None) -> Floats | None:
     """Raw scores of a single row; None where X is anything else or needs `ingest`."""
-    predictor, row = _row_predictor(model, X)
+    predictor, row = _row_predictor(model, X, n_jobs)
     return None if predictor is None else predictor.raw(row)
 
 
-def predictions(model: Model, X: object) -> NDArray[Any] | None:
+def row_predictions(model: Model, X: object, n_jobs: int | None) -> NDArray[Any] | None:
     """Predicted value or label of a single row, or None."""
-    predictor, row = (None, X) if model.targets else _row_predictor(model, X)
+    predictor, row = (None, X) if model.targets else _row_predictor(model, X, n_jobs)
     if predictor is None:
         return None
     if model.classes is None:
@@ -42,16 +42,23 @@ def predictions(model: Model, X: object) -> NDArray[Any] | None:
     return None if code < 0 else model.classes[code : code + 1].copy()
 
 
-def probabilities(model: Model, X: object) -> Floats | None:
+def row_probabilities(model: Model, X: object, n_jobs: int | None) -> Floats | None:
     """Class probabilities of a single row, or None."""
     if model.targets or model.classes is None:
         return None
-    predictor, row = _row_predictor(model, X)
+    predictor, row = _row_predictor(model, X, n_jobs)
     return None if predictor is None else predictor.answers(row)
 
 
-def _row_predictor(model: Model, X: object) -> tuple[core.RowModel | None, object]:
-    """Predictor of single rows, and X in its form; (None, X) where there is none."""
+def _row_predictor(model: Model, X: object, n_jobs: object) -> tuple[core.RowModel | None, object]:
+    """Predictor of single rows, and X in its form; (None, X) where there is none.
+
+    A wrong `n_jobs` is left to the prediction of tables, which refuses it.
+    """
+    if n_jobs is not None and (n_jobs.__class__ is not int or n_jobs <= 0):
+        return None, X
+    if model.device != "cpu":
+        return None, X
     if model.row is not None:
         return model.row, X  # which returns None for any X that is not a row of numbers
     if model.schema.names is None or model.encoded_row is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from numbers import Integral
 from typing import Any, Self
@@ -116,8 +116,8 @@ class ParamRecord:
         >>> BinParams.of({"max_bins": 63, "tree_method": "hist", "bundling": True}).max_bins
         63
         """
-        names = [field.name for field in fields(cls)]
-        return cls(**{name: params[name] for name in names if name in params})
+        # `dataclasses.fields` would take a hundredth of a small fit.
+        return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
 
 
 @dataclass(frozen=True, kw_only=True)

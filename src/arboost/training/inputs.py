@@ -285,7 +285,7 @@ def target_encode_rows(
         rows=rows.index,
         known=known,
     )
-    return replace(rows, source=table)
+    return rows if table is source else replace(rows, source=table)
 
 
 def loss_rows(
