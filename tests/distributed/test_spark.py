@@ -3,10 +3,13 @@
 import os
 import pickle
 import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
@@ -166,6 +169,23 @@ def test_lost_task(spark, train, tmp_path):
         (tmp_path / str(i)).touch()
     with pytest.raises(WorkerError, match="has failed 2 times, because tasks were lost"):
         DistributedFit(model, retries=1).fit(train, "target")
+
+
+def test_stopped_task(train, tmp_path):
+    (tmp_path / "one").touch()
+    model = DyingClassifier(n_estimators=12, random_state=0)
+    model.folder, model.signal = str(tmp_path), signal.SIGSTOP
+    DistributedFit(model, timeout=5).fit(train, "target")
+    assert not list(tmp_path.glob("*"))
+    assert bytes_of(model) == bytes_of(booster().fit(Parts([TRAIN]), "target"))
+    end = time.monotonic() + 20
+    while stopped := [
+        child.pid
+        for child in psutil.Process().children(recursive=True)
+        if child.status() == psutil.STATUS_STOPPED
+    ]:
+        assert time.monotonic() < end, f"{stopped} is left behind"
+        time.sleep(0.2)
 
 
 def test_errors_of_programs(train):

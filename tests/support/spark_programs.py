@@ -12,9 +12,10 @@ from arboost import GradientBoostingClassifier
 
 
 class DyingClassifier(GradientBoostingClassifier):
-    """A booster whose last task is killed, as often as the folder has files to delete."""
+    """A booster whose last task gets a signal, as often as the folder has files to delete."""
 
     folder: str = ""
+    signal: int = signal.SIGKILL
 
     @functools.wraps(GradientBoostingClassifier.fit)
     def fit(self, X: Any, *arguments: Any, **options: Any):
@@ -25,7 +26,7 @@ class DyingClassifier(GradientBoostingClassifier):
     def _die(self, _round: object) -> None:
         for file in sorted(Path(self.folder).glob("*"))[:1]:
             file.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.signal)
 
 
 class FailingClassifier(GradientBoostingClassifier):

@@ -30,7 +30,7 @@ def load_model(path: str, device: str | None = None, *, has_target: bool = False
     Raises
     ------
     ModelFailure
-        There is no such file, it holds no model, or one of several targets.
+        The file does not exist or is not a model file, or the model has several targets.
     UsageFailure
         The device is unknown.
     """

@@ -200,7 +200,7 @@ class WorkerContext:
         WorkerError
             There was no answer within the time limit, or the fit was cancelled.
         RuntimeError
-            There is no way to the driver.
+            This worker has no channel to the driver.
         """
         raise RuntimeError(f"This worker cannot ask the driver: {message!r}")
 
