@@ -130,7 +130,7 @@ def main(folder):
     heading(3, f"The best one, trained on all {len(train)} training rows")
     train_best(model, train)
     auc = roc_auc_score(y, model.predict_proba(X)[:, 1])
-    console.print(f"ROC AUC on {len(X)} test rows: [bold]{auc:.3f}[/]; a coin has 0.500")
+    console.print(f"ROC AUC on {len(X)} test rows: [bold]{auc:.3f}[/]; random guessing: 0.500")
 
     heading(4, "What the model has learnt")
     explain(model, X, y)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["BAR_ROWS", "BAR_SECONDS", "time_binning"]
 
-# Seconds that were asked for on an H200, for a table of so many rows and 28 columns.
+# Target in seconds on an H200, by the number of rows of a table of 28 columns.
 BAR_ROWS, BAR_SECONDS = 10_000_000, 0.09
 
 

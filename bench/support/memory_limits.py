@@ -13,7 +13,7 @@ _PEAK = ("memory.peak", "memory.max_usage_in_bytes")
 
 
 def limit_address_space(more: int) -> None:
-    """Let the address space of this process grow by so many bytes at most."""
+    """Limit the growth of the address space of this process to a number of bytes."""
     import resource  # not on Windows
 
     most = int(address_space_mb("VmSize") * 2**20) + more

@@ -184,7 +184,7 @@ class TestSignals:
 
 
 def _in_terminal(args, cwd, columns=80):
-    """Return the exit code, and what a terminal of so many columns got."""
+    """Return the exit code, and the output in a terminal of this width."""
     import fcntl
     import pty
     import struct

@@ -178,9 +178,9 @@ def test_files_and_pickles(tmp_path):
     assert_allclose(model.shap_values(X).sum(axis=1) + model.expected_value(), model.predict(X))
     model.set_params(init=LinearRegression()).fit(X, y)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    with pytest.raises(ValueError, match="save was asked of trees that correct LinearRegression"):
+    with pytest.raises(ValueError, match="not available for trees that correct LinearRegression"):
         model.save(tmp_path / "model.arb")
-    with pytest.raises(ValueError, match="shap_values was asked of trees that correct"):
+    with pytest.raises(ValueError, match="shap_values is not available for trees that correct"):
         model.shap_values(X)
 
 

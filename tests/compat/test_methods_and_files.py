@@ -44,10 +44,10 @@ def test_trees_that_correct_a_model_are_no_whole_model(asked):
     X, y = DIABETES
     model = compat.GradientBoostingRegressor(n_estimators=2, init=LinearRegression()).fit(X, y)
     argument = {"predict_raw": [X], "partial_dependence": [X, 0]}.get(asked, [])
-    with pytest.raises(ValueError, match=f"{asked} was asked of trees that correct Linear"):
+    with pytest.raises(ValueError, match=f"{asked} is not available for trees that correct Linear"):
         getattr(model, asked)(*argument)
     bags = compat.BaggingRegressor(model, n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match="save was asked of trees that correct Linear"):
+    with pytest.raises(ValueError, match="save is not available for trees that correct Linear"):
         bags.save("never_written.arb")
 
 
@@ -128,7 +128,7 @@ def test_tables_of_dicts_and_paths(model):
 def test_init_model_is_a_whole_model(tmp_path):
     X, y = DIABETES
     given = compat.GradientBoostingRegressor(n_estimators=2, init=LinearRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="init_model was asked of trees that correct Linear"):
+    with pytest.raises(ValueError, match="init_model is not available for trees"):
         arboost.GradientBoostingRegressor(n_estimators=2).fit(X, y, init_model=given)
     bags = arboost.BaggingRegressor(n_estimators=2).fit(X, y)
     bags.save(tmp_path / "bags.arb")

@@ -216,7 +216,7 @@ def test_wrong_arrays_are_refused():
         model.predict(CudaArray.of(np.zeros((3, 2))))
     with pytest.raises(ValueError, match="Expected 2D array"):
         model.predict(CudaArray.of(np.zeros(6)))
-    with pytest.raises(TypeError, match="predict_proba was asked of a regressor"):
+    with pytest.raises(TypeError, match="predict_proba is not available for a regressor"):
         model.predict_proba(CudaArray.of(table()))
     with pytest.raises(TypeError, match=r"in the memory of a CUDA device.*X.to_numpy\(\)"):
         arboost.GradientBoostingRegressor(**GRADIENT).fit(CudaArray.of(table()), target(table()))

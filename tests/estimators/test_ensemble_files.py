@@ -169,7 +169,7 @@ def test_sums_that_do_not_exist_are_refused(name):
     text = "final estimator is not a linear" if name == "final forest" else "the member '"
     if name == "final forest":
         estimator = ab.StackingClassifier(trees("Classifier"), FOREST, cv=2).fit(X, THREE)
-    with pytest.raises(TypeError, match=f"shap_values was asked of .*{text}"):
+    with pytest.raises(TypeError, match=f"shap_values is not available for .*{text}"):
         estimator.shap_values(X)
 
 
@@ -187,7 +187,7 @@ def test_other_members_are_named(asked, tmp_path):
             r"'final_estimator' \(LogisticRegression\)",
         ),
     ):
-        with pytest.raises(TypeError, match=f"{asked} was asked of an ensemble .*{named}"):
+        with pytest.raises(TypeError, match=f"{asked} is not available for an ensemble .*{named}"):
             getattr(estimator.fit(X, y), asked)(*arguments)
 
 
@@ -196,7 +196,7 @@ def test_what_an_ensemble_file_is_not_for(tmp_path):
     with pytest.raises(ValueError, match="ensembles have no JSON form"):
         estimator.save(tmp_path / "vote.json")
     estimator.save(tmp_path / "vote.arb")
-    with pytest.raises(TypeError, match="predict_proba was asked of a hard vote"):
+    with pytest.raises(TypeError, match="predict_proba is not available for a hard vote"):
         ab.load(tmp_path / "vote.arb").predict_proba(X)
     with pytest.raises(TypeError, match=r"init_model=.*is not allowed"):
         ab.GradientBoostingClassifier().fit(X, THREE, init_model=tmp_path / "vote.arb")

@@ -175,7 +175,7 @@ def test_ensembles(folder, table, X, tmp_path):
     ("options", "error", "message"),
     [
         ({"method": "transform"}, ValueError, "method is 'transform', but it must be one of"),
-        ({"method": "predict_proba"}, TypeError, "predict_proba was asked of a regressor"),
+        ({"method": "predict_proba"}, TypeError, "predict_proba is not available for a regressor"),
         ({"batch_rows": 0}, ValueError, "batch_rows is 0, but it must be an integer"),
         ({"columns_to_keep": "id"}, TypeError, r"Pass \['id'\]"),
         ({"columns_to_keep": ["idd"]}, SchemaError, "no column 'idd' in .* mean 'id'"),

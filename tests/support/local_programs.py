@@ -52,7 +52,7 @@ class LocalContext:
 
 
 class LosingTransport(LocalTransport):
-    """A transport that fails after so many messages."""
+    """A transport that fails after a number of messages."""
 
     def __init__(self, rank: int, queues: Any, last: int | None) -> None:
         super().__init__(rank, queues)

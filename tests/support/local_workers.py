@@ -42,7 +42,7 @@ class LocalTransport:
 
 
 def run_workers(size: int, program: Callable[[Workers], T]) -> list[T]:
-    """Run a program in so many workers at once; return their results, by rank.
+    """Run a program in several workers at once; return their results, by rank.
 
     The first error that is not the loss of another worker is raised.
     """

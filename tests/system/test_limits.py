@@ -57,7 +57,7 @@ def test_little_memory(name):
 
 @pytest.fixture(params=[0, 1, 3])
 def few_threads(request, monkeypatch):
-    """A system that can start so many more Python threads."""
+    """A system that can start only a number of further Python threads."""
     start, before = threading._start_new_thread, threading.active_count()
 
     def limited(*arguments):

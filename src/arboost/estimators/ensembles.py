@@ -137,15 +137,16 @@ def engine_model(name: str, estimator: Any, caller: str) -> Model:
         whole: Model = inner._engine_model(caller) if hasattr(inner, "_engine_model") else model
         if whole.schema.offset is not None:
             raise InputTypeError(
-                f"{caller} was asked of an ensemble with the member {name!r}, which was fitted "
-                "with an offset, and an ensemble passes none on. Fit the member without offset; or "
-                "use pickle or joblib for files."
+                f"{caller} is not available for an ensemble with the member {name!r}, which was "
+                "fitted with an offset, and an ensemble passes none on. Fit the member without "
+                "offset; or use pickle or joblib for files."
             )
         return whole
     raise InputTypeError(
-        f"{caller} was asked of an ensemble with the member {name!r} ({type(inner).__name__}), "
-        "which has no trees of arboost. Use estimators of arboost only, such as "
-        "GradientBoostingClassifier or RandomForestRegressor; or pickle or joblib for files."
+        f"{caller} is not available for an ensemble with the member {name!r} "
+        f"({type(inner).__name__}), which has no trees of arboost. Use estimators of arboost "
+        "only, such as GradientBoostingClassifier or RandomForestRegressor; or pickle or joblib "
+        "for files."
     )
 
 

@@ -308,8 +308,9 @@ class EngineEstimator(BaseEstimator):
         model = self._fitted_model()
         if not isinstance(model, Predictor):
             raise InputTypeError(
-                f"{caller} was asked of an ensemble of {type(model.members[0]).__name__}: it is "
-                "for trees of arboost. Leave `estimator` at None, or explain the members yourself."
+                f"{caller} is not available for an ensemble of "
+                f"{type(model.members[0]).__name__}: it is for trees of arboost. Leave "
+                "`estimator` at None, or explain the members yourself."
             )
         return model
 

@@ -217,16 +217,16 @@ class Stacking(ensembles.NamedMembers):
     def _ensemble(self, caller: str) -> EnsemblePredictor:
         if isinstance(self._classes, list):
             raise InputTypeError(
-                f"{caller} was asked of a stack of several targets, which has no file and no SHAP "
-                "values. Fit one stack for each target, or use pickle or joblib for files."
+                f"{caller} is not available for a stack of several targets, which has no file and "
+                "no SHAP values. Fit one stack for each target, or use pickle or joblib for files."
             )
         members, first = [], 0
         for i, member in enumerate(self._ensemble_members(caller, by_label=self._is_prefit)):
             method, is_probability = self.stack_method_[i], member.output == "probabilities"
             if (method == "predict_proba") != is_probability:
                 raise InputTypeError(
-                    f"{caller} was asked of a stack whose member {member.name!r} gives {method!r}. "
-                    'Use stack_method="auto", or pickle or joblib for files.'
+                    f"{caller} is not available for a stack whose member {member.name!r} gives "
+                    f'{method!r}. Use stack_method="auto", or pickle or joblib for files.'
                 )
             # The first of two class probabilities is left out, as in `member_columns`.
             n_left_out = int(is_probability and len(member.places) > self._n_columns[i])

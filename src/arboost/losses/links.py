@@ -267,8 +267,8 @@ def check_classifier(model: OutputSpec) -> None:
     """Raise TypeError unless a model has class probabilities."""
     if model.kind != "classifier":
         raise InputTypeError(
-            f"predict_proba was asked of a {model.kind}: only a classifier has probabilities. "
-            "Use predict."
+            f"predict_proba is not available for a {model.kind}: only a classifier has "
+            "probabilities. Use predict."
         )
 
 

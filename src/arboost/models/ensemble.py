@@ -204,7 +204,7 @@ class EnsemblePredictor(EstimatorMethods):
         """Class probabilities of the rows of X, shape (n_rows, n_classes)."""
         if self.classes is None or any(m.output == "votes" for m in self.ensemble_members):
             kind = "a regressor" if self.classes is None else "a hard vote"
-            raise InputTypeError(f"predict_proba was asked of {kind}, which has none. Use predict.")
+            raise InputTypeError(f"predict_proba is not available for {kind}. Use predict.")
         values = self._final_scores(X, n_jobs)
         if self.final is None:
             return values
@@ -310,15 +310,15 @@ class EnsemblePredictor(EstimatorMethods):
         if not is_linear or has_votes or member.model.combine == "median":
             kind = f"{member.output} of a {member.model.kind} with the link {member.model.link!r}"
             raise InputTypeError(
-                f"{method} was asked of an ensemble with the member {member.name!r}: {kind} are "
-                "not sums of trees, so there are no exact SHAP values of the ensemble. Explain the "
-                "member itself, or use shap.PermutationExplainer of predict_proba."
+                f"{method} is not available for an ensemble with the member {member.name!r}: "
+                f"{kind} are not sums of trees, so there are no exact SHAP values of the ensemble. "
+                "Explain the member itself, or use shap.PermutationExplainer of predict_proba."
             )
         if self.passthrough or isinstance(self.final, Model):
             raise InputTypeError(
-                f"{method} was asked of a stack whose final estimator is not a linear function of "
-                "its members alone. Explain the members and the final estimator themselves, or use "
-                "shap.PermutationExplainer of predict."
+                f"{method} is not available for a stack whose final estimator is not a linear "
+                "function of its members alone. Explain the members and the final estimator "
+                "themselves, or use shap.PermutationExplainer of predict."
             )
         if member.model.link == "share_of_two":  # the score is the second of two probabilities
             return np.array([[-1.0, 1.0]]) @ self._output_map(member)

@@ -158,8 +158,8 @@ def _check_sum(model: Model, method: str) -> None:
     """Raise TypeError unless the scores of a model are sums or means of its trees."""
     if model.combine == "median":
         raise InputTypeError(
-            f"{method} was asked of a model whose trees are combined by a weighted median, as "
-            "AdaBoostRegressor does: exact tree SHAP needs a sum or a mean of trees. Use "
+            f"{method} is not available for a model whose trees are combined by a weighted median, "
+            "as AdaBoostRegressor does: exact tree SHAP needs a sum or a mean of trees. Use "
             "a forest or GradientBoostingRegressor, or shap.KernelExplainer of predict."
         )
 

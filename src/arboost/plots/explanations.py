@@ -131,8 +131,8 @@ def _importances(model: Any, kind: str, X: Any, y: Any) -> tuple[Sequence[str], 
         return names, drawing.engine_model(model, "plot_importances").importances(kind, X, y)
     if kind != "permutation" or X is None or y is None:
         raise InputTypeError(
-            f"plot_importances(kind={kind!r}) was asked of a {type(model).__name__}, which is "
-            "not a single model of trees. Use "
+            f"plot_importances(kind={kind!r}) is not available for a "
+            f"{type(model).__name__}, which is not a single model of trees. Use "
             'plot_importances(model, kind="permutation", X=X, y=y).'
         )
     X, y, _ = split_target(X, y)

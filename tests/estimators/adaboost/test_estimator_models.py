@@ -173,5 +173,5 @@ def test_regressors_have_no_probabilities():
     learners.keep(1.0)
     model = model_of(learners, [1.0], REGRESSION, np.zeros((3, 1)), 3)
     np.testing.assert_array_equal(model.predict(np.zeros((2, 1))), [1.0, 1.0])
-    with pytest.raises(TypeError, match="predict_proba was asked of a regressor"):
+    with pytest.raises(TypeError, match="predict_proba is not available for a regressor"):
         model.predict_proba(np.zeros((3, 1)))

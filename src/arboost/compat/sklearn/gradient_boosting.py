@@ -475,9 +475,9 @@ class SklearnGradientBoosting(parameters.NotLoadable, translation.TranslatedBoos
         model = super()._engine_model(asked)
         if asked in _OF_WHOLE_MODEL and self._corrects_model():
             raise ValueError(
-                f"{asked} was asked of trees that correct {type(self.init_).__name__}: it is for "
-                'models of trees alone. Use init=None or "zero", or `model_` and `init_` one by '
-                "one; pickle keeps both."
+                f"{asked} is not available for trees that correct {type(self.init_).__name__}: it "
+                'is for models of trees alone. Use init=None or "zero", or `model_` and `init_` '
+                "one by one; pickle keeps both."
             )
         return model
 
