@@ -128,7 +128,8 @@ def test_tables_of_dicts_and_paths(model):
 def test_init_model_is_a_whole_model(tmp_path):
     X, y = DIABETES
     given = compat.GradientBoostingRegressor(n_estimators=2, init=LinearRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="init_model is not available for trees"):
+    refused = "init_model is not available for trees that correct Linear"
+    with pytest.raises(ValueError, match=refused):
         arboost.GradientBoostingRegressor(n_estimators=2).fit(X, y, init_model=given)
     bags = arboost.BaggingRegressor(n_estimators=2).fit(X, y)
     bags.save(tmp_path / "bags.arb")

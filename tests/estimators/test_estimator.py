@@ -132,7 +132,8 @@ def test_refusals(booster):
     with pytest.raises(Exception, match="not fitted yet"):
         arboost.GradientBoostingRegressor().summary()
     other = arboost.AdaBoostClassifier(arboost.GradientBoostingClassifier(n_estimators=2))
-    with pytest.raises(TypeError, match="summary is not available for an ensemble"):
+    refused = "summary is not available for an ensemble of GradientBoosting"
+    with pytest.raises(TypeError, match=refused):
         other.set_params(n_estimators=2).fit(X, y).summary()
 
 

@@ -362,5 +362,5 @@ def test_several_numbers():
     fields = {"kind": "regressor", "link": "identity", "classes": None, "targets": (1, 1)}
     model = votes_model([[1, 2], [3, 6]], **fields)
     assert model.predict([[0], [1]]).tolist() == [[2, 4], [2, 4]]
-    with pytest.raises(TypeError, match="not available for a regressor"):
+    with pytest.raises(TypeError, match="is not available for a regressor"):
         model.predict_proba([[0]])

@@ -180,7 +180,8 @@ def test_predictions_follow_probabilities(rng):
 
 def test_regressor_has_no_probabilities():
     model = make_model(Forest.empty(), 2, 1)
-    with pytest.raises(TypeError, match=r"not available for a regressor.*Use predict"):
+    refused = r"predict_proba is not available for a regressor.*Use predict"
+    with pytest.raises(TypeError, match=refused):
         model.predict_proba([[1, 2]])
 
 
