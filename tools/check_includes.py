@@ -31,6 +31,7 @@ FOLDERS = (
     "grow/trees",  # parameters, nodes, grown trees
     "grow/sample",  # row and feature samples of a tree
     "grow/policy",  # order, limits and shape of a tree; the seam to its rows
+    "grow/rounds",  # scores, gradients and samples between trees; the seam to rounds of boosting
     "grow/rows",  # rows of the nodes, and sums over them
     "grow/split",  # search of a node's best split
     "grow/memory",  # rows in memory, grown by threads

@@ -62,13 +62,13 @@ void grow_in_parts(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
   self.has_leaves = true;
 }
 
-// Draws the rows of a tree on the device that has them, where the sample stays.
+// Draws the rows of a tree where they are, and where the sample stays.
 void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, std::uint64_t seed,
                            std::uint64_t draw) {
-  cuda::DeviceRows* device = self.grower.on_device();
-  require(device != nullptr && n_draws > 0, "no draws, or no rows on a device");
+  require(n_draws > 0, "no draws");
   GilRelease release;
-  device->draw_with_replacement(n_draws, {seed, draw}, out);
+  Team alone(1);
+  self.grower.draw_with_replacement(n_draws, {seed, draw}, out, alone);
 }
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
@@ -251,8 +251,8 @@ void bind_grow(nb::module_& m) {
           "their own. Its values are to be set.")
       .def("draw_with_replacement", &draw_with_replacement, nb::arg("sample"), nb::arg("n_draws"),
            nb::arg("seed"), nb::arg("draw"),
-           "Draws rows with replacement on the device of the rows; the sample is for the next tree "
-           "of this grower, and its rows are not known here.")
+           "Draws rows with replacement where the rows of this grower are, for its next tree; on a "
+           "device, the sample stays there.")
       .def("leaf_of_row", &leaf_of_row,
            "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
       .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
@@ -299,8 +299,8 @@ void bind_grow(nb::module_& m) {
       },
       nb::arg("y"), nb::arg("criterion"),
       "Whether one scale is too coarse for a tree of y (n_rows, width): see `grow_in_parts`.");
-  bind_added_trees(m, grower);
-  bind_rounds(m, grower);
+  bind_added_trees(grower);
+  bind_rounds(m);
   bind_gathering(m);
 }
 

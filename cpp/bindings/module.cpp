@@ -35,7 +35,6 @@ void bind_partial_dependence(nb::module_& m);
 void bind_cuda(nb::module_& m);
 void bind_cuda_arrays(nb::module_& m);
 void bind_cuda_predict(nb::module_& m);
-void bind_device_evaluation(nb::module_& m);
 
 }  // namespace arboost::bindings
 
@@ -78,5 +77,4 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_cuda(m);
   arboost::bindings::bind_cuda_arrays(m);
   arboost::bindings::bind_cuda_predict(m);
-  arboost::bindings::bind_device_evaluation(m);
 }

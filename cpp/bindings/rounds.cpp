@@ -1,191 +1,360 @@
-// Bindings of rounds of gradient boosting in one call.
+// Bindings of rounds of gradient boosting, and of their evaluation sets.
 #include "grow/rounds.h"
+
+#include <nanobind/stl/function.h>
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "bindings/loss_names.h"
 #include "bindings/tree_grower.h"
-#include "grow/device/device_rows.h"
-#include "grow/shards/share_rows.h"
+#include "grow/device/rounds/device_evaluation.h"
+#include "grow/shards/worker_round.h"
+#include "loss/leaf_steps.h"
 
 namespace arboost::bindings {
 namespace {
 
-std::size_t run_with(WatchedSets& watched, TreeGrower& self, const RoundParams& params,
-                     const Vector<double>& y, const std::optional<Vector<double>>& weight,
-                     Scores scores, Gradients& gradients, std::size_t n_rounds, double seconds,
-                     int n_threads) {
-  const std::size_t n_rows = self.n_training(), outputs = scores.shape(1);
-  self.check_shape(gradients, 0);
-  self.check_scores(scores, n_rows, outputs - self.trees.width);
-  require(gradients.outputs == outputs && y.shape(0) == n_rows &&
-              (!weight || weight->shape(0) == n_rows),
-          "y, weights, scores and gradients do not fit each other");
-  require(n_rounds > 0 && params.loss.loss != Loss::given, "no rounds, or no loss");
-  const RowSampling& sampling = params.sampling;
-  for (const double share : {sampling.rate, sampling.top_rate, sampling.other_rate})
-    require(share >= 0 && share <= 1, "a share of the rows is not between 0 and 1");
-  require(sampling.reg_lambda >= 0, "reg_lambda is below 0");
-  require(params.leaf_quantiles.empty() || params.leaf_quantiles.size() == outputs,
-          "quantiles of another number of outputs");
-  const LossRows rows{y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs};
-  GilRelease release;
-  Team team = self.team(n_rows * self.codes.n_features, n_threads);
-  const int for_loss = threads_for(8 * n_rows * outputs, n_threads);
-  std::optional<Team> other;
-  if (for_loss != team.size()) other.emplace(for_loss, python_poll());
-  self.has_leaves = false;
-  const std::size_t done =
-      run_rounds(self.grower, params, rows, n_rounds, std::chrono::duration<double>(seconds),
-                 {gradients, scores.data(), self.round_sample, self.trees}, watched,
-                 other ? *other : team, team);
-  self.has_leaves = true;
-  return done;
+using Weights = std::optional<Vector<double>>;
+using GivenScores = Array<double, nb::ndim<2>>;
+using ScoreArray = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+LossSpec loss_spec(const std::string& name, std::vector<double> parameters) {
+  return {name.empty() ? Loss::given : loss_named(name), std::move(parameters)};
 }
 
-std::size_t run(TreeGrower& self, const RoundParams& params, const Vector<double>& y,
-                const std::optional<Vector<double>>& weight, Scores scores, Gradients& gradients,
-                std::size_t n_rounds, double seconds, int n_threads) {
-  WatchedSets none;
-  return run_with(none, self, params, y, weight, scores, gradients, n_rounds, seconds, n_threads);
-}
+// Python's boosting: a Boosting with the arrays that it refers to.
+struct RoundTrees {
+  RoundTrees(TreeGrower& grower_, const RoundParams& params, std::size_t outputs,
+             const Vector<double>& y_, const Weights& weight_)
+      : grower(grower_), y(y_), weight(weight_), n_outputs(outputs), boosting(make(params)) {}
 
-// The losses of each round, set and loss.
-Owned<double, 3> run_watched(TreeGrower& self, const RoundParams& params, const Vector<double>& y,
-                             const std::optional<Vector<double>>& weight, Scores scores,
-                             Gradients& gradients, std::size_t n_rounds, double seconds,
-                             int n_threads, std::vector<cuda::DeviceEvaluation*> sets,
-                             const std::vector<std::string>& losses,
-                             const std::vector<std::vector<double>>& parameters) {
-  require(losses.size() == parameters.size(), "losses and parameters differ in number");
-  WatchedSets watched{std::move(sets), {}, {}};
-  for (const cuda::DeviceEvaluation* set : watched.sets)
-    require(set != nullptr && set->outputs() == scores.shape(1), "a set of other outputs");
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    watched.losses.push_back({loss_named(losses[i]), parameters[i]});
-    require(watched.losses.back().loss != Loss::given, "a loss without a value");
-    check_parameters(watched.losses.back(), scores.shape(1));
+  Boosting make(const RoundParams& params) {
+    const std::size_t outputs = n_outputs;
+    const std::size_t n_rows = grower.n_training(), width = grower.trees.width;
+    require(y.shape(0) == n_rows && (!weight || weight->shape(0) == n_rows) && outputs > 0 &&
+                outputs % width == 0 && (width == 1 || width == outputs),
+            "y, weights and outputs do not fit the grower");
+    const RowSampling& sampling = params.sampling;
+    for (const double share : {sampling.rate, sampling.top_rate, sampling.other_rate})
+      require(share >= 0 && share <= 1, "a share of the rows is not between 0 and 1");
+    require(sampling.reg_lambda >= 0, "reg_lambda is below 0");
+    require(params.leaves != RoundParams::Leaves::quantiles ||
+                params.leaf_quantiles.size() == outputs,
+            "quantiles of another number of outputs");
+    for (const double alpha : params.leaf_quantiles)
+      require(alpha >= 0 && alpha <= 1, "alpha is not between 0 and 1");
+    require(params.parallel_trees > 0, "a round needs a tree");
+    require(grower.trees.n_trees() == 0, "the grower has grown trees already");
+    const double largest_weight = params.largest_weight;
+    return Boosting(grower.grower, grower.trees, grower.codes, params,
+                    {y.data(), weight ? weight->data() : nullptr, n_rows, outputs, largest_weight});
   }
-  const std::size_t done =
-      run_with(watched, self, params, y, weight, scores, gradients, n_rounds, seconds, n_threads);
-  return to_numpy<3>(std::move(watched.values), {done, watched.sets.size(), losses.size()});
+
+  ScoreArray array_of(const double* scores) {
+    const std::size_t n_rows = grower.n_training();
+    return ScoreArray(const_cast<double*>(scores), {n_rows, n_outputs}, nb::find(this));
+  }
+  Team loss_team(int n_threads) const {
+    return Team(threads_for(8 * grower.n_training() * n_outputs, n_threads), python_poll());
+  }
+
+  TreeGrower& grower;
+  Vector<double> y;
+  Weights weight;
+  std::size_t n_outputs;
+  Boosting boosting;
+};
+
+// Hooks of Python's functions, which are called with the GIL, and may ask for the leaves of the
+// last tree.
+RoundHooks hooks_of(RoundTrees& self, const nb::object& gradients, const nb::object& step_length,
+                    const nb::object& leaf_values) {
+  RoundHooks hooks;
+  if (!gradients.is_none())
+    hooks.gradients = [&self, &gradients](const double* scores, bool least_squares,
+                                          Gradients& out) {
+      GilAcquire gil;
+      gradients(self.array_of(scores), least_squares, nb::cast(&out, nb::rv_policy::reference));
+    };
+  if (!step_length.is_none())
+    hooks.step_length = [&self, &step_length](const double* scores, const double* direction) {
+      GilAcquire gil;
+      return nb::cast<double>(step_length(self.array_of(scores), self.array_of(direction)));
+    };
+  if (!leaf_values.is_none())
+    hooks.leaf_values = [&self, &leaf_values](std::size_t output) {
+      GilAcquire gil;
+      self.grower.has_leaves = true;
+      leaf_values(output);
+    };
+  return hooks;
 }
 
-// Gradients at the scores of the training rows, on the device of the grower.
-void take_gradients(TreeGrower& self, const std::string& loss, std::vector<double> parameters,
-                    double largest_weight, bool least_squares, const Vector<double>& y,
-                    const std::optional<Vector<double>>& weight, const Scores& scores,
-                    Gradients& out) {
-  const std::size_t n_rows = self.n_training(), outputs = scores.shape(1);
-  self.check_shape(out, 0);
-  self.check_scores(scores, n_rows, outputs - self.trees.width);
-  const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
-  cuda::DeviceRows* device = self.grower.on_device();
-  require(device != nullptr && spec.loss != Loss::given && out.outputs == outputs &&
-              y.shape(0) == n_rows && (!weight || weight->shape(0) == n_rows),
-          "no device or no loss, or y, weights, scores and gradients do not fit each other");
-  GilRelease release;
-  std::optional<cuda::Device::Use> use;
-  device->open_rounds({y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs},
-                      use);
-  device->rounds().apply_loss(spec, largest_weight, out);
+Evaluations evaluations_of(const RoundTrees& self, std::vector<EvaluationRows*> sets,
+                           const std::vector<std::string>& losses,
+                           const std::vector<std::vector<double>>& parameters, bool keeps_scores) {
+  require(losses.size() == parameters.size(), "losses and parameters differ in number");
+  Evaluations evaluations{std::move(sets), {}, keeps_scores};
+  for (const EvaluationRows* set : evaluations.sets)
+    require(set != nullptr && set->outputs() == self.n_outputs, "a set of other outputs");
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    evaluations.losses.push_back({loss_named(losses[i]), parameters[i]});
+    check_parameters(evaluations.losses.back(), self.n_outputs);
+  }
+  return evaluations;
 }
 
-// The same scores for every row.
-void fill_scores(const Vector<double>& of_row, const Scores& scores, int n_threads) {
-  const std::size_t outputs = of_row.size();
-  Team team(threads_for(8 * scores.shape(0) * outputs, n_threads), python_poll());
-  team.for_chunks(0, scores.shape(0), 1 << 16, [&](std::size_t begin, std::size_t end, int) {
-    if (outputs == 1) std::fill(scores.data() + begin, scores.data() + end, of_row.data()[0]);
-    for (std::size_t i = begin; i < end && outputs > 1; ++i)
-      std::copy(of_row.data(), of_row.data() + outputs, scores.data() + i * outputs);
-  });
+// (seconds [round], losses [round][set][loss], scores by round and set, weights by round).
+nb::tuple to_python(FinishedRounds finished, const Evaluations& evaluations) {
+  const std::size_t n_rounds = finished.seconds.size();
+  nb::list scores, weights;
+  for (const std::vector<double>& all : finished.scores) {
+    nb::list of_sets;
+    const double* next = all.data();
+    for (const EvaluationRows* set : evaluations.sets) {
+      const std::size_t size = set->n_rows() * set->outputs();
+      of_sets.append(to_numpy<2>(std::vector<double>(next, next + size),
+                                 {set->n_rows(), set->outputs()}));
+      next += size;
+    }
+    scores.append(of_sets);
+  }
+  for (std::vector<double>& of_round : finished.weights)
+    weights.append(to_numpy(std::move(of_round)));
+  return nb::make_tuple(
+      to_numpy(std::move(finished.seconds)),
+      to_numpy<3>(std::move(finished.losses),
+                  {n_rounds, evaluations.sets.size(), evaluations.losses.size()}),
+      scores, weights);
 }
 
-}  // namespace
+nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
+              std::vector<EvaluationRows*> sets, const std::vector<std::string>& losses,
+              const std::vector<std::vector<double>>& parameters, bool keeps_scores,
+              const nb::object& gradients, const nb::object& step_length,
+              const nb::object& leaf_values, int n_threads) {
+  require(n_rounds > 0, "no rounds");
+  const Evaluations evaluations =
+      evaluations_of(self, std::move(sets), losses, parameters, keeps_scores);
+  const RoundHooks hooks = hooks_of(self, gradients, step_length, leaf_values);
+  FinishedRounds finished;
+  {
+    GilRelease release;
+    TreeGrower& grower = self.grower;
+    Team team = grower.team(grower.n_training() * grower.codes.n_features, n_threads);
+    std::optional<Team> other;
+    const int for_loss = threads_for(8 * grower.n_training() * self.n_outputs, n_threads);
+    if (for_loss != team.size()) other.emplace(for_loss, python_poll());
+    grower.has_leaves = false;
+    grower.sample.reset();
+    finished = self.boosting.run(n_rounds, std::chrono::duration<double>(seconds), evaluations,
+                                 hooks, other ? *other : team, team);
+    grower.has_leaves = true;
+  }
+  return to_python(std::move(finished), evaluations);
+}
 
-void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
+void bind_params(nb::module_& m) {
   nb::enum_<RowSampling::Method>(m, "SamplingMethod", "Choice of the rows of a tree.")
       .value("uniform", RowSampling::Method::uniform)
       .value("gradient_based", RowSampling::Method::gradient_based)
       .value("goss", RowSampling::Method::goss);
-  nb::class_<RowSampling> row_sampling(m, "RowSampling",
-                                       "Row sampling scheme; as in row_sampling.py.");
+  nb::class_<RowSampling> row_sampling(m, "RowSampling", "Row sampling; as in trees/samples.py.");
   row_sampling.def(nb::init<>());
   ARBOOST_BIND_FIELDS(row_sampling, RowSampling, method, rate, reg_lambda, top_rate, other_rate,
                       full_rounds, leaves_from_all_rows);
-  nb::class_<RoundParams>(m, "RoundParams", "Parameters of `Grower.run_rounds`.")
+  nb::class_<Dropout> dropout(m, "Dropout", "Dropout of rounds; as in boosting_rounds.py.");
+  dropout.def(nb::init<>());
+  ARBOOST_BIND_FIELDS(dropout, Dropout, rate_drop, skip_drop, one_drop, by_weight, as_forest);
+  nb::enum_<RoundParams::Leaves>(m, "LeafValues", "Origin of the values of leaves.")
+      .value("newton", RoundParams::Leaves::newton)
+      .value("quantiles", RoundParams::Leaves::quantiles)
+      .value("steps", RoundParams::Leaves::steps);
+  nb::class_<RoundParams> params(m, "RoundParams", "Parameters of `Boosting`.");
+  params.def(nb::init<>()).def(
+      "set_loss",
+      [](RoundParams& self, const std::string& loss, std::vector<double> parameters) {
+        self.loss = loss_spec(loss, std::move(parameters));
+      },
+      nb::arg("loss"), nb::arg("parameters"),
+      "The loss; \"\": its gradients are given. Huber's has the quantile of its delta.");
+  ARBOOST_BIND_FIELDS(params, RoundParams, least_squares, leaves, leaf_quantiles, max_step, rate,
+                      largest_weight, seed, first_round, sampling, parallel_trees, dropout,
+                      one_step);
+}
+
+// Rows of a table in this process, on a device, or shared by workers.
+void bind_evaluation(nb::module_& m) {
+  const auto rows_of = [](const Vector<double>& y, const Weights& weight, const GivenScores& scores,
+                          std::size_t n) {
+    require(y.size() == n && scores.shape(0) == n && scores.shape(1) > 0 &&
+                (!weight || weight->size() == n),
+            "y, weights and scores do not fit the rows");
+    return LossRows{y.data(), weight ? weight->data() : nullptr, scores.data(), n,
+                    scores.shape(1)};
+  };
+  nb::class_<EvaluationRows> evaluation(m, "EvaluationRows", "An evaluation set, with its scores.");
+  evaluation
+      .def("set_scores",
+           [](EvaluationRows& self, const GivenScores& scores) {
+             require(scores.shape(0) == self.n_rows() && scores.shape(1) == self.outputs(),
+                     "these scores do not fit the rows and outputs");
+             GilRelease release;
+             self.set_scores(scores.data());
+           },
+           nb::arg("scores"), "Replaces the scores.")
       .def(
-          "__init__",
-          [](RoundParams* self, const std::string& loss, std::vector<double> parameters,
-             double largest_weight, double rate, std::uint64_t seed, std::uint64_t first_round,
-             const RowSampling& sampling, std::vector<double> leaf_quantiles, double max_step) {
-            new (self) RoundParams{.loss = {loss_named(loss), std::move(parameters)},
-                                   .largest_weight = largest_weight,
-                                   .rate = rate,
-                                   .seed = seed,
-                                   .first_round = first_round,
-                                   .sampling = sampling,
-                                   .leaf_quantiles = std::move(leaf_quantiles),
-                                   .max_step = max_step};
+          "add",
+          [](EvaluationRows& self, const TreeGrower& grower, std::size_t first, std::size_t n_trees,
+             double factor, int n_threads) {
+            require(first + n_trees <= grower.trees.n_trees() &&
+                        self.outputs() % grower.trees.width == 0,
+                    "the trees do not exist, or do not fit the outputs");
+            GilRelease release;
+            Team team = grower.team(8 * self.n_rows(), n_threads);
+            self.add(grower.trees, first, n_trees, factor, team);
           },
-          nb::kw_only(), nb::arg("loss"), nb::arg("parameters"), nb::arg("largest_weight"),
-          nb::arg("rate"), nb::arg("seed"), nb::arg("first_round"), nb::arg("sampling"),
-          nb::arg("leaf_quantiles"), nb::arg("max_step"));
-  grower.def(
-      "start_scores",
-      [](TreeGrower& self, const Vector<double>& of_row, Scores scores, int n_threads) {
-        require(of_row.size() == scores.shape(1), "the scores have other outputs");
-        self.check_scores(scores, self.n_training(), 0);
-        GilRelease release;
-        const std::span<const double> of_each(of_row.data(), of_row.size());
-        if (auto* device = self.grower.on_device())
-          device->start_scores(of_each);
-        else if (auto* shared = self.grower.shared())
-          shared->start_scores(of_each, scores.data());
-        else
-          fill_scores(of_row, scores, n_threads);
-      },
-      nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
-      "Sets the scores of all training rows: on the device, where trees grow there, or of the rows "
-      "of this worker, so that `fetch_scores` brings the others.");
+          nb::arg("grower"), nb::arg("first"), nb::arg("n_trees"), nb::arg("factor"),
+          nb::arg("n_threads"),
+          "Adds trees times a factor; those of a round are in the order of their outputs.")
+      .def(
+          "mean_loss",
+          [](EvaluationRows& self, const std::string& loss, std::vector<double> parameters,
+             int n_threads) {
+            const LossSpec spec{loss_named(loss), std::move(parameters)};
+            GilRelease release;
+            Team team(threads_for(8 * self.n_rows(), n_threads), python_poll());
+            self.losses();
+            self.start_loss(spec, team);
+            return self.losses().front();
+          },
+          nb::arg("loss"), nb::arg("parameters"), nb::arg("n_threads"),
+          "The weighted mean loss at the scores, as `loss_value`.")
+      .def_prop_ro(
+          "scores",
+          [](EvaluationRows& self) {
+            return ScoreArray(const_cast<double*>(self.scores()), {self.n_rows(), self.outputs()},
+                              nb::find(self));
+          },
+          nb::rv_policy::automatic, "The scores, until the next round.");
   m.def(
-      "fill_scores",
-      [](const Vector<double>& of_row, Scores scores, int n_threads) {
-        require(of_row.size() == scores.shape(1), "the scores have other outputs");
+      "make_evaluation",
+      [rows_of](const Codes& codes, const std::optional<RowIds>& table_rows,
+                const Vector<double>& y, const Weights& weight, const GivenScores& scores,
+                bool adds_repeatedly, int device) -> EvaluationRows* {
+        const std::span<const RowId> ids = checked_rows(table_rows, codes.n_rows);
+        const LossRows rows = rows_of(y, weight, scores, ids.empty() ? codes.n_rows : ids.size());
         GilRelease release;
-        fill_scores(of_row, scores, n_threads);
+        if (device >= 0) return new cuda::DeviceEvaluation(device, codes, ids, rows);
+        return new HostEvaluation(codes, ids, rows, adds_repeatedly);
       },
-      nb::arg("of_row"), nb::arg("scores").noconvert(), nb::arg("n_threads"),
-      "Sets the scores of all rows.");
-  grower.def("take_gradients", &take_gradients, nb::arg("loss"), nb::arg("parameters"),
-             nb::arg("largest_weight"), nb::arg("least_squares"), nb::arg("y"),
-             nb::arg("weight").none(), nb::arg("scores").noconvert(), nb::arg("gradients"),
-             "Gradients at the scores, on the device of the grower, where both stay.");
-  grower.def(
-      "fetch_scores",
-      [](TreeGrower& self, Scores scores) {
-        self.check_scores(scores, self.n_training(), 0);
-        GilRelease release;
-        if (auto* device = self.grower.on_device()) device->fetch_scores(scores.data());
-        if (auto* shared = self.grower.shared())
-          shared->fetch_scores(scores.shape(1), scores.data());
+      nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"), nb::arg("weight").none(),
+      nb::arg("scores"), nb::arg("adds_repeatedly"), nb::arg("device"), nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
+      "An evaluation set where its rows are.");
+  m.def(
+      "make_evaluation",
+      [rows_of](const SharedTable& table, const std::optional<RowIds>& table_rows,
+                const Vector<double>& y, const Weights& weight, const GivenScores& scores,
+                bool adds_repeatedly, int) -> EvaluationRows* {
+        const std::span<const RowId> ids = checked_rows(table_rows, table.codes.n_rows);
+        const LossRows rows =
+            rows_of(y, weight, scores, ids.empty() ? table.codes.n_rows : ids.size());
+        return new SharedEvaluation(table.codes, ids, rows, adds_repeatedly);
       },
-      nb::arg("scores").noconvert(),
-      "Copies the scores of `run_rounds` from the device, or from other workers, where they are "
-      "newer there. The caller may change them then.");
-  grower.def("run_rounds", &run, nb::arg("params"), nb::arg("y"), nb::arg("weight").none(),
-             nb::arg("scores").noconvert(), nb::arg("gradients"), nb::arg("n_rounds"),
-             nb::arg("seconds"), nb::arg("n_threads"),
-             "Adds up to so many rounds of Newton boosting, and their values to the scores; "
-             "returns their number: fewer where the time is over.");
-  grower.def(
-      "run_watched_rounds", &run_watched, nb::arg("params"), nb::arg("y"), nb::arg("weight").none(),
-      nb::arg("scores").noconvert(), nb::arg("gradients"), nb::arg("n_rounds"), nb::arg("seconds"),
-      nb::arg("n_threads"), nb::arg("sets"), nb::arg("losses"), nb::arg("parameters"),
-      "The same with evaluation sets on the device of the grower, to whose scores the rounds "
-      "are added: returns losses[round][set][loss].");
+      nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"), nb::arg("weight").none(),
+      nb::arg("scores"), nb::arg("adds_repeatedly"), nb::arg("device"), nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership);
+}
+
+}  // namespace
+
+void bind_rounds(nb::module_& m) {
+  bind_params(m);
+  bind_evaluation(m);
+  nb::class_<RoundTrees>(m, "Boosting", "Rounds of gradient boosting by one grower.")
+      .def(nb::init<TreeGrower&, const RoundParams&, std::size_t, const Vector<double>&,
+                    const Weights&>(),
+           nb::arg("grower"), nb::arg("params"), nb::arg("n_outputs"), nb::arg("y"),
+           nb::arg("weight").none(), nb::keep_alive<1, 2>())
+      .def(
+          "start_scores",
+          [](RoundTrees& self, const Vector<double>& of_row, int n_threads) {
+            require(of_row.size() == self.n_outputs, "the scores have other outputs");
+            GilRelease release;
+            Team team = self.loss_team(n_threads);
+            self.boosting.rows().start_scores({of_row.data(), of_row.size()}, team);
+          },
+          nb::arg("of_row"), nb::arg("n_threads"), "Sets the scores of all training rows.")
+      .def(
+          "set_scores",
+          [](RoundTrees& self, const GivenScores& scores) {
+            require(scores.shape(0) == self.grower.n_training() &&
+                        scores.shape(1) == self.n_outputs,
+                    "these scores do not fit the rows and outputs");
+            GilRelease release;
+            self.boosting.rows().set_scores(scores.data());
+          },
+          nb::arg("scores"), "Replaces the scores of the training rows.")
+      .def_prop_ro(
+          "scores",
+          [](RoundTrees& self) {
+            const double* scores;
+            {
+              GilRelease release;
+              scores = self.boosting.rows().scores();
+            }
+            return self.array_of(scores);
+          },
+          nb::rv_policy::automatic, "The scores of all training rows, until the next round.")
+      .def_prop_rw(
+          "weights",
+          [](const RoundTrees& self) { return to_numpy(std::vector(self.boosting.weights())); },
+          [](RoundTrees& self, const Vector<double>& weights) {
+            self.boosting.set_weights({weights.data(), weights.size()});
+          },
+          nb::for_getter(nb::rv_policy::automatic),
+          "Factors of the rounds of dropout or of a line search.")
+      .def(
+          "gradients",
+          [](RoundTrees& self, bool least_squares) -> const Gradients& {
+            return self.boosting.rows().gradients(least_squares);
+          },
+          nb::arg("least_squares"), nb::rv_policy::reference_internal,
+          "Gradients of the last round.")
+      .def_prop_ro(
+          "sample",
+          [](RoundTrees& self) -> const Sample& { return self.boosting.rows().sample(); },
+          nb::rv_policy::reference_internal, "Rows of the last tree, where they were drawn.")
+      .def(
+          "add_all",
+          [](RoundTrees& self, const std::vector<EvaluationRows*>& sets, int n_threads) {
+            GilRelease release;
+            Team team = self.loss_team(n_threads);
+            self.boosting.add_all(sets, team);
+          },
+          nb::arg("sets"), nb::arg("n_threads"), "Adds all trees of the grower to the scores.")
+      .def("run", &run, nb::arg("n_rounds"), nb::arg("seconds"), nb::kw_only(), nb::arg("sets"),
+           nb::arg("losses"), nb::arg("parameters"), nb::arg("keeps_scores"),
+           nb::arg("gradients").none() = nb::none(), nb::arg("step_length").none() = nb::none(),
+           nb::arg("leaf_values").none() = nb::none(), nb::arg("n_threads"),
+           "Adds up to n_rounds rounds, at least one; fewer where the time is over. Returns by "
+           "round: seconds since the call, losses of each set, scores of each set if they are "
+           "kept, and the factors of all rounds under dropout.");
+  m.def(
+      "leaf_steps",
+      [](const std::string& loss, const std::vector<double>& parameters, std::size_t n_outputs,
+         const Vector<double>& g, const Vector<double>& h) {
+        require(g.size() == h.size(), "gradients and hessians differ in number");
+        std::vector<double> steps(g.size());
+        leaf_steps(loss_spec(loss, parameters), n_outputs, g.data(), h.data(), g.size(),
+                   steps.data());
+        return to_numpy(std::move(steps));
+      },
+      nb::arg("loss"), nb::arg("parameters"), nb::arg("n_outputs"), nb::arg("g"), nb::arg("h"),
+      "Steps that minimise a loss in leaves of these sums; \"\": one step of Newton's method.");
 }
 
 }  // namespace arboost::bindings

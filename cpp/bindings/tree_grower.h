@@ -125,7 +125,6 @@ struct TreeGrower {
   GrownTrees trees;
   Grower grower;
   std::shared_ptr<const Sample> sample;  // of the tree that `grow` has grown last; null: all rows
-  Sample round_sample;                   // of the tree that `run_rounds` has grown last
   std::unique_ptr<Gradients> part_gradients;  // of trees in parts
   bool has_leaves = false;                    // the grower has grown the last tree, and none since
   std::atomic<bool> stopped{false};
@@ -138,9 +137,9 @@ nb::dict last_tree(const TreeGrower& self);
 void bind_gathering(nb::module_& m);
 
 // Values of trees, added to scores (bindings/add_trees.cpp).
-void bind_added_trees(nb::module_& m, nb::class_<TreeGrower>& grower);
+void bind_added_trees(nb::class_<TreeGrower>& grower);
 
-// Rounds of boosting in one call (bindings/rounds.cpp).
-void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower);
+// Rounds of boosting (bindings/rounds.cpp).
+void bind_rounds(nb::module_& m);
 
 }  // namespace arboost::bindings

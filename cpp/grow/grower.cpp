@@ -1,7 +1,6 @@
 // The steps of a tree: its rows start, the policy grows it, the shape finishes it.
 #include "grow/grower.h"
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -81,18 +80,6 @@ Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const Tree
     throw std::invalid_argument("ranks need the candidates \"values\"");
 }
 
-void Grower::propose(const Gradients& gradients, Team& team) {
-  if (!proposal_) return;
-  if (cuda::DeviceRows* device = on_device()) return device->propose(*proposal_, gradients, team);
-  if (hessians_.size() == 0) {
-    const std::size_t n_rows = proposal_->codes().n_rows;
-    hessians_ = Buffer<std::uint32_t>(n_rows);
-    std::fill_n(hessians_.data(), n_rows, 0u);
-  }
-  rows_->read_hessians(gradients, hessians_.data(), team);
-  proposal_->update({hessians_.data(), hessians_.size()}, team);
-}
-
 void Grower::grow(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                   GrownTrees& forest, Team& team) {
   if (proposal_ && !proposal_->is_ready())
@@ -137,8 +124,9 @@ void Grower::set_leaves(std::vector<std::uint32_t> positions, std::vector<std::u
 }
 
 std::vector<std::uint32_t> Grower::leaf_of_position() const {
+  if (set_leaves_.empty()) return rows_->leaf_of_position();
   std::vector<std::uint32_t> leaf(training_rows().n, no_leaf);
-  for (std::size_t i = 0; i < rows().n; ++i) leaf[rows().position(i)] = leaf_of(i);
+  for (std::size_t i = 0; i < set_leaves_.size(); ++i) leaf[set_positions_[i]] = set_leaves_[i];
   return leaf;
 }
 

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/parallel.h"
 #include "bin/propose.h"
 #include "bin/rank.h"
 #include "grow/policy/node_rows.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
+#include "grow/rounds/round_rows.h"
 #include "grow/rows/workspace.h"
 #include "grow/trees/grown_trees.h"
 #include "grow/trees/tree_params.h"
@@ -39,7 +39,9 @@ class Grower {
 
   // With candidates per round: proposes bins for the hessians of all training rows. Call before the
   // first tree of a round; without effect for other candidates.
-  void propose(const Gradients& gradients, Team& team);
+  void propose(const Gradients& gradients, Team& team) {
+    if (proposal_) rows_->propose(*proposal_, gradients, team);
+  }
 
   // Appends one tree for `output` (0 for vector leaves) to the forest.
   void grow(const Gradients& gradients, std::size_t output, const TreeRequest& request,
@@ -59,8 +61,13 @@ class Grower {
   TreeRows training_rows() const { return rows_->training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
 
-  cuda::DeviceRows* on_device() { return rows_->on_device(); }
-  ShareRows* shared() { return rows_->shared(); }
+  // Scores, gradients and samples of the training rows, wherever they are.
+  std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) {
+    return rows_->make_round(settings);
+  }
+  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out, Team& team) {
+    rows_->draw_with_replacement(n_draws, seed, out, team);
+  }
 
   // scores[position * outputs + output ...] += the last tree's values, for all training rows.
   void add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs, double* scores,
@@ -72,7 +79,6 @@ class Grower {
 
   Alone alone_;
   std::unique_ptr<Proposal> proposal_;  // candidates for each round, else null
-  Buffer<std::uint32_t> hessians_;      // of the proposal, by row of the table
   TreePolicy policy_;
   std::unique_ptr<NodeRows> rows_;
   TreeShape shape_;                                        // of the last tree

@@ -1,178 +1,225 @@
-// Every step is a function of another file; the loop alone is here.
+// The steps of a round, from top to bottom of `run_round`.
 #include "grow/rounds.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "grow/device/device_rows.h"
-#include "grow/shards/share_rows.h"
-#include "loss/leaf.h"
+#include "loss/leaf_steps.h"
 
 namespace arboost {
 namespace {
 
-// The sample of a round; null for all rows.
-const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundState& state,
-                   Team& team) {
-  const RowSampling& rows = params.sampling;
-  const std::uint32_t bits = draw_bits({params.seed, round});
-  switch (rows.method) {
-    case RowSampling::Method::uniform:
-      if (rows.rate >= 1) return nullptr;
-      sample_uniform(state.gradients.n_rows, rows.rate, bits, state.sample, team);
-      break;
-    case RowSampling::Method::gradient_based:
-      if (rows.rate >= 1) return nullptr;
-      sample_by_gradient(state.gradients, rows.rate, rows.reg_lambda, bits, state.sample, team);
-      break;
-    case RowSampling::Method::goss:
-      if (params.first_round + round < rows.full_rounds) return nullptr;
-      sample_one_side(state.gradients, rows.top_rate, rows.other_rate, bits, state.sample, team);
-      break;
-  }
-  return &state.sample;
-}
+constexpr std::size_t most_score_bytes = std::size_t{1} << 26;  // that a call hands over
 
-// The same on a device, which has the gradients.
-const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundState& state,
-                   cuda::DeviceRows& device) {
-  const RowSampling& rows = params.sampling;
-  const std::uint32_t bits = draw_bits({params.seed, round});
-  switch (rows.method) {
-    case RowSampling::Method::uniform:
-      if (rows.rate >= 1) return nullptr;
-      device.draw_uniform(rows.rate, bits, state.sample);
-      break;
-    case RowSampling::Method::gradient_based:
-      if (rows.rate >= 1) return nullptr;
-      device.draw_by_gradient(state.gradients, rows.rate, rows.reg_lambda, bits, state.sample);
-      break;
-    case RowSampling::Method::goss:
-      if (params.first_round + round < rows.full_rounds) return nullptr;
-      device.draw_one_side(state.gradients, rows.top_rate, rows.other_rate, bits, state.sample);
-      break;
-  }
-  return &state.sample;
-}
-
-// Rows of other workers are needed for samples by gradient and quantiles of leaves.
+// Whether some step needs the scores of all rows, not only those of a worker.
 bool needs_all_rows(const RoundParams& params) {
-  return !params.leaf_quantiles.empty() || params.sampling.method != RowSampling::Method::uniform;
+  return params.loss.loss == Loss::given || params.loss.loss == Loss::huber ||
+         params.leaves == RoundParams::Leaves::quantiles ||
+         params.sampling.method != RowSampling::Method::uniform || params.dropout ||
+         params.one_step;
 }
 
-// One round on the worker's own rows of a shared table: scores, gradients and sample of no others.
-void run_own_round(Grower& grower, ShareRows& local_rows, const RoundParams& params,
-                   const LossRows& rows, const RoundState& state, Team& loss_team, Team& team) {
-  GrownTrees& forest = state.forest;
-  Gradients& gradients = local_rows.own_gradients(rows.outputs, state.gradients.by_row);
-  apply_loss(params.loss, local_rows.own_rows(rows), params.largest_weight, gradients, loss_team,
-             local_rows.workers());
-  grower.propose(gradients, team);
-  const std::uint64_t round = forest.n_trees() / (rows.outputs / forest.width);
-  const bool samples = params.sampling.rate < 1;
-  if (samples)
-    local_rows.draw_own(params.sampling.rate, draw_bits({params.seed, round}), state.sample, team);
-  for (std::size_t output = 0; output < rows.outputs; output += forest.width) {
-    grower.grow(gradients, output,
-                {.seed = params.seed,
-                 .number = forest.n_trees(),
-                 .turn = 0,
-                 .rate = params.rate,
-                 .sample = samples ? &state.sample : nullptr,
-                 .leaves_from_all_rows = params.sampling.leaves_from_all_rows},
-                forest, team);
-    local_rows.add_own(forest, {state.scores + output, rows.outputs}, team);
-  }
-}
-
-// Sets the values of the last tree to quantiles of the residuals in its leaves.
-void set_quantiles(Grower& grower, const RoundParams& params, const LossRows& rows,
-                   std::size_t output, double scale, const RoundState& state,
-                   cuda::DeviceRows* device, Team& team) {
-  GrownTrees& forest = state.forest;
-  const std::size_t tree = forest.n_trees() - 1, n_nodes = forest.n_nodes(tree);
-  std::vector<std::uint32_t> leaves;
-  if (device == nullptr) leaves = grower.leaf_of_position();
-  std::vector<double> values(n_nodes * forest.width);
-  for (std::size_t k = 0; k < forest.width; ++k) {
-    const double alpha = params.leaf_quantiles[output + k];
-    const std::vector<double> leaf_values =
-        device != nullptr
-            ? device->leaf_quantiles(output + k, alpha, scale, n_nodes)
-            : refit_leaves(rows, output + k, leaves.data(), n_nodes, {alpha, {}}, team);
-    for (std::size_t i = 0; i < n_nodes; ++i)
-      values[i * forest.width + k] =
-          params.rate * std::clamp(leaf_values[i], -params.max_step, params.max_step);
-  }
-  forest.set_values(tree, values, grower.params().monotone);
-}
-
-// Fetches the losses of the rounds.
-void take_losses(std::size_t n_rounds, WatchedSets& watched) {
-  const std::size_t n_sets = watched.sets.size(), n_losses = watched.losses.size();
-  watched.values.resize(n_rounds * n_sets * n_losses);
-  for (std::size_t s = 0; s < n_sets; ++s) {
-    const std::vector<double> losses = watched.sets[s]->losses();
-    for (std::size_t round = 0; round < n_rounds; ++round)
-      for (std::size_t l = 0; l < n_losses; ++l)
-        watched.values[(round * n_sets + s) * n_losses + l] = losses[round * n_losses + l];
-  }
+// Whether leaf values need hessians that the trees of the round do not have.
+bool has_newton_gradients(const RoundParams& params) {
+  return params.least_squares && params.leaves == RoundParams::Leaves::steps &&
+         params.loss.loss != Loss::squared_error;
 }
 
 }  // namespace
 
-std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows& rows,
-                       std::size_t n_rounds, std::chrono::duration<double> time,
-                       const RoundState& state, WatchedSets& watched, Team& loss_team, Team& team) {
+Boosting::Boosting(Grower& grower, GrownTrees& forest, const Codes& table,
+                   const RoundParams& params, const RoundTarget& target)
+    : grower_(grower),
+      forest_(forest),
+      params_(params),
+      rows_(grower.make_round({.table = table,
+                               .target = target,
+                               .by_row = forest.width > 1,
+                               .needs_all_rows = needs_all_rows(params),
+                               .adds_repeatedly = params.dropout.has_value()})),
+      loss_(params.loss) {
+  if (params.one_step) direction_.assign(target.n_rows * target.outputs, 0.0);
+}
+
+void Boosting::add_all(std::span<EvaluationRows* const> sets, Team& team) {
+  for (std::size_t round = 0; round < n_rounds(); ++round) {
+    add_round(round, 1, team);
+    for (EvaluationRows* set : sets)
+      set->add(forest_, round * trees_per_round(), trees_per_round(), 1, team);
+  }
+}
+
+FinishedRounds Boosting::run(std::size_t n_rounds, std::chrono::duration<double> time,
+                             const Evaluations& evaluations, const RoundHooks& hooks,
+                             Team& loss_team, Team& team) {
   using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
   const auto start = Clock::now();
-  GrownTrees& forest = state.forest;
-  const std::size_t trees_per_round = rows.outputs / forest.width;
-  cuda::DeviceRows* device = grower.on_device();
-  std::optional<cuda::Device::Use> use;
-  if (device != nullptr) device->open_rounds(rows, use);
-  const bool scales = !params.leaf_quantiles.empty() && rows.weight != nullptr;
-  const double scale = scales ? weight_scale(rows, loss_team) : 1;
-  std::size_t done = 0;
-  ShareRows* shared = grower.shared();
-  if (shared != nullptr && needs_all_rows(params)) shared->fetch_scores(rows.outputs, state.scores);
-  // Clocks differ between workers.
-  const auto has_time = [&] { return shared != nullptr || Clock::now() - start < time; };
+  const Call call{evaluations, hooks, loss_team, team};
+  FinishedRounds finished;
+  const auto has_room = [&] {
+    if (finished.scores.empty()) return true;
+    const std::size_t bytes = finished.scores.front().size() * sizeof(double);
+    return (finished.scores.size() + 1) * bytes <= most_score_bytes;
+  };
   do {
-    if (shared != nullptr && !needs_all_rows(params)) {
-      run_own_round(grower, *shared, params, rows, state, loss_team, team);
-      continue;
+    run_round(call);
+    note_round(call, finished);
+    finished.seconds.push_back(Seconds(Clock::now() - start).count());
+  } while (finished.seconds.size() < n_rounds && has_room() &&
+           rows_->has_time(Clock::now() - start, time));
+  const std::size_t n_sets = evaluations.sets.size(), n_losses = evaluations.losses.size();
+  finished.losses.resize(finished.seconds.size() * n_sets * n_losses);
+  for (std::size_t s = 0; s < n_sets; ++s) {
+    const std::vector<double> losses = evaluations.sets[s]->losses();
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      finished.losses[(i / n_losses * n_sets + s) * n_losses + i % n_losses] = losses[i];
+  }
+  return finished;
+}
+
+void Boosting::run_round(const Call& call) {
+  const std::size_t round = n_rounds();
+  const std::vector<std::size_t> dropped = drop(call.team);
+  take_gradients(call);
+  for (std::size_t i = 0; i < params_.parallel_trees; ++i)
+    grow_trees(round * params_.parallel_trees + i, call);
+  const double factor = settle(dropped, call);
+  if (!adds_at_once()) add_round(round, factor, call.team);
+  for (EvaluationRows* set : call.evaluations.sets)
+    set->add(forest_, round * trees_per_round(), trees_per_round(), factor, call.team);
+}
+
+// Takes dropped rounds out of the training scores.
+std::vector<std::size_t> Boosting::drop(Team& team) {
+  if (!params_.dropout) return {};
+  const std::vector<std::size_t> dropped = params_.dropout->draw(weights_, params_.seed);
+  for (const std::size_t round : dropped) add_round(round, -weights_[round], team);
+  return dropped;
+}
+
+void Boosting::take_gradients(const Call& call) {
+  if (loss_.loss == Loss::huber)
+    loss_.parameters = {rows_->huber_delta(params_.loss.parameters[0], call.loss_team)};
+  gradients_ = &gradients_of(loss_, params_.least_squares, call);
+  newton_ = has_newton_gradients(params_) ? &gradients_of(loss_, false, call) : gradients_;
+  grower_.propose(*gradients_, call.team);
+}
+
+const Gradients& Boosting::gradients_of(const LossSpec& loss, bool least_squares,
+                                        const Call& call) {
+  if (loss.loss == Loss::given)
+    return rows_->fill_gradients(least_squares, [&](Gradients& out) {
+      call.hooks.gradients(rows_->scores(), least_squares, out);
+    });
+  LossSpec spec = loss;
+  spec.least_squares = least_squares;
+  return rows_->take_gradients(spec, call.loss_team);
+}
+
+// Grows the trees of one sample.
+void Boosting::grow_trees(std::size_t number, const Call& call) {
+  const std::size_t outputs = rows_->target().outputs;
+  const double rate = params_.rate / static_cast<double>(params_.parallel_trees);
+  const std::uint64_t round = params_.first_round + n_rounds();
+  const Sample* sample =
+      rows_->draw(params_.sampling, *gradients_, round, {params_.seed, number}, call.team);
+  for (std::size_t output = 0; output < outputs; output += forest_.width) {
+    grower_.grow(*gradients_, output,
+                 {.seed = params_.seed,
+                  .number = forest_.n_trees(),
+                  // XGBoost prefers the first of equally good features. Friedman leaves it to
+                  // chance, which is worth a lot on small tables, where many splits are equal; here
+                  // every round of his boosting prefers another one.
+                  .turn = params_.least_squares ? round : 0,
+                  .rate = rate,
+                  .sample = sample,
+                  .leaves_from_all_rows = params_.sampling.leaves_from_all_rows},
+                 forest_, call.team);
+    set_leaf_values(output, rate, call);
+    if (params_.one_step)
+      grower_.add_last(forest_, output, outputs, direction_.data(), call.team);
+    else if (adds_at_once())
+      rows_->add_last(forest_, output, call.team);
+  }
+}
+
+// Sets node values of the last tree that are not -G / (H + lambda).
+void Boosting::set_leaf_values(std::size_t output, double rate, const Call& call) {
+  if (call.hooks.leaf_values) return call.hooks.leaf_values(output);
+  if (params_.leaves == RoundParams::Leaves::newton) return;
+  std::vector<double> values = refit(output, call);
+  for (double& value : values)
+    value = rate * std::clamp(value, -params_.max_step, params_.max_step);
+  forest_.set_values(forest_.n_trees() - 1, values, grower_.params().monotone);
+}
+
+std::vector<double> Boosting::refit(std::size_t output, const Call& call) {
+  const std::size_t width = forest_.width, n_nodes = forest_.n_nodes(forest_.n_trees() - 1);
+  std::vector<double> values(n_nodes * width);
+  if (params_.leaves == RoundParams::Leaves::steps) {
+    const std::vector<double> sums = grower_.sums(*newton_, output, call.team);
+    std::vector<double> g(values.size()), h(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      g[i] = sums[2 * i];
+      h[i] = sums[2 * i + 1];
     }
-    if (device != nullptr)
-      device->rounds().apply_loss(params.loss, params.largest_weight, state.gradients);
-    else
-      apply_loss(params.loss, rows, params.largest_weight, state.gradients, loss_team);
-    grower.propose(state.gradients, team);
-    const std::uint64_t round = forest.n_trees() / trees_per_round;
-    const Sample* sample =
-        device != nullptr ? draw(params, round, state, *device) : draw(params, round, state, team);
-    for (std::size_t output = 0; output < rows.outputs; output += forest.width) {
-      const TreeRequest request{.seed = params.seed,
-                                .number = forest.n_trees(),
-                                .turn = 0,
-                                .rate = params.rate,
-                                .sample = sample,
-                                .leaves_from_all_rows = params.sampling.leaves_from_all_rows};
-      grower.grow(state.gradients, output, request, forest, team);
-      if (!params.leaf_quantiles.empty())
-        set_quantiles(grower, params, rows, output, scale, state, device, team);
-      if (device != nullptr)
-        device->add_values(forest, output);
-      else
-        grower.add_last(forest, output, rows.outputs, state.scores, team);
-    }
-    for (cuda::DeviceEvaluation* set : watched.sets) {
-      set->add(forest, forest.n_trees() - trees_per_round, trees_per_round);
-      for (const LossSpec& loss : watched.losses) set->start_loss(loss);
-    }
-  } while (++done < n_rounds && has_time());
-  take_losses(done, watched);
-  return done;
+    leaf_steps(loss_, rows_->target().outputs, g.data(), h.data(), values.size(), values.data());
+    return values;
+  }
+  std::optional<double> delta;
+  if (loss_.loss == Loss::huber) delta = loss_.parameters[0];
+  for (std::size_t k = 0; k < width; ++k) {
+    const std::vector<double> column = rows_->refit_leaves(
+        output + k, {params_.leaf_quantiles[output + k], delta}, n_nodes, call.team);
+    for (std::size_t i = 0; i < n_nodes; ++i) values[i * width + k] = column[i];
+  }
+  return values;
+}
+
+// Puts dropped rounds back with their new factors; returns the factor of the new round.
+double Boosting::settle(std::span<const std::size_t> dropped, const Call& call) {
+  if (params_.one_step) return step(call);
+  if (!params_.dropout) return 1;
+  const auto [new_round, factor] = params_.dropout->factors(dropped.size(), params_.rate);
+  const std::size_t per_round = trees_per_round();
+  for (const std::size_t round : dropped) add_round(round, weights_[round] * factor, call.team);
+  for (const std::size_t round : dropped)
+    for (EvaluationRows* set : call.evaluations.sets)
+      set->add(forest_, round * per_round, per_round, weights_[round] * factor - weights_[round],
+               call.team);
+  for (const std::size_t round : dropped) weights_[round] *= factor;
+  weights_.push_back(new_round);
+  return new_round;
+}
+
+// Adds the trees of a round to the training scores, times the length of a line search.
+double Boosting::step(const Call& call) {
+  const double* scores = rows_->scores();
+  const double factor = params_.rate * call.hooks.step_length(scores, direction_.data());
+  for (std::size_t i = 0; i < direction_.size(); ++i)
+    direction_[i] = scores[i] + factor * direction_[i];
+  rows_->set_scores(direction_.data());
+  std::fill(direction_.begin(), direction_.end(), 0.0);
+  weights_.push_back(factor);
+  return factor;
+}
+
+// Adds a round, times a factor, to the training scores.
+void Boosting::add_round(std::size_t round, double factor, Team& team) {
+  const std::size_t per_sample = rows_->target().outputs / forest_.width;
+  const std::size_t first = round * trees_per_round();
+  for (std::size_t tree = first; tree < first + trees_per_round(); ++tree)
+    rows_->add_tree(forest_, tree, tree % per_sample * forest_.width, factor, team);
+}
+
+void Boosting::note_round(const Call& call, FinishedRounds& finished) const {
+  for (EvaluationRows* set : call.evaluations.sets)
+    for (const LossSpec& loss : call.evaluations.losses) set->start_loss(loss, call.loss_team);
+  if (params_.dropout) finished.weights.push_back(weights_);
+  if (!call.evaluations.keeps_scores) return;
+  std::vector<double>& scores = finished.scores.emplace_back();
+  for (EvaluationRows* set : call.evaluations.sets)
+    scores.insert(scores.end(), set->scores(), set->scores() + set->n_rows() * set->outputs());
 }
 
 }  // namespace arboost

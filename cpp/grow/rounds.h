@@ -1,62 +1,128 @@
-// Rounds of gradient boosting by Newton steps, in one call: gradients at the scores, a sample, one
-// tree for each output or one for all, new scores. The same trees as by calls for each step.
+// Rounds of gradient boosting: gradients at the scores, a sample, one tree for each output or one
+// for all, their leaf values, new scores, evaluation sets. Many rounds a call; rows are behind one
+// interface (grow/rounds/round_rows.h), wherever they are.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/parallel.h"
-#include "grow/device/rounds/device_evaluation.h"
 #include "grow/grower.h"
-#include "grow/sample/sample.h"
+#include "grow/rounds/dropout.h"
+#include "grow/rounds/evaluation_rows.h"
+#include "grow/rounds/round_rows.h"
 #include "loss/apply.h"
 
 namespace arboost {
 
-// Sampling of rows; for the meaning of the fields see trees/samples.py.
-struct RowSampling {
-  enum class Method { uniform, gradient_based, goss };
-  Method method = Method::uniform;
-  double rate = 1, reg_lambda = 1, top_rate = 1, other_rate = 0;
-  std::uint64_t full_rounds = 0;
-  bool leaves_from_all_rows = false;
-};
-
 struct RoundParams {
-  LossSpec loss{};
-  double largest_weight = 1;  // upper bound of the weights
-  double rate = 1;            // values of trees are multiplied by it
+  // Values of leaves: the trees' own, -G / (H + lambda); quantiles of the residuals; or minimisers
+  // of the loss from the sums of its gradients (loss/leaf_steps.h).
+  enum class Leaves { newton, quantiles, steps };
+
+  LossSpec loss{};                       // huber has the quantile that delta is, given none
+  bool least_squares = false;            // Friedman's trees: weights in place of hessians
+  Leaves leaves = Leaves::newton;
+  std::vector<double> leaf_quantiles{};  // by output
+  double max_step = 0;                   // of quantiles and steps
+  double rate = 1;                       // factor on the values of the trees
+  double largest_weight = 1;             // upper bound of the weights
   std::uint64_t seed = 0;
   std::uint64_t first_round = 0;  // number of rounds before a warm start
   RowSampling sampling{};
-  // By output: leaf values are quantiles of the residuals, up to max_step. Empty: Newton's steps.
-  std::vector<double> leaf_quantiles{};
-  double max_step = 0;
+  std::size_t parallel_trees = 1;  // grown on a sample each; their values are averaged
+  std::optional<Dropout> dropout{};
+  bool one_step = false;  // a line search gives the length of the step of each round
 };
 
-// Memory of a fit that the rounds write to.
-struct RoundState {
-  Gradients& gradients;
-  double* scores;  // [n_rows][outputs], those of the rows that the loss reads
-  Sample& sample;
-  GrownTrees& forest;  // trees of all rounds so far
+// Steps of a round that the caller makes, where they are set.
+struct RoundHooks {
+  // Gradients and hessians of a loss that is given: writes them to the last argument.
+  std::function<void(const double* scores, bool least_squares, Gradients& out)> gradients{};
+  // The length of the step along a direction, [n_rows][outputs], from the scores.
+  std::function<double(const double* scores, const double* direction)> step_length{};
+  // Sets the values of the last tree, whose first output is given.
+  std::function<void(std::size_t output)> leaf_values{};
 };
 
-// Evaluation sets on the device of the fit, and the losses that are taken of each after every
-// round.
-struct WatchedSets {
-  std::vector<cuda::DeviceEvaluation*> sets = {};
-  std::vector<LossSpec> losses = {};
-  // [round][set][loss]
-  std::vector<double> values = {};
+// Evaluation sets, and what is taken of each after every round.
+struct Evaluations {
+  std::vector<EvaluationRows*> sets{};
+  std::vector<LossSpec> losses{};
+  bool keeps_scores = false;  // for metrics of the caller
 };
 
-// Adds rounds until there are `n_rounds` new ones or the time is over; returns their number, at
-// least 1. The loss has a team of its own: its work is not in proportion to the features.
-std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows& rows,
-                       std::size_t n_rounds, std::chrono::duration<double> time,
-                       const RoundState& state, WatchedSets& watched, Team& loss_team, Team& team);
+// What a call of `Boosting::run` hands over, by round.
+struct FinishedRounds {
+  std::vector<double> seconds{};               // from the start of the call to the end of the round
+  std::vector<double> losses{};                // [round][set][loss]
+  std::vector<std::vector<double>> scores{};   // [round]: of all sets, one after the other
+  std::vector<std::vector<double>> weights{};  // [round]: factors of all rounds, where they have any
+};
+
+class Boosting {
+ public:
+  // Trees are appended to the forest, which must have trees of this fit only.
+  Boosting(Grower& grower, GrownTrees& forest, const Codes& table, const RoundParams& params,
+           const RoundTarget& target);
+
+  RoundRows& rows() { return *rows_; }
+  std::size_t trees_per_round() const {
+    return params_.parallel_trees * (rows_->target().outputs / forest_.width);
+  }
+  std::size_t n_rounds() const { return forest_.n_trees() / trees_per_round(); }
+  // Factors of the rounds, where they have any.
+  const std::vector<double>& weights() const { return weights_; }
+  void set_weights(std::span<const double> weights) {
+    weights_.assign(weights.begin(), weights.end());
+  }
+  // Adds all trees to the scores, in the order of the rounds, as after a restart.
+  void add_all(std::span<EvaluationRows* const> sets, Team& team);
+
+  // Adds rounds until there are n_rounds new ones or the time is over, at least one. The loss has a
+  // team of its own: its work is not in proportion to the features.
+  FinishedRounds run(std::size_t n_rounds, std::chrono::duration<double> time,
+                     const Evaluations& evaluations, const RoundHooks& hooks, Team& loss_team,
+                     Team& team);
+
+ private:
+  struct Call {  // arguments of `run`
+    const Evaluations& evaluations;
+    const RoundHooks& hooks;
+    Team &loss_team, &team;
+  };
+  // Whether a tree is added to the training scores before the round is complete: growing has found
+  // the leaf of each row, and no tree is walked.
+  bool adds_at_once() const {
+    return !params_.dropout && (params_.parallel_trees == 1 || params_.one_step);
+  }
+  void run_round(const Call& call);
+  std::vector<std::size_t> drop(Team& team);
+  void take_gradients(const Call& call);
+  const Gradients& gradients_of(const LossSpec& loss, bool least_squares, const Call& call);
+  void grow_trees(std::size_t number, const Call& call);
+  void set_leaf_values(std::size_t output, double rate, const Call& call);
+  std::vector<double> refit(std::size_t output, const Call& call);
+  double settle(std::span<const std::size_t> dropped, const Call& call);
+  double step(const Call& call);
+  void add_round(std::size_t round, double factor, Team& team);
+  void note_round(const Call& call, FinishedRounds& finished) const;
+
+  Grower& grower_;
+  GrownTrees& forest_;
+  RoundParams params_;
+  std::unique_ptr<RoundRows> rows_;
+  std::vector<double> weights_;
+  std::vector<double> direction_;  // of the step of a line search
+  LossSpec loss_;                  // of the round, with Huber's delta
+  const Gradients* gradients_ = nullptr;  // of the round's trees
+  const Gradients* newton_ = nullptr;     // of its leaves
+};
 
 }  // namespace arboost

@@ -457,7 +457,7 @@ bool needs_parts(std::span<const double> y, std::size_t width, const TreeParams&
 
 void grow_in_parts(Grower& grower, const PartTarget& target, const TreeRequest& request,
                    Gradients& gradients, GrownTrees& forest, Team& team) {
-  if (grower.on_device() != nullptr || !grower.params().monotone.empty())
+  if (grower.params().device >= 0 || !grower.params().monotone.empty())
     throw std::logic_error("a tree in parts on a device, or with monotone constraints");
   const std::size_t n_trees = forest.n_trees(), n_sets = forest.sets.size();
   PartedTree tree(grower, target, request, gradients, forest.width);

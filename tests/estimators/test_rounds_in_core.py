@@ -1,12 +1,19 @@
-"""Rounds in the core: one call for many rounds gives the bytes of rounds step by step."""
+"""Rounds in the core: one call for many rounds gives the bytes of a call for each round."""
 
 import numpy as np
 import pytest
 
-from arboost import Checkpoint, GradientBoostingClassifier, GradientBoostingRegressor
-from arboost.estimators import boosting_rounds
+from arboost import (
+    Checkpoint,
+    CustomLoss,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    _core,
+    cv,
+)
 from arboost.estimators.boosting_rounds import BoostingRounds
 from arboost.models.files.model_file import to_bytes
+from arboost.training import monitor
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 5))
@@ -18,6 +25,11 @@ TARGETS = {
     "two": (NUMBERS > 1).astype(int),
     "four": np.digitize(NUMBERS, [-0.5, 0.5, 1.5]),
 }
+SQUARES = CustomLoss(
+    name="squares",
+    gradients=lambda y, score, weight: (weight * (score - y), weight),
+    value=lambda y, score, weight: float(np.average((score - y) ** 2, weights=weight)),
+)
 SETTINGS = [
     ("numbers", {}),
     ("two", {}),
@@ -34,77 +46,125 @@ SETTINGS = [
     ("two", {"tree_method": "exact", "monotone_constraints": {0: 1}}),
     ("numbers", {"grow_policy": "leafwise", "max_leaves": 5, "n_jobs": 3}),
     ("numbers", {"base_score": 3.0, "gamma": 0.1}),
+    ("numbers", {"loss": "huber"}),
+    ("numbers", {"loss": "huber", "boosting": "gradient"}),
+    ("four", {"boosting": "gradient"}),
+    ("numbers", {"boosting": "gradient", "line_search": "round"}),
+    ("numbers", {"loss": SQUARES}),
+    ("numbers", {"rate_drop": 0.5}),
+    ("four", {"rate_drop": 0.3, "sample_type": "weighted", "normalize_type": "forest"}),
+    ("numbers", {"num_parallel_tree": 2, "subsample": 0.5}),
 ]
+IDS = [f"{target}-{'-'.join(map(str, params))}" for target, params in SETTINGS]
 
 
-def fitted_bytes(target, params, **given):
-    kind = GradientBoostingClassifier if target in ("two", "four") else GradientBoostingRegressor
+def kind_of(target):
+    return GradientBoostingClassifier if target in ("two", "four") else GradientBoostingRegressor
+
+
+def fitted(target, params, **given):
     params = {"n_estimators": 12, "random_state": 3, "verbose": 0} | params
-    return to_bytes(kind(**params).fit(X, TARGETS[target], **given).model_)
+    return kind_of(target)(**params).fit(X, TARGETS[target], **given)
 
 
-@pytest.mark.parametrize(("target", "params"), SETTINGS)
+def one_round_a_call(monkeypatch):
+    monkeypatch.setattr(monitor, "_CALL_S", 0.0)
+
+
+def assert_same(model, other):
+    assert to_bytes(model.model_) == to_bytes(other.model_)
+    assert model.evals_result_ == other.evals_result_
+
+
+@pytest.mark.parametrize(("target", "params"), SETTINGS, ids=IDS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_one_call_for_many_rounds_equals_calls_for_each_step(target, params, weighted, monkeypatch):
-    weight = RNG.uniform(0.5, 2.0, 300) if weighted else None
-    in_core = fitted_bytes(target, params, sample_weight=weight)
-    with monkeypatch.context() as patch:
-        patch.setattr(boosting_rounds, "_CORE_CALL_S", 0.0)  # one round a call
-        assert fitted_bytes(target, params, sample_weight=weight) == in_core
-    monkeypatch.setattr(BoostingRounds, "_round_params", lambda self: None)
-    assert fitted_bytes(target, params, sample_weight=weight) == in_core
-
-
-@pytest.mark.parametrize("target", ["numbers", "four"])
-def test_rounds_in_core_with_validation_data_and_a_warm_start(target, monkeypatch):
-    params = {"subsample": 0.7, "n_iter_no_change": 5}
+def test_one_call_for_many_rounds_equals_a_call_for_each(target, params, weighted, monkeypatch):
     given = {"X_val": X[:50], "y_val": TARGETS[target][:50]}
-    kind = GradientBoostingClassifier if target == "four" else GradientBoostingRegressor
-    old = kind(n_estimators=4, verbose=0).fit(X, TARGETS[target])
-    goss = {"sampling_method": "goss", "learning_rate": 0.2}  # its first rounds see all rows
+    if weighted:
+        given["sample_weight"] = RNG.uniform(0.5, 2.0, 300)
+    at_once = fitted(target, params, **given)
+    one_round_a_call(monkeypatch)
+    assert_same(fitted(target, params, **given), at_once)
+    del given["X_val"], given["y_val"]
+    unwatched = fitted(target, params, **given).model_.forest
+    np.testing.assert_array_equal(unwatched.value, at_once.model_.forest.value)
 
-    def both():
-        return (
-            fitted_bytes(target, params, **given),
-            fitted_bytes(target, goss, init_model=old),
-        )
 
-    in_core = both()
-    monkeypatch.setattr(BoostingRounds, "_round_params", lambda self: None)
-    assert both() == in_core
+@pytest.mark.parametrize("metrics", [None, ["mean_absolute_error", "squared_error"]])
+@pytest.mark.parametrize("params", [{}, {"rate_drop": 0.4}, {"subsample": 0.7}])
+def test_early_stopping_at_any_number_of_rounds_a_call(params, metrics, monkeypatch):
+    settings = {"n_iter_no_change": 3, "eval_metric": metrics, "n_estimators": 200, **params}
+    settings["learning_rate"] = 0.5
+    given = {"X_val": X[:80] + 0.3, "y_val": NUMBERS[:80]}
+    at_once = fitted("numbers", settings, **given)
+    assert 1 < at_once.n_iter_ < 100
+    one_round_a_call(monkeypatch)
+    assert_same(fitted("numbers", settings, **given), at_once)
+
+
+@pytest.mark.parametrize("params", [{}, {"rate_drop": 0.4, "one_drop": True}])
+def test_a_callback_ends_the_fit_at_its_round(params, monkeypatch):
+    """Later rounds, which the same call has made, are cut off."""
+    settings = {"n_estimators": 100, **params}
+    seen = []
+
+    def stop(done):
+        seen.append(done.index)
+        return done.index == 6
+
+    at_once = fitted("numbers", settings, callbacks=[stop])
+    assert seen == list(range(7))
+    assert (at_once.n_iter_, at_once.stop_reason_) == (7, "callback stop")
+    one_round_a_call(monkeypatch)
+    assert_same(fitted("numbers", settings, callbacks=[stop]), at_once)
+
+
+def test_folds_in_step_at_any_number_of_rounds_a_call(monkeypatch):
+    model = GradientBoostingRegressor(n_estimators=15, verbose=0)
+    at_once = cv(model, X, NUMBERS, folds=3)
+    one_round_a_call(monkeypatch)
+    again = cv(model, X, NUMBERS, folds=3)
+    for name, curves in at_once.scores.items():
+        np.testing.assert_array_equal(curves, again.scores[name])
 
 
 def calls_of(monkeypatch, **params):
-    """Return the largest number of rounds that each call of the core was allowed."""
-    limits = []
+    """The number of rounds of each call of the core."""
+    numbers = []
     run_rounds = BoostingRounds.run_rounds
 
-    def noted(self, limit=1):
-        limits.append(limit)
-        run_rounds(self, limit)
+    def noted(self, limit=1, metrics=(), seconds=0.0):
+        finished = run_rounds(self, limit, metrics, 60.0 if seconds else 0.0)
+        numbers.append(len(finished))
+        return finished
 
     monkeypatch.setattr(BoostingRounds, "run_rounds", noted)
     fit = params.pop("fit", {})
-    model = GradientBoostingRegressor(n_estimators=6, verbose=0, **params)
+    model = GradientBoostingRegressor(**{"n_estimators": 6, "verbose": 0} | params)
     model.fit(X, TARGETS["numbers"], **fit)
     assert model.n_iter_ == 6
-    return limits
-
-
-def test_unmonitored_rounds_are_one_call(monkeypatch):
-    assert calls_of(monkeypatch) == [6]
+    return numbers
 
 
 @pytest.mark.parametrize(
-    "watched",
+    "params",
     [
-        {"max_time": 1000.0},
+        {},
         {"fit": {"callbacks": [lambda done: None]}},
         {"fit": {"X_val": X, "y_val": TARGETS["numbers"]}},
+        {"fit": {"X_val": X, "y_val": NUMBERS}, "eval_metric": "mean_absolute_error"},
+        {"loss": "huber", "fit": {"X_val": X, "y_val": NUMBERS}},
+        {"boosting": "gradient", "fit": {"X_val": X, "y_val": NUMBERS}},
+        {"rate_drop": 0.5, "fit": {"X_val": X, "y_val": NUMBERS}},
+        {"num_parallel_tree": 2, "subsample": 0.5},
     ],
 )
-def test_watched_rounds_come_one_by_one(watched, monkeypatch):
-    assert calls_of(monkeypatch, **watched) == [1] * 6
+def test_watched_or_not_all_rounds_are_one_call(params, monkeypatch):
+    assert calls_of(monkeypatch, **params) == [6]
+
+
+def test_a_time_limit_needs_the_time_of_a_round_first(monkeypatch):
+    assert calls_of(monkeypatch, max_time=1000.0) == [1, 5]
 
 
 def test_rounds_with_a_checkpoint_of_each_come_one_by_one(tmp_path, monkeypatch):
@@ -112,48 +172,48 @@ def test_rounds_with_a_checkpoint_of_each_come_one_by_one(tmp_path, monkeypatch)
     assert calls_of(monkeypatch, fit={"checkpoint": every}) == [1] * 6
     by_time = {"fit": {"checkpoint": tmp_path / "state"}}
     assert calls_of(monkeypatch, **by_time) == [6]
+    callbacks = {"fit": {"checkpoint": tmp_path / "other", "callbacks": [lambda done: None]}}
+    assert calls_of(monkeypatch, **callbacks) == [1] * 6  # a state has no rounds to cut off
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"loss": "huber"},
-        {"boosting": "gradient"},
-        {"rate_drop": 0.5},
-        {"num_parallel_tree": 2, "subsample": 0.5},
-    ],
-)
-def test_other_rounds_are_run_step_by_step(params, monkeypatch):
-    steps = []
-    run_round = BoostingRounds._run_round
-    monkeypatch.setattr(
-        BoostingRounds, "_run_round", lambda self: (steps.append(1), run_round(self))
-    )
-    GradientBoostingRegressor(n_estimators=3, verbose=0, **params).fit(X, TARGETS["numbers"])
-    assert len(steps) == 3
+def test_scores_handed_over_are_limited(monkeypatch):
+    """Metrics of Python need the scores of each round: a call ends before they fill the memory."""
+    rows = np.tile(X, (400, 1))
+    fit = {"X_val": rows, "y_val": np.tile(NUMBERS, 400)}
+    metric = "mean_absolute_error"
+    numbers = calls_of(monkeypatch, fit=fit, eval_metric=metric, n_estimators=6)
+    assert numbers == [6]
+    monkeypatch.undo()
+    rows = np.tile(X, (8000, 1))
+    fit = {"X_val": rows, "y_val": np.tile(NUMBERS, 8000)}
+    numbers = calls_of(monkeypatch, fit=fit, eval_metric=metric, n_estimators=6)
+    assert numbers == [3, 3]  # 19 MB each
 
 
 def test_the_core_refuses_arrays_of_other_lengths():
-    seen = {}
+    codes_of = {}
     init = BoostingRounds.__init__
 
     def noted(self, *args, **given):
         init(self, *args, **given)
-        seen["rounds"] = self
+        codes_of["rounds"] = self
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BoostingRounds, "__init__", noted)
-        GradientBoostingRegressor(n_estimators=1, verbose=0).fit(X, TARGETS["numbers"])
-    found = seen["rounds"]
-    y, scores, gradients = TARGETS["numbers"], found.scores, found._gradients
-    for arrays in [
-        (y[1:], None, scores, gradients),
-        (y, y[1:], scores, gradients),
-        (y, None, scores[1:].copy(), gradients),
-        (y, None, np.zeros((300, 2)), gradients),
-        (y, None, np.zeros((300, 0)), gradients),
+        GradientBoostingRegressor(n_estimators=1, verbose=0).fit(X, NUMBERS)
+    rounds = codes_of["rounds"]
+    grower, params = rounds.grower, rounds._round_params()
+    with pytest.raises(ValueError, match="grown trees"):
+        _core.Boosting(grower, params, 1, NUMBERS, None)
+    for n_outputs, y, weight in [
+        (1, NUMBERS[1:], None),
+        (1, NUMBERS, NUMBERS[1:]),
+        (0, NUMBERS, None),
     ]:
         with pytest.raises(ValueError, match="fit"):
-            found.grower.run_rounds(found._core_params, *arrays, 1, 1.0, 1)
+            _core.Boosting(grower, params, n_outputs, y, weight)
+    for scores in (np.zeros((299, 1)), np.zeros((300, 2))):
+        with pytest.raises(ValueError, match="fit"):
+            rounds._boosting.set_scores(scores)
     with pytest.raises(ValueError, match="no rounds"):
-        found.grower.run_rounds(found._core_params, y, None, scores, gradients, 0, 1.0, 1)
+        rounds.run_rounds(0)

@@ -263,18 +263,48 @@ def test_restore_of_a_finished_fit():
 
 def test_rounds_that_are_sure_to_follow():
     """No result of them can stop the fit before the last."""
-    assert Monitor(30, metrics=[LOSS]).certain_rounds(10) == 20
-    assert Monitor(30).certain_rounds(30) == 1
-    assert Monitor(30, max_time=5.0).certain_rounds(0) == 1
-    assert Monitor(30, callbacks=[lambda round_: None]).certain_rounds(0) == 1
+    assert Monitor(30, metrics=[LOSS]).rounds_ahead(10)[0] == 20
+    assert Monitor(30).rounds_ahead(30)[0] == 1
+    with_callback = Monitor(30, callbacks=[lambda round_: None])
+    assert with_callback.rounds_ahead(0)[0] == 30  # those after a stop are cut off
+    assert with_callback.rounds_ahead(0, cuts=False)[0] == 1
     monitor = Monitor(30, metrics=[LOSS], n_iter_no_change=4)
     values, done = [5.0, 4.0, 3.0, 6.0, 6.0, 2.0] + [7.0] * 10, 0
-    assert monitor.certain_rounds(0) == 5  # the first round is the best of one
+    assert monitor.rounds_ahead(0)[0] == 5  # the first round is the best of one
     for index, value in enumerate(values):
         if index == done:
-            done += monitor.certain_rounds(index)
+            done += monitor.rounds_ahead(index)[0]
         stop = monitor.after_round(index, {"validation": {"loss": value}})
         assert not stop or index + 1 == done
         if stop:
             break
     assert (done, monitor.stop_reason) == (10, "n_iter_no_change")
+
+
+def test_time_of_several_rounds():
+    """Rounds that come at once end before the limit, if none is slower than those before."""
+    now = [100.0]
+    monitor = Monitor(30, max_time=5.0, clock=lambda: now[0])
+    assert monitor.rounds_ahead(0) == (30, 0.0)  # nothing is known: one round
+    now[0] += 1.0
+    assert not monitor.after_round(0, {})
+    assert monitor.rounds_ahead(1) == (29, 0.1)
+    now[0] += 2.99
+    assert not monitor.after_round(1, {}, ago=2.0, is_last=False)
+    assert not monitor.after_round(2, {}, ago=1.0, is_last=False)
+    assert not monitor.after_round(3, {})
+    assert monitor.rounds_ahead(4)[1] == pytest.approx(0.01)
+    now[0] += 1.0
+    assert not monitor.after_round(4, {}, is_last=False)  # it has been made
+    assert monitor.after_round(5, {})
+    assert monitor.stop_reason == "max_time"
+
+
+def test_seconds_of_rounds_are_those_of_their_ends():
+    now, seconds = [10.0], []
+    callbacks = [lambda done: seconds.append(done.seconds)]
+    monitor = Monitor(30, callbacks=callbacks, clock=lambda: now[0])
+    now[0] += 4.0
+    monitor.after_round(0, {}, ago=3.0, is_last=False)
+    monitor.after_round(1, {})
+    assert seconds == [1.0, 4.0]

@@ -20,9 +20,11 @@ def grown(n_rows, width):
     return grower, table
 
 
-def added_one_by_one(grower, table, rows, scores, trees, factors, output):
-    for tree, factor in zip(trees, factors, strict=True):
-        grower.add_tree(tree, factor, table, rows, scores, output, 1)
+def evaluation(table, rows, scores, *, adds_repeatedly=True):
+    y = np.zeros(len(scores))
+    return _core.make_evaluation(
+        table, rows, y, None, scores, adds_repeatedly=adds_repeatedly, device=-1
+    )
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -32,42 +34,36 @@ def test_same_bits_as_one_by_one(some, width, n_threads):
     n_rows, rng = 40_000, np.random.default_rng(0)
     grower, table = grown(n_rows, width)
     rows = np.flatnonzero(rng.random(n_rows) < 0.5).astype(np.uint32) if some else None
-    expected = rng.normal(size=(n_rows if rows is None else len(rows), 4))
-    scores, kept = expected.copy(), _core.RowLeaves()
-    for output in (0, 1, 0):
-        trees = rng.integers(0, N_TREES, 10)
-        factors = rng.normal(size=10)
-        added_one_by_one(grower, table, rows, expected, trees.tolist(), factors, output)
-        grower.add_trees(
-            trees.astype(np.uint32),
-            factors,
-            np.full(10, output, np.uint32),
-            table,
-            rows,
-            scores,
-            kept,
-            n_threads,
-        )
-        np.testing.assert_array_equal(scores, expected)
+    start = rng.normal(size=(n_rows if rows is None else len(rows), width))
+    kept, walked = (evaluation(table, rows, start, adds_repeatedly=kept) for kept in (True, False))
+    expected = start.copy()
+    for tree, factor in zip(
+        rng.integers(0, N_TREES, 30).tolist(), rng.normal(size=30), strict=True
+    ):
+        grower.add_tree(tree, factor, table, rows, expected, 0, 1)
+        for actual in (kept, walked):
+            actual.add(grower, tree, 1, factor, n_threads)
+            np.testing.assert_array_equal(actual.scores, expected)
+
+
+def test_trees_of_a_round_belong_to_its_outputs():
+    grower, table = grown(500, 1)
+    actual, expected = evaluation(table, None, np.zeros((500, 2))), np.zeros((500, 2))
+    actual.add(grower, 2, 2, 0.5, 1)
+    for tree, output in ((2, 0), (3, 1)):
+        grower.add_tree(tree, 0.5, table, None, expected, output, 1)
+    np.testing.assert_array_equal(actual.scores, expected)
 
 
 def test_wrong_arguments():
     grower, table = grown(500, 1)
-    other, _ = grown(500, 1)
-    scores, kept = np.zeros((500, 2)), _core.RowLeaves()
-    one, factor = np.zeros(1, np.uint32), np.ones(1)
-
-    def add(trees=one, factors=factor, outputs=one, rows=None, scores=scores, of=grower):
-        of.add_trees(trees, factors, outputs, table, rows, scores, kept, 1)
-
-    add()
-    for wrong in (
-        {"trees": np.array([N_TREES], np.uint32)},
-        {"outputs": np.array([2], np.uint32)},
-        {"factors": np.ones(2)},
-        {"scores": np.zeros((499, 2))},
-        {"rows": np.arange(10, dtype=np.uint32), "scores": np.zeros((10, 2))},
-        {"of": other},
-    ):
-        with pytest.raises(ValueError, match=r"exist|fit|differ|other rows"):
-            add(**wrong)
+    actual = evaluation(table, None, np.zeros((500, 2)))
+    with pytest.raises(ValueError, match="exist"):
+        actual.add(grower, N_TREES - 1, 2, 1.0, 1)
+    with pytest.raises(ValueError, match="fit"):
+        actual.set_scores(np.zeros((499, 2)))
+    with pytest.raises(ValueError, match="fit"):
+        evaluation(table, None, np.zeros((499, 2)))
+    wide, _ = grown(500, 3)
+    with pytest.raises(ValueError, match="fit"):
+        actual.add(wide, 0, 1, 1.0, 1)

@@ -7,7 +7,8 @@
 
 namespace arboost::cuda {
 
-void DeviceRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out) {
+void DeviceRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
+                                       Team&) {
   DeviceState& s = *state_;
   Device::Use use(s.device);
   make_room(s.draw_counts, n_training_);

@@ -54,8 +54,8 @@ class DeviceRows final : public BatchRows {
     return {n_training_, nullptr, table_rows_.empty() ? nullptr : table_rows_.data()};
   }
   const std::uint32_t* leaves() const override;
-  DeviceRows* on_device() override { return this; }
-  void propose(Proposal& proposal, const Gradients& gradients, Team& team);
+  void propose(Proposal& proposal, const Gradients& gradients, Team& team) override;
+  std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) override;
 
   // Scores and gradients on the device, and rounds of boosting there.
   DeviceRounds& rounds();
@@ -77,7 +77,8 @@ class DeviceRows final : public BatchRows {
                         std::uint32_t seed, Sample& out);
   void draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out);
-  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out);
+  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
+                             Team& team) override;
 
  protected:
   void open_root(TreePolicy& policy, Team& team) override;

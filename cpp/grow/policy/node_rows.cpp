@@ -1,9 +1,35 @@
 // Growth in batches, up to the limits of the queue and the rows.
 #include "grow/policy/node_rows.h"
 
+#include <algorithm>
 #include <bit>  // bit_width
 
+#include "loss/leaf.h"  // no_leaf
+
 namespace arboost {
+
+std::vector<std::uint32_t> NodeRows::leaf_of_position() const {
+  std::vector<std::uint32_t> leaf(training_rows().n, no_leaf);
+  const TreeRows& rows = tree_rows();
+  const std::uint32_t* leaf_of_row = leaves();
+  for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = leaf_of_row[rows.row(i)];
+  return leaf;
+}
+
+void NodeRows::propose(Proposal& proposal, const Gradients& gradients, Team& team) {
+  if (hessians_.size() == 0) {
+    const std::size_t n_rows = proposal.codes().n_rows;
+    hessians_ = Buffer<std::uint32_t>(n_rows);
+    std::fill_n(hessians_.data(), n_rows, 0u);
+  }
+  read_hessians(gradients, hessians_.data(), team);
+  proposal.update({hessians_.data(), hessians_.size()}, team);
+}
+
+void NodeRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
+                                     Team& team) {
+  bootstrap(training_rows().n, n_draws, seed, out, team);
+}
 
 void NodeRows::read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team) {
   const TreeRows rows = training_rows();

@@ -3,15 +3,19 @@
 // The policy hands out nodes; rows divide them, find the best splits of their children, and report
 // back. Implementations: threads that share the memory of one process (grow/memory); workers that
 // each hold some of the rows and add up their sums (grow/shards); rows that are read from a file
-// (grow/stored); and a CUDA device (grow/device).
+// (grow/stored); and a CUDA device (grow/device). Each also makes the scores and gradients of its
+// rows, which rounds of boosting need (grow/rounds/round_rows.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/parallel.h"
+#include "bin/propose.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
 #include "grow/trees/grown_trees.h"
@@ -20,11 +24,8 @@
 
 namespace arboost {
 
-namespace cuda {
-class DeviceRows;
-}
-
-class ShareRows;
+class RoundRows;
+struct RoundSettings;
 
 class NodeRows {
  public:
@@ -54,17 +55,25 @@ class NodeRows {
 
   // The hessians of the training rows in this process, summed over the outputs, by table row.
   virtual void read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team);
+  // Proposes the bins of a round for the hessians of all training rows.
+  virtual void propose(Proposal& proposal, const Gradients& gradients, Team& team);
+
+  // Scores, gradients and samples of the training rows, which must not outlive these rows: in this
+  // process (grow/rounds/host_round.cpp), unless the rows are elsewhere.
+  virtual std::unique_ptr<RoundRows> make_round(const RoundSettings& settings);
+  // Draws the rows of a tree with replacement, where they are.
+  virtual void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
+                                     Team& team);
 
   // Rows of the last tree and of the training table in this process; leaves by table row.
   virtual const TreeRows& tree_rows() const = 0;
   virtual TreeRows training_rows() const = 0;
   virtual const std::uint32_t* leaves() const = 0;
+  // The leaves of all training rows, by position; no_leaf outside of the tree's sample.
+  std::vector<std::uint32_t> leaf_of_position() const;
 
-  // The same rows, where a device has them, and can have scores and gradients, too; else null.
-  virtual cuda::DeviceRows* on_device() { return nullptr; }
-  // The same rows, where this process has some of them and other workers have the others; else
-  // null.
-  virtual ShareRows* shared() { return nullptr; }
+ private:
+  Buffer<std::uint32_t> hessians_;  // of a proposal, by row of the table
 };
 
 // Rows that are served best by batches of nodes: one pass, one message or one launch a batch.

@@ -8,7 +8,7 @@ DART of Rashmi and Gilad-Bachrach (2015), "DART: Dropouts meet Multiple Additive
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -29,8 +29,7 @@ from arboost.losses.metrics import LossMetric, Metric
 from arboost.params.auto import AUTO
 from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.params.records import ParamRecord
-from arboost.training.loop import Fitted, validation_results
-from arboost.training.monitor import Results
+from arboost.training.loop import FinishedRound, Fitted
 from arboost.training.sets import EvaluationSet, TrainingSet, digests_of
 from arboost.trees.grower import TreeParams, grown_forest, make_grower, restore_trees
 from arboost.trees.samples import RowSampling
@@ -39,7 +38,6 @@ _DEFAULT_LAMBDA = {"newton": 1.0, "gradient": 0.0}
 # Steps of more than twice the distance to the target end farther from it than they began.
 _MAX_SAFE_RATE = 2.0
 _LOSSES_OF_ALPHA = ("quantile", "huber")
-_CORE_CALL_S = 0.1  # seconds of rounds in the core; the progress bar is drawn as often
 _MAX_DOUBLINGS = 100
 _STEP_PRECISION = 1e-9  # of a step, relative
 
@@ -300,37 +298,14 @@ class Dropout(ParamRecord):
     sample_type: str = "uniform"
     normalize_type: str = "tree"
 
-    def draw(self, weights: NDArray[np.float64], *, seed: int, index: int) -> NDArray[np.intp]:
-        """The rounds that round ``index`` drops, given the weights of all before it."""
-        n_rounds = len(weights)
-        hashes = core.counter_hash("dropout", seed, index, n_rounds + 2)
-        uniform = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53  # in [0, 1)
-        if n_rounds == 0 or uniform[-1] < self.skip_drop:
-            return np.empty(0, np.intp)
-        share = np.ones(n_rounds)
-        if self.sample_type == "weighted":
-            share = weights * n_rounds / weights.sum()
-        dropped = np.flatnonzero(uniform[:n_rounds] < self.rate_drop * share)
-        if len(dropped) == 0 and self.one_drop:
-            # One round by the same shares: the first whose cumulative share passes a random point.
-            ends = np.cumsum(share)
-            chosen = int(np.searchsorted(ends, uniform[-2] * ends[-1], side="right"))
-            dropped = np.array([min(chosen, n_rounds - 1)])
-        return dropped
-
-    def factors(self, n_dropped: int, learning_rate: float) -> tuple[float, float]:
-        """The factors of the new round and of the dropped ones.
-
-        A new tree was fitted to what the k dropped ones had explained together. With the learning
-        rate eta already in its leaves it gets 1 / (k + eta), and each dropped one k / (k + eta), so
-        that their sum stays about what it was; as one forest, both get 1 / (1 + eta).
-        """
-        if n_dropped == 0:
-            return 1.0, 1.0
-        if self.normalize_type == "forest":
-            return 1.0 / (1.0 + learning_rate), 1.0 / (1.0 + learning_rate)
-        total = n_dropped + learning_rate
-        return 1.0 / total, n_dropped / total
+    def in_core(self) -> core.Dropout:
+        """Dropout for rounds in the core, which draws the rounds."""
+        dropout = core.Dropout()
+        for name in ("rate_drop", "skip_drop", "one_drop"):
+            setattr(dropout, name, getattr(self, name))
+        dropout.by_weight = self.sample_type == "weighted"
+        dropout.as_forest = self.normalize_type == "forest"
+        return dropout
 
 
 # ---- rounds ----
@@ -352,7 +327,6 @@ class BoostingRounds:
         seed: int,
         workspace: core.Workspace | None = None,
     ) -> None:
-        loss = recipe.loss
         self.recipe = recipe
         self.data = data
         self.evaluations = tuple(evaluations)
@@ -360,130 +334,128 @@ class BoostingRounds:
         self.seed = continued_seed(seed, data.first_round) if data.first_round else seed
         self.grower = make_grower(data.binned, recipe.tree, recipe.width, data.rows, workspace)
         self.base_score = recipe.start(data.target, data.offset)
-        self._scores = self._start(data, self.grower.start_scores)
-        self._evaluation_scores = [self._start(part, core.fill_scores) for part in self.evaluations]
-        # Rounds with factors are added on the CPU.
-        device = "cpu" if recipe.weighs_rounds else recipe.tree.device
-        self._on_device: DeviceScores | None = None
-        if device_number(device) >= 0 and self.evaluations:
-            self._on_device = DeviceScores(
-                self.evaluations, self._evaluation_scores, device_number(device)
-            )
         self.n_rounds = 0
-        self._weights = np.empty(0)  # factors of the rounds, where they have any
-        self._outputs = tuple(recipe.tree_outputs)
-        self._proposes = recipe.tree.tree_method == "approx"
-        self._sets_values = not recipe.one_step and (
-            recipe.boosting == "gradient" or loss.refits(recipe.boosting)
+        target, n_outputs = data.target, recipe.loss.n_outputs
+        self._boosting = core.Boosting(
+            self.grower, self._round_params(), n_outputs, target.y, target.weight
         )
-        # Whether a tree is added to the training scores before the round is complete: growing has
-        # found the leaf of each row, and no tree is walked.
-        self._adds_at_once = recipe.dropout is None and (
-            recipe.parallel_trees == 1 or recipe.one_step
-        )
-        self._direction = np.zeros_like(self._scores) if recipe.one_step else None
-        n_sets = 0 if recipe.dropout is None else 1 + len(self.evaluations)
-        self._leaves = [core.RowLeaves() for _ in range(n_sets)]
-        self._sample = core.Sample()
-        self._gradients = self._new_gradients()
-        # Friedman's leaf values need hessians, his splits do not.
-        needs_hessians = (
-            recipe.boosting == "gradient" and not recipe.one_step and not loss.constant_hessian
-        )
-        self._newton = self._new_gradients() if needs_hessians else self._gradients
-        self._core_params = self._round_params()
-        # Whether scores and gradients of rounds in steps stay on the device.
-        self._steps_on_device = (
-            device != "cpu"
-            and loss.in_core
-            and self._adds_at_once
-            and recipe.rows.method == "uniform"
-            and not loss.refits(recipe.boosting)
-            and not recipe.one_step
-        )
+        start = self._start(data)
+        if start is None:
+            self._boosting.start_scores(self.base_score, n_threads)
+        else:
+            self._boosting.set_scores(start)
+        self._sets = [self._evaluation(part) for part in self.evaluations]
+        # Factors of all rounds after each round of the last call, under dropout.
+        self._recent_weights: dict[int, Floats] = {}
 
-    def run_rounds(self, limit: int = 1) -> None:
-        """Run at least one and at most `limit` more rounds.
+    def _round_params(self) -> core.RoundParams:
+        recipe, loss = self.recipe, self.recipe.loss
+        params = core.RoundParams()
+        if loss.in_core:
+            params.set_loss(loss.kernel, loss.round_parameters)
+        else:
+            params.set_loss("", ())
+        params.least_squares = recipe.boosting == "gradient"
+        if recipe.refits:
+            params.leaves = core.LeafValues.quantiles
+            params.leaf_quantiles = loss.leaf_quantiles
+        elif recipe.boosting == "gradient" and not recipe.one_step:
+            params.leaves = core.LeafValues.steps
+        params.max_step = recipe.tree.max_delta_step or np.inf
+        params.rate = recipe.learning_rate
+        params.largest_weight = self.data.target.largest_weight
+        params.seed = self.seed
+        params.first_round = self.data.first_round
+        params.sampling = recipe.rows.in_core()
+        params.parallel_trees = recipe.parallel_trees
+        params.dropout = None if recipe.dropout is None else recipe.dropout.in_core()
+        params.one_step = recipe.one_step
+        return params
 
-        Plain rounds are loops of the core, which come back after a tenth of a second. They are
-        added to the training scores only, so that evaluation sets limit them to one at a time; so
-        do workers that share the rows, because their clocks differ.
-        """
-        if self._core_params is None:
-            self._run_round()
-            return
-        at_once = not self.evaluations and not self.data.binned.is_shared
-        n_rounds = self.grower.run_rounds(**self._core_args(limit if at_once else 1))
-        if self.evaluations:
-            self._add_round(1.0)
-        self.n_rounds += n_rounds
+    def _start(self, part: TrainingSet | EvaluationSet) -> Floats | None:
+        """The start scores of rows; None where all are the base score."""
+        if part.start is not None:
+            return part.start
+        return None if part.offset is None else self.base_score + part.offset
 
-    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
-        """Run rounds with evaluation sets on the device; return their results, or None."""
-        if self._on_device is None or self._core_params is None:
-            return None
-        measured = self._on_device.run(self.grower, self._core_args(limit), metrics)
-        self.n_rounds += 0 if measured is None else len(measured)
-        return measured
-
-    def _core_args(self, limit: int) -> dict[str, Any]:
-        y, weight = self.data.target.y, self.data.target.weight
-        rounds = {"params": self._core_params, "n_rounds": limit, "seconds": _CORE_CALL_S}
-        data = {"y": y, "weight": weight, "scores": self._scores, "gradients": self._gradients}
-        return rounds | data | {"n_threads": self.n_threads}
-
-    def _round_params(self) -> core.RoundParams | None:
-        """The parameters of rounds in the core; None for rounds that it cannot run."""
-        recipe, loss, target = self.recipe, self.recipe.loss, self.data.target
-        quantiles = loss.leaf_quantiles if recipe.boosting == "newton" else ()
-        is_plain = self._adds_at_once and not recipe.one_step and loss.in_core
-        if not is_plain or (self._sets_values and not quantiles):
-            return None
-        return core.RoundParams(
-            loss=loss.kernel,
-            # Losses in the core have parameters that depend on no scores.
-            parameters=loss.parameters(target, self._scores, self.n_threads),
-            largest_weight=target.largest_weight,
-            rate=recipe.learning_rate,
-            seed=self.seed,
-            first_round=self.data.first_round,
-            sampling=recipe.rows.in_core(),
-            leaf_quantiles=quantiles,
-            max_step=recipe.tree.max_delta_step or np.inf,
+    def _evaluation(self, part: EvaluationSet) -> core.EvaluationRows:
+        start, target = self._start(part), part.target
+        return core.make_evaluation(
+            part.codes,
+            part.rows,
+            target.y,
+            target.weight,
+            np.tile(self.base_score, (len(target.y), 1)) if start is None else start,
+            adds_repeatedly=self.recipe.dropout is not None,
+            device=device_number(self.recipe.tree.device),
         )
 
-    def _run_round(self) -> None:
-        """Grow the trees of one more round, step by step."""
-        dropped = self._drop()
-        self._take_gradients()
-        for number in range(self.recipe.parallel_trees):
-            self._grow_trees(self.n_rounds * self.recipe.parallel_trees + number)
-        self._add_round(self._settle(dropped))
-        self.n_rounds += 1
+    def run_rounds(
+        self, limit: int = 1, metrics: Sequence[Metric] = (), seconds: float = 0.0
+    ) -> list[FinishedRound]:
+        """Run at least one and at most `limit` more rounds, and no more when the time is over."""
+        losses = [metric for metric in metrics if isinstance(metric, LossMetric)]
+        ends, values, scores, weights = self._boosting.run(
+            limit,
+            seconds,
+            sets=self._sets,
+            losses=[metric.kernel for metric in losses],
+            parameters=[metric.parameters for metric in losses],
+            keeps_scores=len(losses) < len(metrics),
+            gradients=None if self.recipe.loss.in_core else self._given_gradients,
+            step_length=self._step_length if self.recipe.one_step else None,
+            leaf_values=self._leaf_values,
+            n_threads=self.n_threads,
+        )
+        before = self.n_rounds
+        self.n_rounds += len(ends)
+        self._recent_weights = {before + 1 + i: factors for i, factors in enumerate(weights)}
+        finished = []
+        for i, end in enumerate(ends):
+            results = {
+                part.name: _metric_values(
+                    part, metrics, iter(values[i][number]), scores[i][number] if scores else None
+                )
+                for number, part in enumerate(self.evaluations)
+            }
+            finished.append(FinishedRound(results, float(ends[-1] - end)))
+        return finished
+
+    def _given_gradients(self, scores: Floats, least_squares: bool, out: core.Gradients) -> None:  # noqa: FBT001
+        """The gradients of a custom loss."""
+        loss, target = self.recipe.loss, self.data.target
+        loss.gradients(target, scores, out, self.n_threads, least_squares=least_squares)
+
+    def _step_length(self, scores: Floats, direction: Floats) -> float:
+        loss, target = self.recipe.loss, self.data.target
+        start = 1.0 / self.recipe.learning_rate
+        return step_length(loss, target, scores, direction, start, self.n_threads)
+
+    # Sets the values of the tree that was grown last, given its first output; None: the core does.
+    _leaf_values: Callable[[int], None] | None = None
 
     @property
     def scores(self) -> Floats:
-        """Raw scores of the training rows, which may be changed."""
-        self.grower.fetch_scores(self._scores)
-        return self._scores
+        """Raw scores of the training rows, until the next round."""
+        return self._boosting.scores
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Factor of each round."""
-        return self._weights.copy() if self.recipe.weighs_rounds else np.ones(self.n_rounds)
+        return self.weights_after(self.n_rounds)
+
+    def weights_after(self, n_rounds: int) -> Floats:
+        """Factors of the first rounds, as they were after these: of this state or the last call."""
+        if not self.recipe.weighs_rounds:
+            return np.ones(n_rounds)
+        if n_rounds in self._recent_weights:
+            return self._recent_weights[n_rounds]
+        return self._boosting.weights[:n_rounds]
 
     @property
     def evaluation_scores(self) -> list[Floats]:
-        """Raw scores of the rows of each evaluation set."""
-        if self._on_device is not None:
-            self._on_device.fetch()
-        return self._evaluation_scores
-
-    def results(self, metrics: Sequence[Metric]) -> Results:
-        """The metrics of every evaluation set at the scores so far."""
-        if self._on_device is not None:
-            return self._on_device.results(metrics)
-        return validation_results(self.evaluations, self._evaluation_scores, metrics)
+        """Raw scores of the rows of each evaluation set, until the next round."""
+        return [rows.scores for rows in self._sets]
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """The first rounds, each times its factor."""
@@ -501,7 +473,8 @@ class BoostingRounds:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the next round depends on, apart from data and parameters."""
-        scores = {f"scores_{i}": scores for i, scores in enumerate(self._all_scores())}
+        all_scores = [self.scores, *self.evaluation_scores]
+        scores = {f"scores_{i}": scores for i, scores in enumerate(all_scores)}
         return {"weights": self.weights, **scores, **self.grower.trees()}
 
     def last_state(self) -> Callable[[], dict[str, NDArray[Any]]]:
@@ -528,206 +501,31 @@ class BoostingRounds:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
         restore_trees(self.grower, self.data.binned, state)
         if "scores_0" in state:
-            for i, scores in enumerate(self._all_scores()):
-                scores[:] = state[f"scores_{i}"]
+            for i, rows in enumerate([self._boosting, *self._sets]):
+                rows.set_scores(state[f"scores_{i}"])
         else:
-            self._add_all_trees()
-        if self._on_device is not None:
-            self._on_device.send()
+            self._boosting.add_all(self._sets, self.n_threads)
         self.n_rounds = n_rounds
-        self._weights = state["weights"].copy()
-
-    def _add_all_trees(self) -> None:
-        """Add the trees to the start scores, in the order of the rounds."""
-        for tree in range(self.grower.n_trees):
-            output = self._outputs[tree % len(self._outputs)]
-            self.grower.add_own_tree(tree, self._scores, output, self.n_threads)
-            for number in range(len(self.evaluations)):
-                part, codes, scores = self._scored(1 + number)
-                self.grower.add_tree(tree, 1.0, codes, part.rows, scores, output, self.n_threads)
+        if self.recipe.weighs_rounds:
+            self._boosting.weights = state["weights"]
 
     def digests(self) -> dict[str, str]:
         """Digests of the data of the fit, by name."""
         return digests_of(self.data, self.evaluations)
 
-    def _all_scores(self) -> list[Floats]:
-        return [self.scores, *self.evaluation_scores]
 
-    def _start(
-        self, part: TrainingSet | EvaluationSet, fill: Callable[[Floats, Floats, int], None]
-    ) -> Floats:
-        """The start scores of rows; where all are the same, `fill` sets them."""
-        if part.start is not None:
-            return part.start.copy()
-        if part.offset is not None:
-            return self.base_score + part.offset
-        scores = np.empty((len(part.target.y), len(self.base_score)))
-        fill(self.base_score, scores, self.n_threads)
-        return scores
-
-    def _new_gradients(self) -> core.Gradients:
-        n_rows = len(self.data.target.y)
-        return core.Gradients(n_rows, self.recipe.loss.n_outputs, by_row=self.recipe.width > 1)
-
-    def _take_gradients(self) -> None:
-        self._apply_loss(self._gradients, least_squares=self.recipe.boosting == "gradient")
-        if self._newton is not self._gradients:
-            self._apply_loss(self._newton, least_squares=False)
-        if self._proposes:
-            self.grower.propose(self._gradients, self.n_threads)
-
-    def _apply_loss(self, out: core.Gradients, *, least_squares: bool) -> None:
-        loss, target = self.recipe.loss, self.data.target
-        if not self._steps_on_device:
-            loss.gradients(target, self.scores, out, self.n_threads, least_squares=least_squares)
-            return
-        self.grower.take_gradients(
-            loss=loss.kernel,
-            parameters=loss.parameters(target, self._scores, self.n_threads),
-            largest_weight=target.largest_weight,
-            least_squares=least_squares,
-            y=target.y,
-            weight=target.weight,
-            scores=self._scores,
-            gradients=out,
-        )
-
-    def _grow_trees(self, draw: int) -> None:
-        recipe = self.recipe
-        rate = recipe.learning_rate / recipe.parallel_trees
-        sample = recipe.rows.draw(
-            self._gradients,
-            self._sample,
-            seed=self.seed,
-            round_=self.data.first_round + self.n_rounds,
-            draw=draw,
-            n_threads=self.n_threads,
-        )
-        for output in self._outputs:
-            self.grower.grow(
-                self._gradients,
-                output,
-                seed=self.seed,
-                tree=self.grower.n_trees,
-                rate=rate,
-                sample=sample,
-                leaves_from_all_rows=recipe.rows.leaves_from_all_rows,
-                turn=self._turn(),
-                n_threads=self.n_threads,
-            )
-            if self._sets_values:
-                self._set_values(output, rate)
-            if self._direction is not None:
-                self.grower.add_leaves(self._direction, output, self.n_threads)
-            elif self._adds_at_once:
-                scores = self._scores if self._steps_on_device else self.scores
-                self.grower.add_leaves(scores, output, self.n_threads)
-
-    def _turn(self) -> int:
-        """The feature that is preferred among equally good splits.
-
-        XGBoost's is always the first. Friedman's boosting leaves it to chance, and on small tables,
-        where many splits are equal, that is worth a lot; here every round prefers another one.
-        """
-        return 0 if self.recipe.boosting == "newton" else self.data.first_round + self.n_rounds
-
-    def _set_values(self, output: int, rate: float) -> None:
-        """Set node values of the last tree that are not -G / (H + lambda)."""
-        recipe, loss, n_nodes = self.recipe, self.recipe.loss, self.grower.n_nodes
-        if recipe.refits:
-            leaf = self.grower.leaf_of_row()
-            columns = [
-                loss.refit(self.data.target, self.scores, k, leaf, n_nodes, self.n_threads)
-                for k in range(output, output + recipe.width)
-            ]
-            values = np.stack(columns, axis=1)
+def _metric_values(
+    part: EvaluationSet, metrics: Sequence[Metric], losses: Iterator[Any], scores: Floats | None
+) -> dict[str, float]:
+    """The metrics of a set after a round; the core has the losses, in the order of the metrics."""
+    target, values = part.target, {}
+    for metric in metrics:
+        if isinstance(metric, LossMetric):
+            values[metric.name] = metric.factor * float(next(losses))
         else:
-            sums = self.grower.leaf_sums(self._newton, output, self.n_threads)
-            values = loss.leaf_values(sums[..., 0], sums[..., 1])
-        limit = recipe.tree.max_delta_step or np.inf
-        self.grower.set_values(rate * values.clip(-limit, limit))
-
-    def _drop(self) -> NDArray[np.intp]:
-        """Take dropped rounds out of the training scores."""
-        if self.recipe.dropout is None:
-            return np.empty(0, np.intp)
-        dropped = self.recipe.dropout.draw(self._weights, seed=self.seed, index=self.n_rounds)
-        self._add_rounds(0, dropped, -self._weights[dropped])
-        return dropped
-
-    def _settle(self, dropped: NDArray[np.intp]) -> float:
-        """Put dropped rounds back with their new weights; return the weight of the new round."""
-        if self._direction is not None:
-            return self._step(self._direction)
-        if self.recipe.dropout is None:
-            return 1.0
-        new, factor = self.recipe.dropout.factors(len(dropped), self.recipe.learning_rate)
-        before = self._weights[dropped]
-        after = before * factor
-        self._add_rounds(0, dropped, after)
-        for number in range(len(self.evaluations)):
-            self._add_rounds(1 + number, dropped, after - before)
-        self._weights[dropped] = after
-        self._weights = np.append(self._weights, new)
-        return new
-
-    def _step(self, direction: Floats) -> float:
-        """Add the trees of a round to the training scores, times the length of a line search."""
-        recipe, scores = self.recipe, self.scores
-        start = 1.0 / recipe.learning_rate
-        length = step_length(
-            recipe.loss, self.data.target, scores, direction, start, self.n_threads
-        )
-        weight = recipe.learning_rate * length
-        scores += weight * direction
-        direction[:] = 0.0
-        self._weights = np.append(self._weights, weight)
-        return weight
-
-    def _add_round(self, weight: float) -> None:
-        """Add the new round to all scores that do not have it yet."""
-        per_round, n_sets = self.recipe.trees_per_round, 1 + len(self.evaluations)
-        if self._on_device is not None:
-            self._on_device.add(self.grower, self.n_rounds * per_round, per_round)
-            n_sets = 1
-        for number in range(self._adds_at_once, n_sets):
-            if self._leaves:
-                self._add_rounds(number, np.array([self.n_rounds]), np.array([weight]))
-                continue
-            part, codes, scores = self._scored(number)
-            first = self.n_rounds * per_round
-            for tree in range(first, first + per_round):
-                output = self._outputs[tree % len(self._outputs)]
-                self.grower.add_tree(tree, weight, codes, part.rows, scores, output, self.n_threads)
-
-    def _add_rounds(
-        self, set_number: int, rounds: NDArray[np.intp], factors: NDArray[np.float64]
-    ) -> None:
-        """Add rounds, each times its factor, to the scores of a set, as dropout often does.
-
-        `set_number` is 0 for the training set, and from 1 on for the evaluation sets.
-        """
-        part, codes, scores = self._scored(set_number)
-        per_round = self.recipe.trees_per_round
-        trees = (rounds[:, np.newaxis] * per_round + np.arange(per_round)).ravel()
-        outputs = np.array(self._outputs)[trees % len(self._outputs)]
-        self.grower.add_trees(
-            trees.astype(np.uint32),
-            np.repeat(factors, per_round),
-            outputs.astype(np.uint32),
-            codes,
-            part.rows,
-            scores,
-            self._leaves[set_number],
-            self.n_threads,
-        )
-
-    def _scored(self, set_number: int) -> tuple[TrainingSet | EvaluationSet, Any, Floats]:
-        """A set of rows with its codes and scores; the training set is the first."""
-        if set_number == 0:
-            return self.data, self.data.binned.codes, self.scores
-        part = self.evaluations[set_number - 1]
-        return part, part.codes, self._evaluation_scores[set_number - 1]
+            assert scores is not None
+            values[metric.name] = metric(target.y, scores, target.weight)
+    return values
 
 
 def continued_seed(seed: int, n_rounds: int) -> int:
@@ -799,85 +597,3 @@ def _upper_end(value: Callable[[float], float], length: float, most: float) -> f
             break
         current = following
     return length
-
-
-# ---- evaluation sets on a device ----
-
-
-class DeviceScores:
-    """Scores of evaluation sets, in the memory of a device.
-
-    Parameters
-    ----------
-    sets : sequence of EvaluationSet
-    scores : sequence of float64 arrays of shape (n_rows, n_outputs)
-        Start scores; `fetch` writes into them.
-    device : int
-        Number of the device.
-    """
-
-    def __init__(
-        self, sets: Sequence[EvaluationSet], scores: Sequence[Floats], device: int
-    ) -> None:
-        self._sets, self._scores = sets, scores
-        self._device_sets = [
-            core.DeviceEvaluation(
-                device, part.own_codes, part.rows, part.target.y, part.target.weight, start
-            )
-            for part, start in zip(sets, scores, strict=True)
-        ]
-
-    def add(self, grower: core.Grower, first: int, n_trees: int) -> None:
-        """Add trees of a grower, from the first on."""
-        for device_set in self._device_sets:
-            device_set.add(grower, first, n_trees)
-
-    def run(
-        self, grower: core.Grower, rounds: dict[str, Any], metrics: Sequence[Metric]
-    ) -> list[Results] | None:
-        """Run rounds of a grower; return the results of each, or None where metrics forbid it."""
-        losses = [metric for metric in metrics if isinstance(metric, LossMetric)]
-        if len(losses) < len(metrics):
-            return None
-        values = grower.run_watched_rounds(
-            **rounds,
-            sets=self._device_sets,
-            losses=[loss.kernel for loss in losses],
-            parameters=[list(loss.parameters) for loss in losses],
-        )
-        return [
-            {
-                part.name: {
-                    loss.name: loss.factor * float(value)
-                    for loss, value in zip(losses, set_losses, strict=True)
-                }
-                for part, set_losses in zip(self._sets, round_losses, strict=True)
-            }
-            for round_losses in values
-        ]
-
-    def fetch(self) -> None:
-        """Copy the scores to the arrays of the host."""
-        for device_set, scores in zip(self._device_sets, self._scores, strict=True):
-            device_set.fetch_scores(scores)
-
-    def send(self) -> None:
-        """Copy the scores from the arrays of the host."""
-        for device_set, scores in zip(self._device_sets, self._scores, strict=True):
-            device_set.set_scores(scores)
-
-    def results(self, metrics: Sequence[Metric]) -> Results:
-        """The metrics of every set; all but the loss need the scores on the host."""
-        if not all(isinstance(metric, LossMetric) for metric in metrics):
-            self.fetch()
-        return {
-            part.name: {metric.name: self._metric(metric, i) for metric in metrics}
-            for i, part in enumerate(self._sets)
-        }
-
-    def _metric(self, metric: Metric, index: int) -> float:
-        if isinstance(metric, LossMetric):
-            device_set = self._device_sets[index]
-            return metric.factor * device_set.mean_loss(metric.kernel, list(metric.parameters))
-        target = self._sets[index].target
-        return metric(target.y, self._scores[index], target.weight)

@@ -34,10 +34,11 @@ from arboost.estimators.gradient_boosting import GradientBoosting, one_tree
 from arboost.estimators.member_fits import to_frame
 from arboost.losses.base import Floats, Loss
 from arboost.losses.links import LINKS, decision, predictions, probabilities
+from arboost.losses.metrics import Metric
 from arboost.models.predictor import Predictor
 from arboost.params.kinds import Param
 from arboost.params.records import check
-from arboost.training.loop import Fitted, Rounds
+from arboost.training.loop import FinishedRound, Fitted, Rounds
 from arboost.training.sets import EvaluationSet, TrainingSet
 from arboost.trees.forest import Forest, depths
 from arboost.trees.pruning import without_branches
@@ -248,21 +249,24 @@ class ObservedRounds(BoostingRounds):
         super().__init__(recipe, data, evaluations, **settings)
         self._observer = translation.observer
         self._pruning = PrunedTrees(ccp_alpha) if ccp_alpha > 0.0 else None
+        self._leaf_values = None if self._pruning is None else self._pruned_values
         if self._observer is not None:
             self._observer.before_first(self)
 
     @property
     def in_bag(self) -> NDArray[np.uint32] | None:
         """Training rows of the last round; None for all."""
-        return None if self.recipe.rows.rate >= 1.0 else self._sample.positions()
+        return None if self.recipe.rows.rate >= 1.0 else self._boosting.sample.positions()
 
-    def run_rounds(self, limit: int = 1) -> None:
+    def run_rounds(
+        self, limit: int = 1, metrics: Sequence[Metric] = (), seconds: float = 0.0
+    ) -> list[FinishedRound]:
         """Run at least one and at most `limit` more rounds; an observer sees one at a time."""
         if self._observer is None:
-            super().run_rounds(limit)
-            return
-        super().run_rounds(1)
+            return super().run_rounds(limit, metrics, seconds)
+        finished = super().run_rounds(1, metrics, seconds)
         self.ended = self._observer.after_round(self)
+        return finished
 
     def fitted(self, weights: NDArray[np.float64]) -> Fitted:
         """Rounds so far, with pruned trees."""
@@ -271,13 +275,12 @@ class ObservedRounds(BoostingRounds):
             return fitted
         return replace(fitted, forest=self._pruning.cut(fitted.forest))
 
-    def _set_values(self, output: int, rate: float) -> None:
-        if self._pruning is None:
-            super()._set_values(output, rate)
-            return
+    def _pruned_values(self, output: int) -> None:
+        assert self._pruning is not None
         recipe, loss = self.recipe, self.recipe.loss
         left, n_nodes = self.grower.last_tree()["left"], self.grower.n_nodes
-        sums = self.grower.leaf_sums(self._gradients, output, self.n_threads)[:, 0]
+        gradients = self._boosting.gradients(least_squares=recipe.boosting == "gradient")
+        sums = self.grower.leaf_sums(gradients, output, self.n_threads)[:, 0]
         leaf = self._pruning.new_leaves(left, sums)  # the leaf that each node becomes a part of
         if loss.refits(recipe.boosting):
             of_row = self.grower.leaf_of_row()
@@ -287,11 +290,13 @@ class ObservedRounds(BoostingRounds):
                 self.data.target, self.scores, output, of_row, n_nodes, self.n_threads
             )
         else:
-            newton = self.grower.leaf_sums(self._newton, output, self.n_threads)[:, 0]
+            gradients = self._boosting.gradients(least_squares=loss.constant_hessian)
+            newton = self.grower.leaf_sums(gradients, output, self.n_threads)[:, 0]
             is_leaf = left == 0
             sums = np.zeros((n_nodes, 2))
             np.add.at(sums, leaf[is_leaf], newton[is_leaf])
             values = loss.leaf_values(sums[:, 0], sums[:, 1])
+        rate = recipe.learning_rate / recipe.parallel_trees
         self.grower.set_values(rate * values[leaf][:, np.newaxis])
 
 

@@ -19,8 +19,8 @@ from arboost.backend import core, lazy_property
 Floats = NDArray[np.float64]
 Leaves = NDArray[np.uint32]
 
-# A leaf of one class, or of counts that are all 0, has no finite minimiser. Steps end here: e^10
-# moves any odds and any mean by more than data can tell, and scores stay finite over many rounds.
+# A line search without a finite minimum ends here, as leaves do (cpp/loss/leaf_steps.h): e^10 moves
+# any odds and any mean by more than data can tell, and scores stay finite over many rounds.
 LARGEST_STEP = 10.0
 
 
@@ -53,7 +53,7 @@ class Loss:
         Gradients differ between rows by more than sign and weight, so that gradient-based row
         sampling makes sense.
     in_core : bool
-        The core alone computes the gradients, with the same `parameters` in every round.
+        The core alone computes the gradients.
     """
 
     refits_leaves = False
@@ -64,8 +64,14 @@ class Loss:
 
     @property
     def leaf_quantiles(self) -> tuple[float, ...]:
-        """Quantiles of the residuals that leaf values are, by output; empty for other values."""
+        """Quantiles of the residuals that refitted leaves are, or start from, by output."""
         return ()
+
+    @property
+    def round_parameters(self) -> tuple[float, ...]:
+        """Parameters of rounds in the core: those of the loss, unless they follow the scores."""
+        nothing = np.empty(0)
+        return self.parameters(Target(nothing, None), nothing.reshape(0, self.n_outputs), 1)
 
     @property
     def name(self) -> str:
@@ -150,10 +156,12 @@ class Loss:
         """Steps that minimise the loss in each leaf, from its sums of gradients and hessians.
 
         The sums are those of `gradients` without ``least_squares``, at the scores before the step,
-        in arrays of any shape. By default the steps are those of Newton's method, and 0 where the
-        sum of hessians is 0.
+        in arrays of any shape.
         """
-        return np.divide(-sums_g, sums_h, out=np.zeros_like(sums_g), where=sums_h > 0)
+        shape = np.shape(sums_g)
+        kernel, parameters = (self.kernel, self.round_parameters) if self.in_core else ("", ())
+        g, h = np.ravel(sums_g), np.ravel(sums_h)
+        return core.leaf_steps(kernel, parameters, self.n_outputs, g, h).reshape(shape)
 
     def leaf_rule(
         self, target: Target, scores: Floats, output: int, n_threads: int
@@ -212,8 +220,3 @@ def read_only(array: Floats) -> Floats:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def limited(steps: Floats) -> Floats:
-    """Steps on a logarithmic scale, clipped to [-10, 10]; 0 for 0 / 0."""
-    return np.nan_to_num(steps, nan=0.0).clip(-LARGEST_STEP, LARGEST_STEP)

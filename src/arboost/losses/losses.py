@@ -14,7 +14,7 @@ import numpy as np
 
 from arboost.backend import core
 from arboost.errors import InputTypeError, ParameterError
-from arboost.losses.base import Floats, Loss, Target, limited, mean, read_only
+from arboost.losses.base import Floats, Loss, Target, mean, read_only
 from arboost.losses.links import LINKS
 from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 
@@ -105,8 +105,13 @@ class Huber(Loss):
 
     name = "huber"
     refits_friedman = True
-    in_core = False  # delta follows the residuals
     constant_hessian = True
+    leaf_quantiles = (0.5,)
+
+    @property
+    def round_parameters(self) -> tuple[float, ...]:
+        """The quantile that delta is, since delta follows the residuals."""
+        return (self.alpha,)
 
     def start(self, target: Target) -> Floats:
         """The median, moved by Newton's method to the minimum of the mean loss."""
@@ -244,10 +249,6 @@ class Poisson(LogLink):
     name = "poisson"
     power = 1.0
 
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """log(sum w y / sum w e^F)."""
-        return _log_ratio(sums_h - sums_g, sums_h)
-
 
 @dataclass(frozen=True)
 class Gamma(LogLink):
@@ -266,10 +267,6 @@ class Gamma(LogLink):
                 parameter="loss",
             )
 
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """log(sum w y e^-F / sum w)."""
-        return _log_ratio(sums_h, sums_h + sums_g)
-
 
 @dataclass(frozen=True)
 class Tweedie(LogLink):
@@ -287,17 +284,6 @@ class Tweedie(LogLink):
     def parameters(self, target: Target, scores: Floats, n_threads: int) -> tuple[float, ...]:
         """The power."""
         return (self.tweedie_power,)
-
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """log(sum w y e^((1-p)F) / sum w e^((2-p)F))."""
-        p = self.tweedie_power
-        return _log_ratio(sums_h - (2 - p) * sums_g, sums_h + (p - 1) * sums_g)
-
-
-def _log_ratio(above: Floats, below: Floats) -> Floats:
-    """log(above / below) of sums that are negative only by the rounding of gradients."""
-    with np.errstate(invalid="ignore"):
-        return limited(core.log(above.clip(min=0.0)) - core.log(below.clip(min=0.0)))
 
 
 def _log_sum(target: Target, factor: Floats, exponent: Floats) -> float:
@@ -343,10 +329,6 @@ class Logistic(Loss):
 
         return np.array([_zero_between(gap, low + (high - low) / 2, low, high)])
 
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """One Newton step: the minimum has no closed form."""
-        return _newton(sums_g, sums_h)
-
 
 @dataclass(frozen=True)
 class Softmax(Loss):
@@ -388,12 +370,6 @@ class Softmax(Loss):
             scores = scores + steps
         return scores
 
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """(K - 1) / K Newton steps."""
-        # The hessians of training are 2 p (1 - p), an upper bound of the full hessian matrix.
-        k = self.n_classes
-        return (k - 1) / k * _newton(sums_g, sums_h / 2)
-
 
 @dataclass(frozen=True)
 class Exponential(Loss):
@@ -411,14 +387,6 @@ class Exponential(Loss):
         second = _log_sum(target, target.y, -offset[:, 0])
         first = _log_sum(target, 1.0 - target.y, offset[:, 0])
         return np.array([np.clip(second - first, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS) / 2])
-
-    def leaf_values(self, sums_g: Floats, sums_h: Floats) -> Floats:
-        """One Newton step.
-
-        The minimum is at half the log-odds of the class weights, which is infinite in a leaf of
-        one class. The Newton step is the tanh of that, and never longer than 1.
-        """
-        return _newton(sums_g, sums_h)
 
 
 @dataclass(frozen=True)
@@ -450,11 +418,6 @@ def _log_odds(target: Target) -> float:
     p = float(np.average(target.y, weights=target.weight))
     log_odds = core.log(p) - core.log1p(-p)
     return float(np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
-
-
-def _newton(sums_g: Floats, sums_h: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return limited(-sums_g / sums_h)
 
 
 # ---- custom losses ----

@@ -1,8 +1,8 @@
 """The training loop of all algorithms that work in rounds: boosting, AdaBoost, folds in step.
 
-A round of an algorithm is its `Rounds.run_rounds`; the loop measures it, and asks the monitor
-whether to stop. Rounds that nothing monitors may come several at a time. Forests have no rounds:
-their trees are independent.
+An algorithm makes several rounds at a time (`Rounds.run_rounds`) and hands over their results; the
+loop shows each round to the monitor, which says whether to stop. Rounds after a stop are cut off.
+Forests have no rounds: their trees are independent.
 """
 
 from __future__ import annotations
@@ -45,62 +45,73 @@ def run_training_loop(
     fitted : list of Fitted
         One for each training.
     rounds : list of list of results
-        For each monitored round the results of each training.
+        For each round the results of each training.
     """
     rounds: list[list[Results]] = []
     with writer or CheckpointWriter() as checkpoint:
         first = trainings[0]  # of several trainings, none has a checkpoint
         first_best, stop = checkpoint.resume(first, monitor)
         best_weights = [first_best, *(training.weights for training in trainings[1:])]
+        latest = [FinishedRound({}) for _ in trainings]
+        n_rounds = first.n_rounds
         monitor.begin()
         while not stop:
-            if len(trainings) == 1 and not checkpoint.has_file:
-                measured = first.run_measured(monitor.certain_rounds(first.n_rounds), metrics)
-                if measured is not None:
-                    stop = _show_rounds(first, monitor, measured, best_weights, rounds)
-                    continue
-            limit = monitor.unmonitored_rounds(first.n_rounds)
-            limit = min(limit, checkpoint.rounds_at_once(first.n_rounds) or limit)
-            if _run_rounds(trainings, limit):
-                results = [training.results(metrics) for training in trainings]
+            limit, seconds = monitor.rounds_ahead(n_rounds, cuts=not checkpoint.has_file)
+            limit = min(limit, checkpoint.rounds_at_once(n_rounds) or limit)
+            finished = _run_in_step(trainings, limit, metrics, seconds, latest)
+            for number, of_trainings in enumerate(finished, 1):
+                results = [of_training.results for of_training in of_trainings]
                 rounds.append(results)
-                index = max(training.n_rounds for training in trainings) - 1
-                stop = monitor.after_round(index, _means(results))
+                n_rounds += 1
+                is_last = number == len(finished)
+                if not (is_last or monitor.needs_every_round):
+                    continue
+                stop = monitor.after_round(
+                    n_rounds - 1, _means(results), ago=of_trainings[0].ago, is_last=is_last
+                )
                 if monitor.is_best:
-                    best_weights = [training.weights for training in trainings]
+                    best_weights = _weights_after(trainings, n_rounds)
+                if stop:
+                    break
             if not stop and all(training.ended is not None for training in trainings):
                 stop = monitor.end(str(first.ended))
             checkpoint.after_round(first, monitor, best_weights[0])
     if not monitor.cuts_to_best:
-        best_weights = [training.weights for training in trainings]
+        best_weights = _weights_after(trainings, n_rounds)
     pairs = zip(trainings, best_weights, strict=True)
     return [training.fitted(weights) for training, weights in pairs], rounds
 
 
-def _show_rounds(
-    training: Rounds,
-    monitor: Monitor,
-    measured: list[Results],
-    best_weights: list[Floats],
-    rounds: list[list[Results]],
-) -> bool:
-    """Show the last rounds of a training to the monitor; return whether to stop after them."""
-    stop = False
-    for index, results in enumerate(measured, training.n_rounds - len(measured)):
-        rounds.append([results])
-        stop = monitor.after_round(index, results)
-        if monitor.is_best:
-            best_weights[0] = training.weights[: index + 1]
-    return stop
+def _run_in_step(
+    trainings: Sequence[Rounds],
+    limit: int,
+    metrics: Sequence[Metric],
+    seconds: float,
+    latest: list[FinishedRound],
+) -> list[list[FinishedRound]]:
+    """Up to `limit` more rounds of each training: by round, those of all trainings.
 
-
-def _run_rounds(trainings: Sequence[Rounds], limit: int) -> bool:
-    """Run one more round, or up to `limit`, of each training; return whether there was any."""
-    before = [training.n_rounds for training in trainings]
+    The first training that has not ended tells how many. One that has ended keeps its results, the
+    last ones of each training being in `latest`.
+    """
+    batches: list[list[FinishedRound]] = []
     for training in trainings:
-        if training.ended is None:
-            training.run_rounds(limit)
-    return before != [training.n_rounds for training in trainings]
+        batch: list[FinishedRound] = []
+        while training.ended is None and len(batch) < limit:
+            batch += training.run_rounds(limit - len(batch), metrics, seconds)
+            if not any(batches):
+                limit = len(batch)
+        batches.append(batch)
+    n_rounds = max(len(batch) for batch in batches)
+    for number, batch in enumerate(batches):
+        latest[number] = batch[-1] if batch else latest[number]
+        batch.extend([latest[number]] * (n_rounds - len(batch)))
+    return [list(of_trainings) for of_trainings in zip(*batches, strict=True)]
+
+
+def _weights_after(trainings: Sequence[Rounds], n_rounds: int) -> list[Floats]:
+    """Factors of the first rounds of each training, which may have ended before."""
+    return [training.weights_after(min(n_rounds, training.n_rounds)) for training in trainings]
 
 
 def mean_of_fits(curves: Floats) -> Floats:
@@ -122,6 +133,22 @@ def _means(results: list[Results]) -> Results:
 
 
 # ---- trainings, as the loop drives them ----
+
+
+@dataclass(frozen=True)
+class FinishedRound:
+    """A finished round of a training.
+
+    Attributes
+    ----------
+    results : Results
+        The metrics of every evaluation set after this round.
+    ago : float
+        Seconds from the end of this round to the end of the call that made it.
+    """
+
+    results: Results
+    ago: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -192,19 +219,17 @@ class Rounds(Resumable, Protocol):
 
     ended: str | None
 
-    def run_rounds(self, limit: int = 1) -> None:
-        """Make at least one and at most `limit` more rounds, or find that none can be made."""
-        ...
+    def run_rounds(
+        self, limit: int = 1, metrics: Sequence[Metric] = (), seconds: float = 0.0
+    ) -> list[FinishedRound]:
+        """Make at least one and at most `limit` more rounds, and no more when the time is over.
 
-    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[Results] | None:
-        """Make rounds as `run_rounds` does; return the results of each.
-
-        None: no round was made, because metrics need a call for each.
+        No round: none can be made, and `ended` says why.
         """
         ...
 
-    def results(self, metrics: Sequence[Metric]) -> Results:
-        """The metrics of every evaluation set after the rounds so far."""
+    def weights_after(self, n_rounds: int) -> Floats:
+        """Factors of the first rounds, as they were after these: one of the last call, or all."""
         ...
 
     def fitted(self, weights: Floats) -> Fitted:

@@ -20,6 +20,7 @@ from arboost.losses.metrics import Metric
 Results = Mapping[str, Mapping[str, float]]
 
 _RECENT = 5  # last rounds, whose durations predict the next one
+_CALL_S = 0.1  # seconds of rounds between two looks at them; the progress bar is drawn as often
 
 
 @dataclass(frozen=True)
@@ -156,33 +157,45 @@ class Monitor:
         """Start the clock of the rounds: time before the first round predicts no duration."""
         self._round_ends = [self._clock()]
 
-    def unmonitored_rounds(self, n_rounds: int) -> int:
-        """The number of rounds that may come at once, after `n_rounds`: 1 or more.
+    @property
+    def needs_every_round(self) -> bool:
+        """Whether callbacks or metrics need every round, not only the last one of several."""
+        return bool(self._callbacks or self._metrics)
 
-        Callbacks, metrics and the time limit need every round.
+    def rounds_ahead(self, n_rounds: int, *, cuts: bool = True) -> tuple[int, float]:
+        """The number of rounds that may come at once after `n_rounds`, 1 or more; and their time.
+
+        The fit stops `n_iter_no_change` rounds after the best one at the earliest, but a callback
+        may stop it after any round. Later rounds are then cut off, if `cuts`.
         """
-        if self._callbacks or self._metrics or self._max_time is not None:
-            return 1
-        return max(1, self.total - n_rounds)
-
-    def certain_rounds(self, n_rounds: int) -> int:
-        """The number of rounds that follow whatever their results: 1 or more.
-
-        Without callbacks and time limit, the fit stops `n_iter_no_change` rounds after the best
-        one at the earliest.
-        """
-        if self._callbacks or self._max_time is not None:
-            return 1
         rounds_left = self.total - n_rounds
         if self._patience is not None:
             best = n_rounds if self.best_index is None else self.best_index
             rounds_left = min(rounds_left, best + self._patience + 1 - n_rounds)
-        return max(1, rounds_left)
+        if self._callbacks and not cuts:
+            rounds_left = 1
+        seconds = _CALL_S
+        if self._max_time is not None:
+            used = self._clock() - self._started
+            seconds = min(seconds, self._max_time - used - self._slowest_round())
+        return max(1, rounds_left), max(0.0, seconds)
 
-    def after_round(self, index: int, results: Results) -> bool:
+    def after_round(
+        self, index: int, results: Results, *, ago: float = 0.0, is_last: bool = True
+    ) -> bool:
         """Record a round, counted from 0; return whether to stop.
 
         Every callback is called, even where another one or early stopping ends the fit.
+
+        Parameters
+        ----------
+        index : int
+        results : mapping
+        ago : float
+            Seconds since the end of the round.
+        is_last : bool
+            Whether no later round has been made; those that have been made are not cut off for the
+            time limit.
 
         Raises
         ------
@@ -192,14 +205,16 @@ class Monitor:
             A callback returns neither None nor a truth value.
         """
         self._record(index, results)
-        stopping = self._show(index, results) if self._callbacks or self.display else None
+        if self._max_time is not None:
+            self._round_ends = [*self._round_ends, self._clock() - ago][-_RECENT - 1 :]
+        stopping = self._show(index, results, ago) if self._callbacks or self.display else None
         if self._is_stale(index):
             self.stop_reason = "n_iter_no_change"
         elif stopping is not None:
             self.stop_reason = f"callback {callback_name(stopping)}"
         elif index + 1 >= self.total:
             self.stop_reason = "n_estimators"
-        elif self._would_overrun():
+        elif is_last and self._would_overrun():
             self.stop_reason = "max_time"
         return self.stop_reason is not None
 
@@ -208,12 +223,12 @@ class Monitor:
         self.stop_reason = reason
         return True
 
-    def _show(self, index: int, results: Results) -> Callback | None:
+    def _show(self, index: int, results: Results, ago: float) -> Callback | None:
         """Call display and callbacks; return the first callback that returned True."""
         frozen = MappingProxyType(
             {name: MappingProxyType(dict(metrics)) for name, metrics in results.items()}
         )
-        seconds = self._clock() - self._started
+        seconds = self._clock() - self._started - ago
         done = Round(index, self.total, seconds, frozen, self.best_index)
         if self.display is not None:
             self.display(done)
@@ -272,10 +287,15 @@ class Monitor:
     def _would_overrun(self) -> bool:
         if self._max_time is None:
             return False
-        self._round_ends = [*self._round_ends, self._clock()][-_RECENT - 1 :]
-        # The slowest of the last few rounds: better a round too few than a deadline missed.
-        slowest = float(np.diff(self._round_ends).max())
-        return self._round_ends[-1] - self._started + slowest > self._max_time
+        return self._round_ends[-1] - self._started + self._slowest_round() > self._max_time
+
+    def _slowest_round(self) -> float:
+        """Duration of the slowest of the last few rounds; without rounds, longer than any limit.
+
+        Better a round too few than a deadline missed.
+        """
+        durations = np.diff(self._round_ends)
+        return float(durations.max()) if len(durations) else math.inf
 
 
 def stopping_callback(callbacks: Sequence[Callback], done: Round) -> Callback | None:

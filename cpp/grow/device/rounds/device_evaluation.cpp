@@ -39,19 +39,20 @@ struct DeviceEvaluation::State {
   std::vector<LossSpec> open;                   // losses that were not fetched yet
   DeviceArray<std::byte> round;                 // trees of the last one
   PinnedBytes sent, received;
+  Buffer<double> host_scores;
 };
 
 DeviceEvaluation::DeviceEvaluation(int device, const Codes& codes,
                                    std::span<const RowId> table_rows, const LossRows& rows)
-    : device_(Device::number(device)), codes_(codes), n_rows_(rows.n_rows), outputs_(rows.outputs) {
+    : EvaluationRows(rows), device_(Device::number(device)), codes_(codes) {
   Device::Use use(device_);
   state_ = std::make_unique<State>();
   State& s = *state_;
   s.table = table_on(device_, codes, s.queue);
   s.table_rows = uploaded(device_, table_rows.data(), table_rows.size());
-  s.y = uploaded(device_, rows.y, n_rows_);
-  if (rows.weight != nullptr) s.weight = uploaded(device_, rows.weight, n_rows_);
-  s.scores = uploaded(device_, rows.scores, n_rows_ * outputs_);
+  s.y = uploaded(device_, rows.y, n_rows());
+  if (rows.weight != nullptr) s.weight = uploaded(device_, rows.weight, n_rows());
+  s.scores = uploaded(device_, rows.scores, n_rows() * outputs());
 }
 
 DeviceEvaluation::~DeviceEvaluation() {
@@ -62,10 +63,11 @@ DeviceEvaluation::~DeviceEvaluation() {
   }
 }
 
-void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::size_t n) {
+void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::size_t n,
+                           double factor, Team&) {
   State& s = *state_;
   Device::Use use(device_);
-  const std::size_t width = forest.width, per_round = outputs_ / width;
+  const std::size_t width = forest.width, per_round = outputs() / width;
   std::vector<RoundTree> trees;
   std::vector<WalkNode> nodes;
   std::vector<NodeTest> tests;
@@ -87,24 +89,25 @@ void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::siz
   const std::size_t capacity = std::bit_ceil(bytes);  // trees of later rounds may be larger
   std::byte* sent = s.sent.buffer(capacity);
   std::memcpy(sent, nodes.data(), nodes.size() * sizeof(WalkNode));
-  std::memcpy(sent + values_at, forest.values(first), n_values * sizeof(double));
+  auto* values = reinterpret_cast<double*>(sent + values_at);
+  for (std::size_t i = 0; i < n_values; ++i) values[i] = factor * forest.values(first)[i];
   std::memcpy(sent + trees_at, trees.data(), n * sizeof(RoundTree));
   std::memcpy(sent + tests_at, tests.data(), n_tests * sizeof(NodeTest));
   make_room(s.round, capacity);
   s.queue.copy_in(sent, bytes, s.round.address());
   const std::byte* there = s.round.data();
-  s.queue.launch(device_.kernel("add_round"), {in_blocks(n_rows_, walk_block)}, walk_block, 0,
+  s.queue.launch(device_.kernel("add_round"), {in_blocks(n_rows(), walk_block)}, walk_block, 0,
                  s.table->codes(), reinterpret_cast<const WalkNode*>(there),
                  reinterpret_cast<const NodeTest*>(there + tests_at),
                  reinterpret_cast<const double*>(there + values_at),
                  reinterpret_cast<const RoundTree*>(there + trees_at),
                  static_cast<std::uint32_t>(n), RowNumbers{nullptr, s.table_rows.data()},
-                 static_cast<std::uint32_t>(n_rows_), static_cast<std::uint32_t>(width),
-                 static_cast<std::uint32_t>(outputs_), s.scores.data());
+                 static_cast<std::uint32_t>(n_rows()), static_cast<std::uint32_t>(width),
+                 static_cast<std::uint32_t>(outputs()), s.scores.data());
 }
 
-void DeviceEvaluation::start_loss(const LossSpec& spec) {
-  check_parameters(spec, outputs_);
+void DeviceEvaluation::start_loss(const LossSpec& spec, Team&) {
+  check_parameters(spec, outputs());
   State& s = *state_;
   Device::Use use(device_);
   if (s.open.size() == most_open) collect();
@@ -113,13 +116,13 @@ void DeviceEvaluation::start_loss(const LossSpec& spec) {
     s.parameters = uploaded(device_, spec.parameters.data(), spec.parameters.size());
     s.sent_parameters = spec.parameters;
   }
-  const std::size_t n_blocks = in_blocks(n_rows_, value_block);
-  make_room(s.sums, 2 * (n_blocks + in_blocks(n_rows_, value_chunk)));
+  const std::size_t n_blocks = in_blocks(n_rows(), value_block);
+  make_room(s.sums, 2 * (n_blocks + in_blocks(n_rows(), value_chunk)));
   make_room(s.totals, 2 * most_open);
   const LossArgs args{.loss = spec.loss,
                       .parameters = s.parameters.data(),
                       .least_squares = false,
-                      .rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows_, outputs_},
+                      .rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows(), outputs()},
                       .g_scale = 1,
                       .h_scale = 1,
                       .pairs = nullptr,
@@ -140,7 +143,7 @@ void DeviceEvaluation::collect() {
   s.queue.download(s.totals, 2 * s.open.size(), totals);
   s.queue.wait();
   for (std::size_t i = 0; i < s.open.size(); ++i)
-    s.losses.push_back(mean_of(s.open[i], {totals[2 * i], totals[2 * i + 1]}, outputs_));
+    s.losses.push_back(mean_of(s.open[i], {totals[2 * i], totals[2 * i + 1]}, outputs()));
   s.open.clear();
 }
 
@@ -153,13 +156,17 @@ std::vector<double> DeviceEvaluation::losses() {
 void DeviceEvaluation::set_scores(const double* scores) {
   Device::Use use(device_);
   state_->queue.wait();
-  upload_staged(device_, scores, n_rows_ * outputs_ * sizeof(double), state_->scores.address());
+  upload_staged(device_, scores, n_rows() * outputs() * sizeof(double), state_->scores.address());
 }
 
-void DeviceEvaluation::fetch_scores(double* scores) const {
+const double* DeviceEvaluation::scores() {
   Device::Use use(device_);
-  state_->queue.wait();
-  download_staged(device_, state_->scores.address(), n_rows_ * outputs_ * sizeof(double), scores);
+  State& s = *state_;
+  s.queue.wait();
+  make_room(s.host_scores, n_rows() * outputs());
+  download_staged(device_, s.scores.address(), n_rows() * outputs() * sizeof(double),
+                  s.host_scores.data());
+  return s.host_scores.data();
 }
 
 }  // namespace arboost::cuda

@@ -8,33 +8,28 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "grow/rounds/evaluation_rows.h"
 #include "grow/trees/grown_trees.h"
 #include "loss/apply.h"
 #include "table/codes.h"
 
 namespace arboost::cuda {
 
-class DeviceEvaluation {
+class DeviceEvaluation final : public EvaluationRows {
  public:
   // Rows of a table, all or those of an index, with targets, weights and start scores. The codes
   // must live as long.
   DeviceEvaluation(int device, const Codes& codes, std::span<const RowId> table_rows,
                    const LossRows& rows);
-  ~DeviceEvaluation();
-  DeviceEvaluation(const DeviceEvaluation&) = delete;
-  DeviceEvaluation& operator=(const DeviceEvaluation&) = delete;
+  ~DeviceEvaluation() override;
 
-  std::size_t n_rows() const { return n_rows_; }
-  std::size_t outputs() const { return outputs_; }
-
-  // Adds n trees of a forest; those of a round follow each other in the order of their outputs.
-  void add(const GrownTrees& forest, std::size_t first, std::size_t n);
-  // Starts the computation of the loss at the scores so far, and does not wait for it.
-  void start_loss(const LossSpec& spec);
-  // The losses since the last call, in the order of their starts; as arboost::mean_loss.
-  std::vector<double> losses();
-  void set_scores(const double* scores);
-  void fetch_scores(double* scores) const;
+  // Launches the work of a round, and does not wait for it.
+  void add(const GrownTrees& forest, std::size_t first, std::size_t n, double factor,
+           Team& team) override;
+  void start_loss(const LossSpec& spec, Team& team) override;
+  std::vector<double> losses() override;
+  void set_scores(const double* scores) override;
+  const double* scores() override;
 
  private:
   struct State;  // memory of the device
@@ -43,7 +38,6 @@ class DeviceEvaluation {
 
   Device& device_;
   const Codes& codes_;
-  std::size_t n_rows_, outputs_;
   std::unique_ptr<State> state_;
 };
 

@@ -223,13 +223,15 @@ class AdaBoostRounds(ABC):
     @property
     def weights(self) -> Floats:
         """Factor on each round next to its learner's weight: 1."""
-        return np.ones(self.n_rounds)
+        return self.weights_after(self.n_rounds)
 
-    def run_measured(self, limit: int, metrics: Sequence[Metric]) -> list[monitor.Results] | None:
-        """None: weights of the rows need a call for each round."""
-        return None
+    def weights_after(self, n_rounds: int) -> Floats:
+        """The same of the first rounds."""
+        return np.ones(n_rounds)
 
-    def run_rounds(self, limit: int = 1) -> None:
+    def run_rounds(
+        self, limit: int = 1, metrics: Sequence[Metric] = (), seconds: float = 0.0
+    ) -> list[loop.FinishedRound]:
         """Fit one more learner, whatever the limit, or end where none is better than chance."""
         n_attempts = self.recipe.n_attempts
         total = self.first_round + self.n_rounds
@@ -243,9 +245,10 @@ class AdaBoostRounds(ABC):
                 if sample is not None and self.recipe.oob_score:
                     self._note_drawn(sample)
                 self.n_rounds += 1
-                return
+                return [loop.FinishedRound(self.results(metrics))]
             self.learners.drop()
         self.ended = _NO_BETTER
+        return []
 
     def fitted(self, weights: Floats) -> loop.Fitted:
         """The learners of the first rounds, with their statistics and out-of-bag scores."""
@@ -361,14 +364,16 @@ class ClassRounds(AdaBoostRounds):
         self.evaluation_scores = [self._start(rows) for rows in self.evaluations]
         self._log_loss, _ = self._update_distribution()
 
-    def run_rounds(self, limit: int = 1) -> None:
+    def run_rounds(
+        self, limit: int = 1, metrics: Sequence[Metric] = (), seconds: float = 0.0
+    ) -> list[loop.FinishedRound]:
         """Fit one more learner, whatever the limit, or end where none is better than chance.
 
         Raise ValueError where not even the first learner is.
         """
-        super().run_rounds()
+        finished = super().run_rounds(limit, metrics, seconds)
         if self.ended is None or self.first_round + self.n_rounds > 0:
-            return
+            return finished
         raise ValueError(_no_learner_message(self.recipe, self.scheme.n_classes))
 
     def results(self, metrics: Sequence[Metric]) -> monitor.Results:
