@@ -15,7 +15,8 @@ void add_leaves(TreeGrower& self, Scores scores, std::size_t output, int n_threa
   self.last_with_leaves();
   GilRelease release;
   cuda::DeviceRows* device = self.grower.on_device();
-  if (device != nullptr && device->has_scores()) return device->add_last(self.trees, output);
+  if (device != nullptr && device->round().is_current())
+    return device->round().add_last(self.trees, output);
   Team team = self.team(4 * self.n_training(), n_threads);
   self.grower.add_last(self.trees, output, scores.shape(1), scores.data(), team);
 }

@@ -68,7 +68,7 @@ void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, s
   cuda::DeviceRows* device = self.grower.on_device();
   require(device != nullptr && n_draws > 0, "no draws, or no rows on a device");
   GilRelease release;
-  device->draw_with_replacement(n_draws, {seed, draw}, out);
+  device->round().draw_with_replacement(n_draws, {seed, draw}, out);
 }
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {

@@ -86,10 +86,9 @@ void take_gradients(TreeGrower& self, const std::string& loss, std::vector<doubl
               y.shape(0) == n_rows && (!weight || weight->shape(0) == n_rows),
           "no device or no loss, or y, weights, scores and gradients do not fit each other");
   GilRelease release;
-  std::optional<cuda::Device::Use> use;
-  device->open_rounds({y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs},
-                      use);
-  device->rounds().apply_loss(spec, largest_weight, out);
+  device->round().open(
+      {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, outputs});
+  device->round().apply_loss(spec, largest_weight, out);
 }
 
 // The same scores for every row.
@@ -141,7 +140,7 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
         GilRelease release;
         const std::span<const double> of_each(of_row.data(), of_row.size());
         if (auto* device = self.grower.on_device())
-          device->start_scores(of_each);
+          device->round().start(of_each);
         else if (auto* shared = self.grower.shared())
           shared->start_scores(of_each, scores.data());
         else
@@ -168,7 +167,7 @@ void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower) {
       [](TreeGrower& self, Scores scores) {
         self.check_scores(scores, self.n_training(), 0);
         GilRelease release;
-        if (auto* device = self.grower.on_device()) device->fetch_scores(scores.data());
+        if (auto* device = self.grower.on_device()) device->round().fetch(scores.data());
         if (auto* shared = self.grower.shared())
           shared->fetch_scores(scores.shape(1), scores.data());
       },

@@ -2,7 +2,6 @@
 #include "grow/rounds.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "grow/device/device_rows.h"
 #include "grow/shards/share_rows.h"
@@ -41,15 +40,17 @@ const Sample* draw(const RoundParams& params, std::uint64_t round, const RoundSt
   switch (rows.method) {
     case RowSampling::Method::uniform:
       if (rows.rate >= 1) return nullptr;
-      device.draw_uniform(rows.rate, bits, state.sample);
+      device.round().draw_uniform(rows.rate, bits, state.sample);
       break;
     case RowSampling::Method::gradient_based:
       if (rows.rate >= 1) return nullptr;
-      device.draw_by_gradient(state.gradients, rows.rate, rows.reg_lambda, bits, state.sample);
+      device.round().draw_by_gradient(state.gradients, rows.rate, rows.reg_lambda, bits,
+                                      state.sample);
       break;
     case RowSampling::Method::goss:
       if (params.first_round + round < rows.full_rounds) return nullptr;
-      device.draw_one_side(state.gradients, rows.top_rate, rows.other_rate, bits, state.sample);
+      device.round().draw_one_side(state.gradients, rows.top_rate, rows.other_rate, bits,
+                                   state.sample);
       break;
   }
   return &state.sample;
@@ -98,7 +99,7 @@ void set_quantiles(Grower& grower, const RoundParams& params, const LossRows& ro
     const double alpha = params.leaf_quantiles[output + k];
     const std::vector<double> leaf_values =
         device != nullptr
-            ? device->leaf_quantiles(output + k, alpha, scale, n_nodes)
+            ? device->round().leaf_quantiles(output + k, alpha, scale, n_nodes)
             : refit_leaves(rows, output + k, leaves.data(), n_nodes, {alpha, {}}, team);
     for (std::size_t i = 0; i < n_nodes; ++i)
       values[i * forest.width + k] =
@@ -129,8 +130,7 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
   GrownTrees& forest = state.forest;
   const std::size_t trees_per_round = rows.outputs / forest.width;
   cuda::DeviceRows* device = grower.on_device();
-  std::optional<cuda::Device::Use> use;
-  if (device != nullptr) device->open_rounds(rows, use);
+  if (device != nullptr) device->round().open(rows);
   const bool scales = !params.leaf_quantiles.empty() && rows.weight != nullptr;
   const double scale = scales ? weight_scale(rows, loss_team) : 1;
   std::size_t done = 0;
@@ -144,7 +144,7 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
       continue;
     }
     if (device != nullptr)
-      device->rounds().apply_loss(params.loss, params.largest_weight, state.gradients);
+      device->round().apply_loss(params.loss, params.largest_weight, state.gradients);
     else
       apply_loss(params.loss, rows, params.largest_weight, state.gradients, loss_team);
     grower.propose(state.gradients, team);
@@ -162,7 +162,7 @@ std::size_t run_rounds(Grower& grower, const RoundParams& params, const LossRows
       if (!params.leaf_quantiles.empty())
         set_quantiles(grower, params, rows, output, scale, state, device, team);
       if (device != nullptr)
-        device->add_values(forest, output);
+        device->round().add_last(forest, output);
       else
         grower.add_last(forest, output, rows.outputs, state.scores, team);
     }
