@@ -37,12 +37,14 @@ void DeviceRound::start(std::span<const double> scores_of_row) {
 void DeviceRound::open(const LossRows& rows) {
   Device::Use use(state_.device);
   if (outputs_ != rows.outputs) is_current_ = false;
-  const bool is_other = y_of_ != rows.y;
+  const bool is_other = y_of_ != rows.y || weight_of_ != rows.weight;
   if (is_other || !is_current_) state_.queue.wait();  // its work may read what is replaced
   if (is_other) {
     upload(state_.device, rows.y, n_rows_, y_);
+    weight_ = {};
     if (rows.weight != nullptr) upload(state_.device, rows.weight, n_rows_, weight_);
     y_of_ = rows.y;
+    weight_of_ = rows.weight;
   }
   outputs_ = rows.outputs;
   if (is_current_) return;
@@ -86,9 +88,7 @@ std::vector<std::int64_t> DeviceRound::run(const LossSpec& spec, const Gradients
 void DeviceRound::apply_loss(const LossSpec& spec, double largest_weight, Gradients& out) {
   check_parameters(spec, outputs_);
   Device::Use use(state_.device);
-  if (parameters_.size() < spec.parameters.size()) {
-    upload(state_.device, spec.parameters.data(), spec.parameters.size(), parameters_);
-  }
+  state_.send(spec.parameters, parameters_);
   make_room(pairs_[spec.least_squares], n_rows_ * outputs_);
   std::optional<GradientBounds> bounds = known_bounds(spec, rows(), largest_weight);
   if (!bounds) {

@@ -58,7 +58,8 @@ class DeviceRound {
   DeviceState& state_;
   DeviceLeaves& leaves_;
   std::size_t n_rows_, outputs_ = 0;
-  const double* y_of_ = nullptr;  // host arrays that the device has copies of
+  // Host arrays that the device has copies of.
+  const double *y_of_ = nullptr, *weight_of_ = nullptr;
   DeviceArray<double> y_, weight_, scores_, parameters_;
   DeviceArray<FixedPair> pairs_[2];  // of a loss, and of its least-squares gradients
   bool is_newer_ = false;            // than the host's scores
