@@ -31,7 +31,7 @@ unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 FORCE:
 .PHONY: FORCE help demo test lint style types layers spelling docstrings warnings sanitize \
-        sanitize-fits format bench bench-real docs wheel dev clean
+        sanitize-fits sanitize-cuda format bench bench-real docs wheel dev clean
 
 help:  ## show this list
 	@echo "make <target>, one of:"
@@ -93,6 +93,9 @@ sanitize: build/sanitize-address build/sanitize-thread $(DONE)/test  ## run test
 # The part of it that every change must pass.
 sanitize-fits: build/sanitize-address $(DONE)/test  ## grow random trees under AddressSanitizer and UBSan, for a minute
 	@$(PY) tools/sanitize.py build/sanitize-address --fits --seconds 60 $(ARGS)
+
+sanitize-cuda: $(DONE)/package  ## run small fits on a GPU under compute-sanitizer
+	@$(PY) tools/sanitize_cuda.py $(ARGS)
 
 build/sanitize-address build/sanitize-thread: $(DONE)/build FORCE
 	@echo "== core with $(@F)"

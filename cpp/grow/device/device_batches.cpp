@@ -1,17 +1,140 @@
 // Batches of nodes: one upload, four launches and one answer each.
+#include "grow/device/device_batches.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>  // move
 
-#include "grow/device/device_rows.h"
 #include "grow/device/device_state.h"
 
 namespace arboost::cuda {
+namespace {
+
+// Searches of the device are for the gain of boosting: over one-byte codes, and two-byte codes
+// without sparse columns. Those for vector leaves are over one-byte codes of numbers.
+bool device_searches(const Codes& codes, const TreePolicy& policy) {
+  bool are_numbers = codes.sparse.size() == 0;
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    are_numbers = are_numbers && !codes.has_levels(f);
+  const bool fits = policy.width() > 1 ? codes.width == 1 && are_numbers
+                                       : codes.width == 1 || codes.sparse.size() == 0;
+  return fits && !policy.params().random_cuts && !policy.params().allow_zero_gain &&
+         policy.params().criterion == Criterion::quadratic &&
+         policy.params().candidates != Candidates::per_node;
+}
+
+}  // namespace
+
+DeviceBatches::DeviceBatches(DeviceState& state, const Codes& codes, TreePolicy& policy,
+                             Workspace& workspace)
+    : state_(state),
+      codes_(codes),
+      policy_(policy),
+      params_(policy.params()),
+      searches_on_device_(device_searches(codes, policy)),
+      host_rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, alone_),
+      sizes_(codes, params_, policy.width(), true),
+      slots_(codes, params_.histogram_bytes, workspace),
+      search_(codes, policy, {.rows = host_rows_, .histograms = slots_, .sizes = sizes_}) {
+  const std::size_t n_stores = codes.n_stores;
+  std::vector<std::uint32_t> first_slot(slots_.slots().first, slots_.slots().first + n_stores);
+  first_slot.push_back(static_cast<std::uint32_t>(slots_.slots().first_sparse));
+  state_.send(first_slot, first_slot_);
+  send_columns();
+}
+
+// Sends the columns of the features, and the groups of grouped categories.
+void DeviceBatches::send_columns() {
+  DeviceState& s = state_;
+  std::vector<FeatureColumn> columns;
+  std::vector<GroupColumn> groups;
+  std::vector<std::uint8_t> own_codes;
+  groups_ = DeviceArray<GroupColumn>(params_.grouped.size());
+  own_codes_ = DeviceArray<std::uint8_t>(256 * codes_.n_features);
+  for (std::size_t f = 0; f < codes_.n_features; ++f) {
+    const ColumnStorage storage = storage_of(f);
+    const LevelGroups* grouped = groups_of(&params_.grouped, f);
+    is_mixed_ =
+        is_mixed_ || codes_.width == 2 || codes_.has_levels(f) || !storage.own_codes.empty();
+    columns.push_back(
+        {.first_slot = storage.first_slot,
+         .n_bins = codes_.n_bins[f],
+         .direction = params_.monotone.empty() ? 0 : params_.monotone[f],
+         .has_missing = codes_.has_missing[f],
+         .is_category = codes_.has_levels(f) ? 1u : 0u,
+         .groups = grouped == nullptr ? nullptr : groups_.data() + groups.size(),
+         .own_codes = storage.own_codes.empty() ? nullptr : own_codes_.data() + own_codes.size(),
+         .n_slots = static_cast<std::uint32_t>(storage.own_codes.size()),
+         .usual = storage.usual});
+    own_codes.insert(own_codes.end(), storage.own_codes.begin(), storage.own_codes.end());
+    if (grouped == nullptr) continue;
+    GroupColumn& group = groups.emplace_back();
+    group.shared = grouped->shared;
+    group.n = static_cast<std::uint32_t>(grouped->order.size());
+    std::copy(grouped->order.begin(), grouped->order.end(), group.order);
+  }
+  s.send(columns, feature_columns_);
+  s.send(groups, groups_);
+  s.replace(own_codes.data(), own_codes.size(), own_codes_);
+}
+
+// Slots of a feature's stored column.
+DeviceBatches::ColumnStorage DeviceBatches::storage_of(std::size_t feature) const {
+  const FeatureStorage& storage = codes_.where[feature];
+  const Slots& slots = slots_.slots();
+  ColumnStorage on_device;
+  if (storage.kind == Storage::sparse) {
+    on_device.first_slot =
+        static_cast<std::uint32_t>(slots.first_sparse) + codes_.sparse.first_slot[storage.store];
+    on_device.usual = storage.usual;
+    for (std::uint32_t rank = 0; rank < storage.n_others; ++rank)
+      on_device.own_codes.push_back(static_cast<std::uint8_t>(storage.code_of(rank)));
+    return on_device;
+  }
+  on_device.first_slot = slots.first[storage.store];
+  if (storage.kind == Storage::single) return on_device;
+  const std::uint32_t n_slots =
+      codes_.first_slot[storage.store + std::size_t{1}] - codes_.first_slot[storage.store];
+  for (std::uint32_t code = 0; code < n_slots; ++code)
+    on_device.own_codes.push_back(static_cast<std::uint8_t>(codes_.decode(feature, code)));
+  return on_device;
+}
+
+bool DeviceBatches::start_tree() {
+  sizes_.start_tree();
+  const bool counted = sizes_.counting() != Counting::none;
+  slots_.use_channels(policy_.width() + (counted ? 1 : 0));
+  return counted;
+}
+
+void DeviceBatches::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
+  tree_ = &tree;
+  grow_by_batches(policy, team);
+}
+
+std::vector<GrowNode*> DeviceBatches::impure(std::vector<GrowNode*> nodes) {
+  if (!params_.allow_zero_gain || nodes.empty()) return nodes;
+  DeviceState& s = state_;
+  std::vector<RowRange> ranges;
+  for (const GrowNode* node : nodes)
+    ranges.push_back({static_cast<std::uint32_t>(node->begin),
+                      static_cast<std::uint32_t>(node->end),
+                      static_cast<std::uint32_t>(node->buffer)});
+  s.send(ranges, ranges_);
+  make_room(pure_, nodes.size());
+  s.queue.launch(s.device.kernel("pure_nodes"), {nodes.size()}, threads, 0, ranges_.data(),
+                 s.elements[0].data(), s.elements[1].data(), tree_->targets, pure_.data());
+  const auto pure = s.receive<std::uint32_t>(pure_.address(), nodes.size());
+  std::vector<GrowNode*> kept;
+  for (std::size_t j = 0; j < nodes.size(); ++j)
+    if (pure[j] == 0) kept.push_back(nodes[j]);
+  return kept;
+}
 
 // Histograms of several nodes are copied at once, and searched by all threads.
-void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
-  DeviceState& s = *state_;
+void DeviceBatches::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
+  DeviceState& s = state_;
   constexpr std::size_t most_bytes = std::size_t{8} << 20;
   const std::size_t size = slots_.size(), bytes = size * sizeof(std::int64_t);
   const std::size_t together =
@@ -34,7 +157,7 @@ void DeviceRows::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
 }
 
 // The nodes of a batch, with the searches of their children.
-struct DeviceRows::Batch {
+struct DeviceBatches::Batch {
   std::vector<GrowNode*> nodes;
   std::vector<NodeWork> works;  // of the nodes
   std::vector<NodeSearch> searches;
@@ -54,7 +177,7 @@ struct DeviceRows::Batch {
   const FoundSplit* best() const { return work.best; }
 };
 
-void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
+void DeviceBatches::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
   const auto features = policy_.columns().of_node(node, columns_);
   if (features.empty()) return;
   const double score = policy_.node_score(node);
@@ -76,8 +199,8 @@ void DeviceRows::request(GrowNode& node, std::uint32_t work, std::uint32_t side,
 
 // Sends a batch in one copy, and points batch.work to it. The copy reads one of two staged blocks:
 // the batch of the root is sent twice, without a wait between.
-void DeviceRows::send(Batch& batch) {
-  DeviceState& s = *state_;
+void DeviceBatches::send(Batch& batch) {
+  DeviceState& s = state_;
   const std::size_t n = batch.works.size(), m = batch.searches.size();
   std::size_t size = 0;
   const auto reserve = [&size](std::size_t bytes) {
@@ -90,15 +213,15 @@ void DeviceRows::send(Batch& batch) {
                     features = reserve(batch.features.size() * sizeof(std::uint32_t)),
                     n_done = reserve(m * sizeof(std::uint32_t)),
                     state = reserve(sizeof(BatchCount)), counts = reserve(n * sizeof(NodeCount));
-  make_room(s.batch, std::bit_ceil(size));
-  make_room(s.segments, 2 * n);
-  make_room(s.splits, m * batch.most_features);
-  s.which_batch = 1 - s.which_batch;
-  std::byte* staged = s.sent_batches[s.which_batch].buffer(std::bit_ceil(size));
+  make_room(batch_, std::bit_ceil(size));
+  make_room(segments_, 2 * n);
+  make_room(splits_, m * batch.most_features);
+  which_batch_ = 1 - which_batch_;
+  std::byte* staged = sent_batches_[which_batch_].buffer(std::bit_ceil(size));
   const std::size_t counts_bytes = (n * sizeof(NodeCount) + 15) / 16 * 16;
   const std::size_t best_bytes = m * sizeof(FoundSplit);
   const std::size_t left_bytes = m * policy_.width() * sizeof(std::int64_t);
-  std::byte* answers = s.answers.buffer(std::bit_ceil(counts_bytes + best_bytes + left_bytes));
+  std::byte* answers = answers_.buffer(std::bit_ceil(counts_bytes + best_bytes + left_bytes));
   const auto put = [&](std::size_t at, const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(staged + at, from, bytes);
   };
@@ -108,8 +231,8 @@ void DeviceRows::send(Batch& batch) {
   std::memset(staged + n_done, 0, m * sizeof(std::uint32_t));
   put(state, &batch.state, sizeof(BatchCount));
   put(counts, batch.counts.data(), n * sizeof(NodeCount));
-  s.queue.copy_in(staged, size, s.batch.address());
-  std::byte* const on_device = s.batch.data();
+  s.queue.copy_in(staged, size, batch_.address());
+  std::byte* const on_device = batch_.data();
   batch.work = {.nodes = reinterpret_cast<NodeWork*>(on_device + works),
                 .searches = reinterpret_cast<NodeSearch*>(on_device + searches),
                 .features = reinterpret_cast<std::uint32_t*>(on_device + features),
@@ -120,8 +243,8 @@ void DeviceRows::send(Batch& batch) {
                 .best = reinterpret_cast<FoundSplit*>(answers + counts_bytes),
                 .best_left = reinterpret_cast<std::int64_t*>(answers + counts_bytes + best_bytes),
                 .answer = s.queue.ask(),
-                .segments = s.segments.data(),
-                .splits = s.splits.data(),
+                .segments = segments_.data(),
+                .splits = splits_.data(),
                 .parts = nullptr,
                 .n_nodes = static_cast<std::uint32_t>(n),
                 .n_searches = static_cast<std::uint32_t>(m),
@@ -132,8 +255,8 @@ void DeviceRows::send(Batch& batch) {
                 .is_combined = 1};
 }
 
-void DeviceRows::launch_searches(const Batch& batch) {
-  DeviceState& s = *state_;
+void DeviceBatches::launch_searches(const Batch& batch) {
+  DeviceState& s = state_;
   if (batch.searches.empty()) return;
   const bool plain = is_plain(policy_.gain());
   const char* const kernel = policy_.width() > 1
@@ -142,11 +265,11 @@ void DeviceRows::launch_searches(const Batch& batch) {
                              : plain     ? "search_plain"
                                          : "search_limited";
   s.queue.launch(s.device.kernel(kernel), {batch.most_features, batch.searches.size()}, threads, 0,
-                 policy_.gain(), batch.work, s.columns.data());
+                 policy_.gain(), batch.work, feature_columns_.data());
 }
 
 // Results of the searches of a batch.
-void DeviceRows::take_splits(const Batch& batch) {
+void DeviceBatches::take_splits(const Batch& batch) {
   for (std::size_t j = 0; j < batch.searched.size(); ++j) {
     GrowNode& node = *batch.searched[j];
     const FoundSplit& best = batch.best()[j];
@@ -169,13 +292,12 @@ void DeviceRows::take_splits(const Batch& batch) {
   }
 }
 
-void DeviceRows::open_root(TreePolicy& policy, Team& team) {
-  DeviceState& s = *state_;
-  Device::Use use(s.device);
+void DeviceBatches::open_root(TreePolicy& policy, Team& team) {
+  DeviceState& s = state_;
   search_.start_tree(team.size());
   slots_.release_all();
   free_histograms();
-  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
+  const std::uint32_t n = s.n_rows;
   GrowNode& root = policy.open_root(n, false);
   root.histogram = acquire();
   s.queue.fill_zero(reinterpret_cast<Address>(root.histogram),
@@ -186,10 +308,10 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
   batch.counts.push_back({n, ~0u});  // as the smaller child of a node
   batch.state.n_rows = n;
   send(batch);
-  s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, s.segments);
+  s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, segments_);
   plan_histograms(n, batch.work);
   launch_histograms(batch.work);
-  take_root_sums(root);  // meanwhile
+  root.sums = s.root_of(slots_.channels());  // meanwhile
   if (!policy.may_split(root) || impure({&root}).empty()) return forget(root);
   if (!searches_on_device_) {
     GrowNode* const nodes[] = {&root};
@@ -205,7 +327,8 @@ void DeviceRows::open_root(TreePolicy& policy, Team& team) {
 
 // The work of a batch: tests and ranges of its nodes, histograms and searches of their children.
 // Nodes whose children can only be leaves need none: the rows find their leaves by a walk.
-DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode* const> nodes) {
+DeviceBatches::Batch DeviceBatches::open_batch(TreePolicy& policy,
+                                               std::span<GrowNode* const> nodes) {
   Batch batch;
   for (GrowNode* const given : nodes) {
     GrowNode& node = *given;
@@ -243,9 +366,8 @@ DeviceRows::Batch DeviceRows::open_batch(TreePolicy& policy, std::span<GrowNode*
   return batch;
 }
 
-void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Team& team) {
-  DeviceState& s = *state_;
-  Device::Use use(s.device);
+void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Team& team) {
+  DeviceState& s = state_;
   team.poll_if_due(0);
   Batch batch = open_batch(policy, nodes);
   if (batch.nodes.empty()) return;
@@ -280,7 +402,7 @@ void DeviceRows::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Te
         if (policy.may_split(*child)) searched.push_back(child);
     search_on_host(impure(std::move(searched)), team);
   }
-  const bool scarce = s.in_use * slots_.size() * sizeof(std::int64_t) > params_.histogram_bytes;
+  const bool scarce = in_use_ * slots_.size() * sizeof(std::int64_t) > params_.histogram_bytes;
   for (GrowNode* node : batch.nodes)
     for (GrowNode* child : {node->left, node->right})
       if (child->gain < 0 || scarce) forget(*child);

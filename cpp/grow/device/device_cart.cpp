@@ -1,88 +1,287 @@
-// CART on a device: targets of the rows, purity of nodes, trees that grow as a whole.
-#include "grow/device/device_rows.h"
+// The host's part of a tree: launches by level, and its nodes at the end.
+#include "grow/device/device_cart.h"
+
+#include <algorithm>
+#include <bit>  // bit_ceil
+#include <cstring>
+
 #include "grow/device/device_state.h"
-#include "grow/rows/row_leaves.h"  // add_inner_sums
 
 namespace arboost::cuda {
+namespace {
 
-void DeviceRows::take_targets(const Gradients& gradients, std::size_t output) {
-  DeviceState& s = *state_;
-  const std::size_t first = output * gradients.output_stride();
-  const FixedPair* on_device = gradients.device_pairs;
-  targets_ = {(on_device == nullptr ? s.all_pairs.data() : on_device) + first,
-              gradients.row_stride(), gradients.output_stride(), s.position_of_row.data(),
-              static_cast<std::uint32_t>(policy_.width())};
-  if (on_device != nullptr) return;
-  check_targets(params_.criterion,
-                {gradients.pairs.data() + first, gradients.row_stride(), gradients.output_stride(),
-                 gradients.g_exponent, gradients.h_exponent, pairs_.sum_abs_g, pairs_.sum_h},
-                gradients.n_rows);
+constexpr std::size_t most_features = 2048;  // hashes of a node's features are in shared memory
+constexpr std::size_t most_channels = 512;   // so are the sums of small nodes
+
+template <class T>
+void make_spare_room(DeviceArray<T>& array, std::size_t size) {
+  if (array.size() < size) make_room(array, std::bit_ceil(size));
 }
 
-std::vector<GrowNode*> DeviceRows::impure(std::vector<GrowNode*> nodes) {
-  if (!params_.allow_zero_gain || nodes.empty()) return nodes;
-  DeviceState& s = *state_;
-  std::vector<RowRange> ranges;
-  for (const GrowNode* node : nodes)
-    ranges.push_back({static_cast<std::uint32_t>(node->begin),
-                      static_cast<std::uint32_t>(node->end),
-                      static_cast<std::uint32_t>(node->buffer)});
-  s.send(ranges, s.ranges);
-  make_room(s.pure, nodes.size());
-  s.queue.launch(s.device.kernel("pure_nodes"), {nodes.size()}, threads, 0, s.ranges.data(),
-                 s.elements[0].data(), s.elements[1].data(), targets_, s.pure.data());
-  const auto pure = s.receive<std::uint32_t>(s.pure.address(), nodes.size());
-  std::vector<GrowNode*> kept;
-  for (std::size_t j = 0; j < nodes.size(); ++j)
-    if (pure[j] == 0) kept.push_back(nodes[j]);
-  return kept;
+std::uint32_t kind_of(std::size_t n_rows) {
+  return n_rows <= block_rows ? medium_kind : large_kind;
 }
 
-// Sets the sums of the root, which were added up when its rows were quantised.
-void DeviceRows::take_root_sums(GrowNode& root) {
-  root.sums = state_->root_sums.wait(state_->queue);
-  root.sums.resize(policy_.channels(), static_cast<std::int64_t>(tree_rows_.n));  // any count
+}  // namespace
+
+bool DeviceCart::grows(const Codes& codes, const TreePolicy& policy) {
+  const TreeParams& p = policy.params();
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    if (codes.has_levels(f)) return false;
+  const bool has_kernel = p.criterion != Criterion::error && p.criterion != Criterion::gain_ratio;
+  return has_kernel && p.allow_zero_gain && !p.best_first &&
+         p.max_leaves == TreeParams::unlimited && p.monotone.empty() && p.interactions.empty() &&
+         p.reg_alpha == 0 && p.max_delta_step == 0 && p.colsample_bytree >= 1 &&
+         p.colsample_bylevel >= 1 && codes.sparse.size() == 0 && codes.width == 1 &&
+         codes.n_features <= most_features;
 }
 
-RowValues DeviceRows::row_values() const {
-  return {scaling_.narrow ? nullptr : state_->wide.data(),
-          static_cast<std::uint32_t>(policy_.width()),
-          static_cast<std::uint32_t>(slots_.channels())};
+DeviceCart::DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy& policy,
+                       const SplitSearch& search)
+    : state_(state), codes_(codes), histogram_bytes_(policy.params().histogram_bytes) {
+  std::vector<TreeColumn> columns;
+  std::vector<double> edges(codes.n_features * most_codes, 0.0), cuts;
+  std::vector<std::uint8_t> own_codes;  // of features that share columns
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    if (search.table(f) != nullptr)
+      own_codes.insert(own_codes.end(), search.table(f), search.table(f) + most_codes);
+  state_.send(own_codes, own_codes_);
+  const std::uint8_t* feature_codes = own_codes_.data();
+  for (std::size_t f = 0; f < codes.n_features; ++f) {
+    const bool is_shared = search.table(f) != nullptr;
+    columns.push_back({codes.where[f].store, codes.n_bins[f], codes.has_missing[f], 0,
+                       is_shared ? feature_codes : nullptr});
+    if (is_shared) feature_codes += most_codes;
+    std::copy(codes.edges[f].begin(), codes.edges[f].end(),
+              edges.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
+  }
+  state_.send(columns, columns_);
+  state_.send(edges, edges_);
+  counts_ = DeviceArray<TreeCounts>(1);
+  if (!policy.params().random_cuts) return;
+  cuts.assign(codes.n_features * most_codes, 0.0);
+  const CutDraws draws = search.draws(0);
+  for (std::size_t f = 0; f < codes.n_features; ++f)
+    if (codes.n_bins[f] > 1)
+      std::copy_n(draws.values[f], most_codes,
+                  cuts.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
+  state_.send(cuts, cut_values_);
 }
 
-void DeviceRows::grow(TreePolicy& policy, Team& team) {
-  whole_ = nullptr;
-  if (!trees_ || request_.turn % codes_.n_features != 0) return BatchRows::grow(policy, team);
-  Device::Use use(state_->device);
-  GrowNode& root = policy.open_root(tree_rows_.n, true);
-  take_root_sums(root);
+void DeviceCart::open_root(const GrowNode& root, bool may_split, std::int64_t max_depth) {
+  const auto n = static_cast<std::uint32_t>(root.n_rows());
+  const std::size_t most_rows = state_.elements[0].size();  // of this tree and of similar ones
+  std::size_t most_nodes = 2 * most_rows + 1;
+  if (max_depth < 31) most_nodes = std::min(most_nodes, std::size_t{2} << max_depth);
+  make_room(nodes_, most_nodes);
+  state_.send(std::vector<TreeNode>{{-1.0, 0, n, 0, 0, 0, 0, 0, 0}}, nodes_);
+  LevelScratch& level = levels_[0];
+  level.capacity = 1;
+  const std::uint32_t kind = kind_of(n);
+  std::vector<std::int64_t> sums;
+  for (std::uint32_t k = 0; k < node_kinds; ++k)
+    sums.insert(sums.end(), root.sums.begin(), root.sums.end());
+  state_.send(sums, level.sums);
+  state_.send(std::vector<OpenNode>(node_kinds, {root.path, 0, 0}), level.open);
+  std::vector<RowTile> tiles;
+  for (std::uint32_t first = 0; kind == large_kind && first < n; first += rows_of_tile)
+    tiles.push_back({0, first});
+  if (!tiles.empty()) state_.send(tiles, level.tiles);
+  make_room(small_, most_rows / 2 + 1);
+  found_ = {};
+  found_.n_nodes = 1;
+  if (n <= warp_rows) {
+    state_.send(std::vector<OpenNode>{{root.path, 0, 0}}, small_);
+    found_.n_small = may_split ? 1 : 0;
+  } else {
+    found_.levels[0].n_open[kind] = may_split ? 1 : 0;
+  }
+  found_.levels[0].n_tiles = static_cast<std::uint32_t>(tiles.size());
+  state_.send(std::vector<TreeCounts>{found_}, counts_);
+}
+
+TreeWork DeviceCart::work_of(const TreePolicy& policy, const TreeRequest& request) const {
+  const TreeParams& params = policy.params();
+  TreeWork work{};
+  work.gain = policy.gain();
+  work.gain.grouped = nullptr;
+  work.min_gain = policy.min_gain();
+  constexpr std::int64_t no_limit = 0xffffffff;
+  work.limits = {
+      static_cast<std::uint64_t>(std::max(2 * params.min_samples_leaf, params.min_samples_split)),
+      2 * std::int64_t{policy.gain().min_h} * policy.gain().outputs,
+      static_cast<std::uint32_t>(std::min(params.max_depth, no_limit))};
+  work.codes = state_.table->codes();
+  work.columns = columns_.data();
+  work.edges = edges_.data();
+  work.cut_values = cut_values_.data();
+  work.seed = request.seed;
+  work.number = request.number;
+  work.cut_key = policy.cut_key();
+  work.n_features = static_cast<std::uint32_t>(codes_.n_features);
+  work.n_drawn = static_cast<std::uint32_t>(draw_size(params.colsample_bynode, codes_.n_features));
+  work.nodes = nodes_.data();
+  work.n_nodes = &counts_.data()->n_nodes;
+  work.small = small_.data();
+  work.n_small = &counts_.data()->n_small;
+  for (std::size_t j = 0; j < 2; ++j) work.elements[j] = state_.elements[j].data();
+  return work;
+}
+
+void DeviceCart::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
+  GrowNode& root = policy.open_root(state_.n_rows, true);
+  root.sums = state_.root_of(tree.values.channels);
   root.subtree_of = 0;
   root.subtree = 0;
-  trees_->grow(policy, request_, root, row_values(), targets_, team);
-  whole_ = &trees_->grown();
-}
-
-LeafSums DeviceRows::whole_sums(const TreeShape& shape) {
-  DeviceState& s = *state_;
-  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
-  const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
-  const bool renumbered = numbers.positions != nullptr || numbers.table_rows != nullptr;
-  if (renumbered) {
-    make_room(s.number_of_row, codes_.n_rows);
-    s.queue.launch(s.device.kernel("number_rows"), {blocks_for(n)}, threads, 0, numbers, n,
-                   s.number_of_row.data());
+  open_root(root, policy.may_split(root), policy.params().max_depth);
+  TreeWork work = work_of(policy, tree.request);
+  work.values = tree.values;
+  work.targets = tree.targets;
+  const auto is_done = [](const LevelCounts& counts) {
+    return std::all_of(counts.n_open, counts.n_open + node_kinds, [](auto n) { return n == 0; });
+  };
+  while (!is_done(found_.levels[work.depth % 2])) {
+    team.poll_if_due(0);
+    grow_level(work);
+    ++work.depth;
   }
-  const auto width = static_cast<std::uint32_t>(policy_.width());
-  const PairRows rows{
-      pairs_.pairs, pairs_.row_stride, pairs_.output_stride, numbers, n, 0, width, 0, 0};
-  std::vector<std::int64_t> sums =
-      trees_->leaf_sums(shape, rows, renumbered ? s.number_of_row.data() : nullptr);
-  add_inner_sums(shape.left(), 2 * policy_.width(), sums);
-  return {std::move(sums), pairs_.g_exponent, pairs_.h_exponent};
+  if (found_.n_small > 0) grow_small(work);
+  take_nodes();
 }
 
-std::span<const SubtreeNodes* const> DeviceRows::subtrees() const {
-  return {&whole_, whole_ == nullptr ? 0u : 1u};
+// Waits for bytes of the device, in received_.
+void DeviceCart::receive(Address from, std::size_t bytes) {
+  state_.queue.copy_out(from, bytes, received_.buffer(std::bit_ceil(bytes)));
+  state_.queue.wait();
+  state_.n_sent = 0;
+}
+
+void DeviceCart::grow_level(TreeWork& work) {
+  DeviceState& s = state_;
+  const std::size_t turn = work.depth % 2;
+  const LevelCounts counts = found_.levels[turn];
+  const std::size_t channels = work.values.channels, n_rows = s.elements[0].size();
+  LevelScratch &level = levels_[turn], &next = levels_[1 - turn];
+  // Medium and large nodes have children in the next level.
+  const std::size_t n_inner = counts.n_open[medium_kind] + counts.n_open[large_kind];
+  next.capacity = std::max<std::size_t>(1, 2 * n_inner);
+  make_spare_room(next.open, node_kinds * next.capacity);
+  make_spare_room(next.sums, node_kinds * next.capacity * channels);
+  make_spare_room(next.tiles, n_rows / rows_of_tile + n_rows / block_rows + 1);
+  make_spare_room(left_sums_, n_inner * channels);
+  TreeCounts* all = counts_.data();
+  const auto level_of = [&](const LevelScratch& buffers, std::size_t which) {
+    return TreeLevel{buffers.open.data(), buffers.sums.data(), buffers.tiles.data(),
+                     &all->levels[which], static_cast<std::uint32_t>(buffers.capacity)};
+  };
+  work.level = level_of(level, turn);
+  work.next = level_of(next, 1 - turn);
+  work.left_sums = left_sums_.data();
+  work.buffer = static_cast<std::uint32_t>(turn);
+  s.queue.fill_zero(reinterpret_cast<Address>(work.next.counts), sizeof(LevelCounts));
+  if (counts.n_open[large_kind] > 0) grow_large(work);
+  const std::size_t of_features = work.n_features * (sizeof(std::uint64_t) + sizeof(std::uint16_t));
+  const std::size_t bytes = threads / 32 * search_room_bytes + of_features;
+  // Large nodes may have become medium ones.
+  s.queue.launch(s.device.kernel("grow_medium", bytes), {n_inner}, threads, bytes, work);
+  take_counts();
+}
+
+void DeviceCart::grow_small(TreeWork& work) {
+  const std::size_t bytes = work.values.channels * sizeof(std::int64_t);
+  const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);
+  state_.queue.launch(state_.device.kernel("grow_small"), {blocks_for(found_.n_small, warps)},
+                      static_cast<unsigned>(32 * warps), warps * bytes, work);
+  take_counts();
+}
+
+void DeviceCart::take_counts() {
+  receive(counts_.address(), sizeof(TreeCounts));
+  std::memcpy(&found_, received_.buffer(sizeof(TreeCounts)), sizeof(TreeCounts));
+}
+
+void DeviceCart::grow_large(TreeWork& work) {
+  DeviceState& s = state_;
+  const LevelCounts& counts = found_.levels[work.depth % 2];
+  const std::size_t n = counts.n_open[large_kind], channels = work.values.channels;
+  const std::size_t size = work.n_drawn * channels * most_codes;  // of a node's histograms
+  constexpr std::size_t most_blocks = 65535;
+  const std::size_t together = std::clamp<std::size_t>(
+      histogram_bytes_ / (size * sizeof(std::int64_t)), 1, std::min(n, most_blocks));
+  make_spare_room(large_, n);
+  make_spare_room(large_sums_, n * channels);
+  make_spare_room(histograms_, together * size);
+  make_spare_room(cuts_, together * work.n_drawn);
+  make_spare_room(drawn_, n * work.n_drawn);
+  work.large = large_.data();
+  work.large_sums = large_sums_.data();
+  work.histograms = histograms_.data();
+  work.cuts = cuts_.data();
+  work.drawn = drawn_.data();
+  s.queue.fill_zero(large_.address(), n * sizeof(LargeNode));
+  s.queue.fill_zero(large_sums_.address(), n * channels * sizeof(std::int64_t));
+  if (work.n_drawn < work.n_features)
+    s.queue.launch(s.device.kernel("draw_features"), {n}, threads,
+                   work.n_features * sizeof(std::uint64_t), work);
+  for (std::size_t first = 0; first < n; first += together) {
+    work.first_large = static_cast<std::uint32_t>(first);
+    work.n_large = static_cast<std::uint32_t>(std::min(together, n - first));
+    s.queue.fill_zero(histograms_.address(), work.n_large * size * sizeof(std::int64_t));
+    s.queue.launch(s.device.kernel("tile_histograms"),
+                   {counts.n_tiles, blocks_for(work.n_drawn, features_of_block), channels}, threads,
+                   0, work);
+    constexpr std::size_t bytes = threads / 32 * search_room_bytes;
+    s.queue.launch(s.device.kernel("search_large", bytes),
+                   {blocks_for(work.n_drawn, threads / 32), work.n_large}, threads, bytes, work);
+  }
+  s.queue.launch(s.device.kernel("divide_tiles"), {counts.n_tiles}, threads, 0, work);
+}
+
+// Copies the nodes to the host.
+void DeviceCart::take_nodes() {
+  const std::size_t n = found_.n_nodes;
+  receive(nodes_.address(), n * sizeof(TreeNode));
+  const auto* nodes = reinterpret_cast<const TreeNode*>(received_.buffer(1));
+  grown_.nodes.resize(n);
+  largest_leaf_ = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const TreeNode& node = nodes[j];
+    if (node.gain < 0) largest_leaf_ = std::max<std::size_t>(largest_leaf_, node.end - node.begin);
+    grown_.nodes[j] = {.gain = node.gain,
+                       .begin = node.begin,
+                       .end = node.end,
+                       .left = static_cast<std::uint32_t>(node.left - j),
+                       .bin = node.bin,
+                       .feature = node.feature,
+                       .missing_left = node.missing_left != 0};
+  }
+}
+
+std::vector<std::int64_t> DeviceCart::leaf_sums(const TreeShape& shape, const PairRows& pairs) {
+  DeviceState& s = state_;
+  const bool renumbered = pairs.rows.positions != nullptr || pairs.rows.table_rows != nullptr;
+  if (renumbered) {
+    make_room(number_of_row_, codes_.n_rows);
+    s.queue.launch(s.device.kernel("number_rows"), {blocks_for(pairs.n)}, threads, 0, pairs.rows,
+                   pairs.n, number_of_row_.data());
+  }
+  const std::size_t n_nodes = found_.n_nodes, per_node = std::size_t{2} * pairs.outputs;
+  make_spare_room(leaf_sums_, n_nodes * per_node);
+  s.queue.fill_zero(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
+  s.queue.launch(s.device.kernel("whole_leaf_sums"),
+                 {blocks_for(n_nodes, threads / 32), blocks_for(largest_leaf_, tile_rows)}, threads,
+                 0, nodes_.data(), found_.n_nodes, s.elements[0].data(), s.elements[1].data(),
+                 pairs, renumbered ? number_of_row_.data() : nullptr, leaf_sums_.data());
+  receive(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
+  const auto* leaf_sums = reinterpret_cast<const std::int64_t*>(received_.buffer(1));
+  std::vector<std::int64_t> sums(shape.size() * per_node);
+  for (std::size_t id = 0; id < shape.size(); ++id) {
+    if (shape.left()[id] != 0) continue;
+    const auto number = static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data());
+    std::copy_n(leaf_sums + number * per_node, per_node,
+                sums.begin() + static_cast<std::ptrdiff_t>(id * per_node));
+  }
+  return sums;
 }
 
 }  // namespace arboost::cuda

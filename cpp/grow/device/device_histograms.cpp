@@ -2,39 +2,38 @@
 #include <algorithm>
 #include <bit>
 
-#include "grow/device/device_rows.h"
+#include "grow/device/device_batches.h"
 #include "grow/device/device_state.h"
 
 namespace arboost::cuda {
 
-std::int64_t* DeviceRows::acquire() {
-  DeviceState& s = *state_;
+std::int64_t* DeviceBatches::acquire() {
   const std::size_t size = slots_.size();
-  if (s.free.empty()) {
+  if (free_.empty()) {
     constexpr std::size_t block_bytes = std::size_t{32} << 20;
     const std::size_t n =
         std::clamp<std::size_t>(block_bytes / (size * sizeof(std::int64_t)), 1, 256);
-    s.histograms.emplace_back(n * size);
-    for (std::size_t j = 0; j < n; ++j) s.free.push_back(s.histograms.back().data() + j * size);
+    histograms_.emplace_back(n * size);
+    for (std::size_t j = 0; j < n; ++j) free_.push_back(histograms_.back().data() + j * size);
   }
-  ++s.in_use;
-  std::int64_t* histogram = s.free.back();
-  s.free.pop_back();
+  ++in_use_;
+  std::int64_t* histogram = free_.back();
+  free_.pop_back();
   return histogram;
 }
 
-void DeviceRows::release(std::int64_t* histogram) {
+void DeviceBatches::release(std::int64_t* histogram) {
   if (histogram == nullptr) return;
-  state_->free.push_back(histogram);
-  --state_->in_use;
+  free_.push_back(histogram);
+  --in_use_;
 }
 
-void DeviceRows::forget(GrowNode& node) {
+void DeviceBatches::forget(GrowNode& node) {
   release(node.histogram);
   node.histogram = nullptr;
 }
 
-std::size_t DeviceRows::batch_size() const {
+std::size_t DeviceBatches::batch_size() const {
   const std::size_t bytes = 2 * slots_.size() * sizeof(std::int64_t);
   constexpr std::size_t most = 1024;
   return std::clamp<std::size_t>(params_.histogram_bytes / std::max<std::size_t>(1, bytes), 1,
@@ -42,8 +41,8 @@ std::size_t DeviceRows::batch_size() const {
 }
 
 // Plans the blocks that add `n_rows` rows, at most, to the histograms of a batch.
-void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
-  DeviceState& s = *state_;
+void DeviceBatches::plan_histograms(std::size_t n_rows, BatchWork& work) {
+  DeviceState& s = state_;
   constexpr std::size_t rows_per_share = 2048, most_part_bytes = std::size_t{512} << 20;
   const auto processors = static_cast<std::size_t>(s.device.multiprocessors());
   const std::size_t n_nodes = work.n_nodes;
@@ -54,8 +53,8 @@ void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
   const bool in_tables = codes_.width == 1 && codes_.n_stores > 0 && codes_.sparse.size() == 0;
   work.parts = nullptr;
   if (!in_tables || n_parts * size * sizeof(std::int64_t) > most_part_bytes) return;
-  make_room(s.parts, std::bit_ceil(n_parts * size));
-  work.parts = s.parts.data();
+  make_room(parts_, std::bit_ceil(n_parts * size));
+  work.parts = parts_.data();
   // Parts of a histogram that few blocks have written are added up by the searches, which then must
   // be over all features of the tree.
   constexpr std::size_t most_parts = 64;
@@ -69,14 +68,14 @@ void DeviceRows::plan_histograms(std::size_t n_rows, BatchWork& work) {
 }
 
 // Adds the rows of the batch's segments to their histograms.
-void DeviceRows::launch_histograms(const BatchWork& work) {
-  DeviceState& s = *state_;
+void DeviceBatches::launch_histograms(const BatchWork& work) {
+  DeviceState& s = state_;
   const DeviceCodes codes = [&] {
     DeviceCodes device_codes = s.table->codes();
     device_codes.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
     return device_codes;
   }();
-  const RowValues values = row_values();
+  const RowValues& values = tree_->values;
   const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());
   if (codes_.width == 1 && codes_.n_stores > 0) {
     std::uint32_t n_codes = 1;
@@ -85,11 +84,11 @@ void DeviceRows::launch_histograms(const BatchWork& work) {
     const std::size_t bytes = n_codes * 64 * sizeof(std::int32_t);
     s.queue.launch(s.device.kernel("histograms", bytes),
                    {work.n_shares, (codes_.n_stores + 31) / 32, slots_.channels()}, table_threads,
-                   bytes, codes, s.first_slot.data(), n_codes, work, s.elements[0].data(),
+                   bytes, codes, first_slot_.data(), n_codes, work, s.elements[0].data(),
                    s.elements[1].data(), values);
   } else if (codes_.n_stores > 0) {
     s.queue.launch(s.device.kernel("histograms_wide"), {blocks}, threads, 0, codes,
-                   s.first_slot.data(), work, s.elements[0].data(), s.elements[1].data(), values);
+                   first_slot_.data(), work, s.elements[0].data(), s.elements[1].data(), values);
   }
   if (codes_.sparse.size() > 0)
     s.queue.launch(s.device.kernel("histograms_sparse"), {blocks}, threads, 0, codes, work,
@@ -105,13 +104,12 @@ void DeviceRows::launch_histograms(const BatchWork& work) {
 }
 
 // Histograms of all trees before, of other channels or of a tree that was interrupted, are free.
-void DeviceRows::free_histograms() {
-  DeviceState& s = *state_;
-  s.free.clear();
-  s.in_use = 0;
+void DeviceBatches::free_histograms() {
+  free_.clear();
+  in_use_ = 0;
   const std::size_t size = slots_.size();
-  for (auto& block : s.histograms)
-    for (std::size_t j = 0; j + size <= block.size(); j += size) s.free.push_back(block.data() + j);
+  for (auto& block : histograms_)
+    for (std::size_t j = 0; j + size <= block.size(); j += size) free_.push_back(block.data() + j);
 }
 
 }  // namespace arboost::cuda

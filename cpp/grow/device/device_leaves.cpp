@@ -1,148 +1,91 @@
-// End of a tree: sums of its leaves, and scores of the rows.
-#include "grow/device/device_rows.h"
+// A launch for each sum, walk or addition.
+#include "grow/device/device_leaves.h"
+
+#include <algorithm>
+
 #include "grow/device/device_state.h"
 #include "grow/device/table/walked_tree.h"
-#include "grow/rows/row_leaves.h"
 
 namespace arboost::cuda {
 
-LeafSums DeviceRows::leaf_sums(const TreeShape& shape, const GrownTrees& forest,
-                               const Gradients& gradients, std::size_t output,
-                               const TreeRequest& request, Team&) {
-  Device::Use use(state_->device);
-  walked_forest_ = &forest;
-  has_leaves_ = has_walked_ = has_sent_ = false;
-  if (sample_ != nullptr && request.leaves_from_all_rows) {
-    sample_ = nullptr;
-    tree_rows_ = training_rows();
-    pairs_ = pairs_of(gradients, output, nullptr);
-    return summed(shape, pairs_, RowsOf::walk);
-  }
-  return whole_ != nullptr ? whole_sums(shape) : summed(shape, pairs_, RowsOf::walk);
+DeviceLeaves::DeviceLeaves(DeviceState& state, const Codes& table, std::size_t n_training)
+    : state_(state), table_(table), n_training_(n_training), leaf_of_row_(table.n_rows) {}
+
+void DeviceLeaves::start(const GrownTrees& forest) {
+  forest_ = &forest;
+  has_sent_ = has_walked_ = has_fetched_ = false;
 }
 
-// Sends the last tree of the forest, for walks. Whole trees that nothing walks stay here.
-void DeviceRows::send_tree() const {
+// Whole trees that nothing walks stay here.
+void DeviceLeaves::send_tree() {
   if (has_sent_) return;
+  const WalkedTree walked = walked_tree(*forest_, forest_->n_trees() - 1, table_);
+  state_.send(walked.tests, tests_);
+  state_.send(walked.nodes, nodes_);
   has_sent_ = true;
-  DeviceState& s = *state_;
-  const GrownTrees& forest = *walked_forest_;
-  const WalkedTree walked = walked_tree(forest, forest.n_trees() - 1, table_);
-  s.send(walked.tests, s.tests);
-  s.send(walked.nodes, s.tree);
 }
 
-// Notes the leaves of all training rows in the last tree.
-void DeviceRows::walk() const {
+void DeviceLeaves::walk() {
   if (has_walked_) return;
   send_tree();
-  DeviceState& s = *state_;
-  const RowNumbers rows{nullptr, s.table_rows.data()};
+  DeviceState& s = state_;
   s.queue.launch(s.device.kernel("walk"), {blocks_for(n_training_)}, threads, 0, s.walked->codes(),
-                 s.tree.data(), s.tests.data(), rows, static_cast<std::uint32_t>(n_training_),
-                 s.leaf_of_row.data());
+                 nodes_.data(), tests_.data(), s.all_rows(),
+                 static_cast<std::uint32_t>(n_training_), leaf_of_row_.data());
   has_walked_ = true;
 }
 
-LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
-                             Team&) {
-  Device::Use use(state_->device);
-  walk();
-  return summed(shape, pairs_of(gradients, output, sample_), RowsOf::known_leaves);
+std::size_t DeviceLeaves::n_sums(const PairRows& pairs) const {
+  return forest_->n_nodes(forest_->n_trees() - 1) * pairs.outputs * 2;
 }
 
-// Sums over the rows of the tree.
-LeafSums DeviceRows::summed(const TreeShape& shape, const Pairs& pairs, RowsOf source) {
-  DeviceState& s = *state_;
-  const std::size_t width = policy_.width(), size = shape.size() * width * 2, n = tree_rows_.n;
-  const RowNumbers numbers{sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()};
-  const PairRows rows{pairs.pairs,
-                      pairs.row_stride,
-                      pairs.output_stride,
-                      numbers,
-                      static_cast<std::uint32_t>(n),
-                      0,
-                      static_cast<std::uint32_t>(width),
-                      0,
-                      0};
-  const GivenTotals totals = s.leaf_sums.start(size, s.queue);
-  if (source == RowsOf::walk) {
-    send_tree();
-    constexpr std::size_t most_bytes = std::size_t{32} << 10;
-    const std::size_t bytes = size * sizeof(std::int64_t);
-    const bool fits = bytes <= most_bytes;
-    const std::size_t blocks = 8 * static_cast<std::size_t>(s.device.multiprocessors());
-    s.queue.launch(s.device.kernel("walk_sums"), {std::min(blocks, blocks_for(n))}, threads,
-                   fits ? bytes : 0, s.walked->codes(), s.tree.data(), s.tests.data(), rows,
-                   s.leaf_of_row.data(), fits, totals);
-    has_walked_ = sample_ == nullptr;
-  } else {
-    s.queue.launch(s.device.kernel("sums_by_leaf"), {std::min<std::size_t>(1024, blocks_for(n))},
-                   threads, 0, rows, s.leaf_of_row.data(), totals);
-  }
-  std::vector<std::int64_t> sums = s.leaf_sums.wait(s.queue);
-  s.n_sent = 0;  // all copies came before
-  add_inner_sums(shape.left(), 2 * width, sums);
-  return {std::move(sums), pairs.g_exponent, pairs.h_exponent};
-}
-
-const std::uint32_t* DeviceRows::leaves() const {
-  make_room(space_.leaf_of_row, codes_.n_rows);
-  if (!has_leaves_) {
-    Device::Use use(state_->device);
-    walk();
-    state_->queue.download(state_->leaf_of_row, codes_.n_rows, space_.leaf_of_row.data());
-    state_->queue.wait();
-    has_leaves_ = true;
-  }
-  return space_.leaf_of_row.data();
-}
-
-void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
-  add_leaf_values(forest, table_, tree_rows_, n_training_, leaves(), scores, team);
-}
-
-DeviceRounds& DeviceRows::rounds() {
-  if (!state_->rounds)
-    state_->rounds = std::make_unique<DeviceRounds>(state_->device, state_->queue);
-  return *state_->rounds;
-}
-
-void DeviceRows::start_scores(std::span<const double> scores_of_row) {
-  Device::Use use(state_->device);
-  rounds().start(scores_of_row, n_training_);
-}
-
-void DeviceRows::open_rounds(const LossRows& rows, std::optional<Device::Use>& use) {
-  use.emplace(state_->device);
-  rounds().open(rows);
-}
-
-void DeviceRows::fetch_scores(double* scores) {
-  Device::Use use(state_->device);
-  rounds().fetch(scores);
-}
-
-bool DeviceRows::has_scores() const {
-  return state_->rounds && state_->rounds->is_current();
-}
-
-void DeviceRows::add_last(const GrownTrees& forest, std::size_t output) {
-  Device::Use use(state_->device);
-  add_values(forest, output);
-}
-
-void DeviceRows::add_values(const GrownTrees& forest, std::size_t output) {
-  DeviceState& s = *state_;
+std::vector<std::int64_t> DeviceLeaves::walk_sums(const PairRows& pairs) {
+  DeviceState& s = state_;
+  const std::size_t size = n_sums(pairs);
+  const GivenTotals totals = sums_.start(size, s.queue);
   send_tree();
-  const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
-  s.send(std::vector<double>(forest.values(last), forest.values(last) + n), s.values);
-  const RowNumbers rows{nullptr, s.table_rows.data()};
+  constexpr std::size_t most_bytes = std::size_t{32} << 10;
+  const std::size_t bytes = size * sizeof(std::int64_t);
+  const bool fits = bytes <= most_bytes;
+  s.queue.launch(s.device.kernel("walk_sums"), {s.few_blocks(pairs.n)}, threads, fits ? bytes : 0,
+                 s.walked->codes(), nodes_.data(), tests_.data(), pairs, leaf_of_row_.data(), fits,
+                 totals);
+  has_walked_ = pairs.rows.positions == nullptr;
+  std::vector<std::int64_t> sums = sums_.wait(s.queue);
+  s.n_sent = 0;  // all copies came before
+  return sums;
+}
+
+std::vector<std::int64_t> DeviceLeaves::sums(const PairRows& pairs) {
   walk();
+  DeviceState& s = state_;
+  const GivenTotals totals = sums_.start(n_sums(pairs), s.queue);
+  s.queue.launch(s.device.kernel("sums_by_leaf"),
+                 {std::min<std::size_t>(1024, blocks_for(pairs.n))}, threads, 0, pairs,
+                 leaf_of_row_.data(), totals);
+  std::vector<std::int64_t> sums = sums_.wait(s.queue);
+  s.n_sent = 0;  // all copies came before
+  return sums;
+}
+
+void DeviceLeaves::add_values(const GrownTrees& forest, std::size_t outputs, double* scores) {
+  DeviceState& s = state_;
+  const std::size_t last = forest.n_trees() - 1, n = forest.n_nodes(last) * forest.width;
+  walk();
+  s.send(std::vector<double>(forest.values(last), forest.values(last) + n), values_);
   s.queue.launch(s.device.kernel("add_values"), {blocks_for(n_training_)}, threads, 0,
-                 s.leaf_of_row.data(), rows, static_cast<std::uint32_t>(n_training_),
-                 s.values.data(), static_cast<std::uint32_t>(forest.width),
-                 static_cast<std::uint32_t>(s.rounds->outputs()), s.rounds->scores(output));
+                 leaf_of_row_.data(), s.all_rows(), static_cast<std::uint32_t>(n_training_),
+                 values_.data(), static_cast<std::uint32_t>(forest.width),
+                 static_cast<std::uint32_t>(outputs), scores);
+}
+
+void DeviceLeaves::fetch(std::uint32_t* leaf_of_row) {
+  if (has_fetched_) return;
+  Device::Use use(state_.device);
+  walk();
+  state_.queue.download(leaf_of_row_, table_.n_rows, leaf_of_row);
+  state_.queue.wait();
+  has_fetched_ = true;
 }
 
 }  // namespace arboost::cuda

@@ -1,7 +1,7 @@
 // Leaf values that are quantiles of residuals.
 #include <bit>
 
-#include "grow/device/device_rows.h"
+#include "grow/device/device_round.h"
 #include "grow/device/device_state.h"
 #include "grow/device/records/quantile_records.h"
 #include "loss/leaf.h"
@@ -27,42 +27,37 @@ double quantile_of(const LeafQuantile& leaf, double alpha) {
 
 }  // namespace
 
-std::vector<double> DeviceRows::leaf_quantiles(std::size_t output, double alpha,
-                                               double weight_scale, std::size_t n_nodes) {
-  DeviceState& s = *state_;
-  walk();
-  const LossRows loss = s.rounds->rows();
-  const auto n = static_cast<std::uint32_t>(tree_rows_.n);
-  const ResidualRows rows{loss.y,
-                          loss.weight,
-                          loss.scores + output,
-                          loss.outputs,
-                          {sample_ == nullptr ? nullptr : s.positions.data(), s.table_rows.data()},
-                          n,
-                          s.leaf_of_row.data(),
-                          weight_scale};
+std::vector<double> DeviceRound::leaf_quantiles(std::size_t output, double alpha,
+                                                double weight_scale, std::size_t n_nodes) {
+  DeviceState& s = state_;
+  Device::Use use(s.device);
+  leaves_.walk();
+  const std::uint32_t n = s.n_rows;
+  const ResidualRows rows{y_.data(),        weight_.data(), scores_.data() + output,
+                          outputs_,         s.rows,         n,
+                          leaves_.by_row(), weight_scale};
   // Digits of as many bits as the counts have room for.
   constexpr std::size_t most_counts = std::size_t{1} << 23;
   const int bits = n_nodes <= most_counts >> 11 ? 11 : n_nodes <= most_counts >> 8 ? 8 : 4;
-  make_room(s.residuals, n);
-  make_room(s.digit_counts, n_nodes << bits);
-  make_room(s.quantiles, n_nodes);
-  make_room(s.bad_residual, 1);
-  s.queue.fill_zero(s.bad_residual.address(), sizeof(unsigned long long));
+  make_room(residuals_, n);
+  make_room(digit_counts_, n_nodes << bits);
+  make_room(quantiles_, n_nodes);
+  make_room(bad_residual_, 1);
+  s.queue.fill_zero(bad_residual_.address(), sizeof(unsigned long long));
   s.queue.launch(s.device.kernel("residual_items"), {blocks_for(n)}, threads, 0, rows,
-                 s.residuals.data(), s.bad_residual.data());
+                 residuals_.data(), bad_residual_.data());
   for (int known = 0; known < 64; known += bits) {
     const int now = std::min(bits, 64 - known), shift = 64 - known - now;
-    s.queue.fill_zero(s.digit_counts.address(), (n_nodes << now) * sizeof(std::int64_t));
-    s.queue.launch(s.device.kernel("count_digits"), {blocks_for(n)}, threads, 0, s.residuals.data(),
-                   n, shift, now, s.quantiles.data(), s.digit_counts.data());
-    s.queue.launch(s.device.kernel("choose_digits"), {n_nodes}, threads, 0, s.digit_counts.data(),
-                   now, alpha, known == 0, s.quantiles.data());
+    s.queue.fill_zero(digit_counts_.address(), (n_nodes << now) * sizeof(std::int64_t));
+    s.queue.launch(s.device.kernel("count_digits"), {blocks_for(n)}, threads, 0, residuals_.data(),
+                   n, shift, now, quantiles_.data(), digit_counts_.data());
+    s.queue.launch(s.device.kernel("choose_digits"), {n_nodes}, threads, 0, digit_counts_.data(),
+                   now, alpha, known == 0, quantiles_.data());
   }
-  s.queue.launch(s.device.kernel("next_residuals"), {blocks_for(n)}, threads, 0, s.residuals.data(),
-                 n, s.quantiles.data());
-  const auto leaf_values = s.receive<LeafQuantile>(s.quantiles.address(), n_nodes);
-  const auto bad = s.receive<unsigned long long>(s.bad_residual.address(), 1);
+  s.queue.launch(s.device.kernel("next_residuals"), {blocks_for(n)}, threads, 0, residuals_.data(),
+                 n, quantiles_.data());
+  const auto leaf_values = s.receive<LeafQuantile>(quantiles_.address(), n_nodes);
+  const auto bad = s.receive<unsigned long long>(bad_residual_.address(), 1);
   if (bad[0] != 0) require_finite(std::bit_cast<double>(bad[0]), "residual");
   std::vector<double> values;
   for (const LeafQuantile& leaf : leaf_values) values.push_back(quantile_of(leaf, alpha));

@@ -1,4 +1,4 @@
-#include "grow/device/device_round.h"
+#include "grow/device/device_round_rows.h"
 
 #include <algorithm>
 
@@ -7,55 +7,53 @@
 namespace arboost::cuda {
 
 std::unique_ptr<RoundRows> DeviceRows::make_round(const RoundSettings& settings) {
-  return std::make_unique<DeviceRound>(*this, settings);
+  return std::make_unique<DeviceRoundRows>(*this, settings);
 }
 
-// Makes the device current, with targets, weights and the newest scores in its memory.
-void DeviceRound::open(std::optional<Device::Use>& use) {
-  rows_.open_rounds(loss_rows(scores_.data()), use);
+// Targets, weights and the newest scores come into the memory of the device.
+void DeviceRoundRows::open() {
+  rows_.round().open(loss_rows(scores_.data()));
 }
 
-void DeviceRound::start_scores(std::span<const double> of_row, Team&) {
-  rows_.start_scores(of_row);
+void DeviceRoundRows::start_scores(std::span<const double> of_row, Team&) {
+  rows_.round().start(of_row);
 }
 
-void DeviceRound::set_scores(const double* scores) {
+void DeviceRoundRows::set_scores(const double* scores) {
   this->scores();  // the device then takes the scores of the host
   std::copy_n(scores, target().n_rows * target().outputs, scores_.data());
 }
 
-const double* DeviceRound::scores() {
+const double* DeviceRoundRows::scores() {
   make_room(scores_, target().n_rows * target().outputs);
-  rows_.fetch_scores(scores_.data());
+  rows_.round().fetch(scores_.data());
   return scores_.data();
 }
 
-void DeviceRound::add_last(const GrownTrees& forest, std::size_t output, Team&) {
-  std::optional<Device::Use> use;
-  open(use);
-  rows_.add_values(forest, output);
+void DeviceRoundRows::add_last(const GrownTrees& forest, std::size_t output, Team&) {
+  open();
+  rows_.round().add_last(forest, output);
 }
 
-void DeviceRound::add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output,
+void DeviceRoundRows::add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output,
                            double factor, Team& team) {
   scores();
   forest.add(tree, settings_.table, rows_.training_rows(), factor,
              {scores_.data() + output, target().outputs}, team);
 }
 
-const Gradients& DeviceRound::take_gradients(const LossSpec& spec, Team&) {
-  std::optional<Device::Use> use;
-  open(use);
+const Gradients& DeviceRoundRows::take_gradients(const LossSpec& spec, Team&) {
+  open();
   Gradients& gradients = gradients_for(spec.least_squares);
-  rows_.rounds().apply_loss(spec, target().largest_weight, gradients);
+  rows_.round().apply_loss(spec, target().largest_weight, gradients);
   return gradients;
 }
 
-double DeviceRound::huber_delta(double alpha, Team& team) {
+double DeviceRoundRows::huber_delta(double alpha, Team& team) {
   return delta_of(loss_rows(scores()), alpha, team);
 }
 
-std::vector<double> DeviceRound::refit_leaves(std::size_t output, const LeafRule& rule,
+std::vector<double> DeviceRoundRows::refit_leaves(std::size_t output, const LeafRule& rule,
                                               std::size_t n_nodes, Team& team) {
   if (rule.delta) {
     const std::vector<std::uint32_t> leaves = rows_.leaf_of_position();
@@ -63,29 +61,25 @@ std::vector<double> DeviceRound::refit_leaves(std::size_t output, const LeafRule
   }
   if (weight_scale_ == 0)
     weight_scale_ = target().weight == nullptr ? 1 : weight_scale(loss_rows(nullptr), team);
-  std::optional<Device::Use> use;
-  open(use);
-  return rows_.leaf_quantiles(output, rule.alpha, weight_scale_, n_nodes);
+  open();
+  return rows_.round().leaf_quantiles(output, rule.alpha, weight_scale_, n_nodes);
 }
 
-void DeviceRound::draw_uniform(double rate, std::uint32_t bits, Team&) {
-  std::optional<Device::Use> use;
-  open(use);
-  rows_.draw_uniform(rate, bits, sample_);
+void DeviceRoundRows::draw_uniform(double rate, std::uint32_t bits, Team&) {
+  open();
+  rows_.round().draw_uniform(rate, bits, sample_);
 }
 
-void DeviceRound::draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
+void DeviceRoundRows::draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                                    std::uint32_t bits, Team&) {
-  std::optional<Device::Use> use;
-  open(use);
-  rows_.draw_by_gradient(gradients, rate, reg_lambda, bits, sample_);
+  open();
+  rows_.round().draw_by_gradient(gradients, rate, reg_lambda, bits, sample_);
 }
 
-void DeviceRound::draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
+void DeviceRoundRows::draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
                                 std::uint32_t bits, Team&) {
-  std::optional<Device::Use> use;
-  open(use);
-  rows_.draw_one_side(gradients, top_rate, other_rate, bits, sample_);
+  open();
+  rows_.round().draw_one_side(gradients, top_rate, other_rate, bits, sample_);
 }
 
 }  // namespace arboost::cuda

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,9 +11,9 @@
 
 namespace arboost::cuda {
 
-class DeviceRound final : public RoundRows {
+class DeviceRoundRows final : public RoundRows {
  public:
-  DeviceRound(DeviceRows& rows, const RoundSettings& settings)
+  DeviceRoundRows(DeviceRows& rows, const RoundSettings& settings)
       : RoundRows(settings), rows_(rows) {}
 
   void start_scores(std::span<const double> of_row, Team& team) override;
@@ -36,7 +35,7 @@ class DeviceRound final : public RoundRows {
                      std::uint32_t bits, Team& team) override;
 
  private:
-  void open(std::optional<Device::Use>& use);
+  void open();
 
   DeviceRows& rows_;
   Buffer<double> scores_;    // of the host, where it has asked for them

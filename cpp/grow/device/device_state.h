@@ -1,4 +1,4 @@
-// Memory of a fit on a device.
+// Memory of a fit on a device that its parts share: the table, and the rows of a tree.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,8 @@
 #include "cuda/staging.h"
 #include "cuda/totals.h"
 #include "grow/device/records/device_records.h"
-#include "grow/device/records/quantile_records.h"
-#include "grow/device/rounds/device_rounds.h"
 #include "grow/device/table/device_table.h"
+#include "grow/policy/tree_policy.h"
 
 namespace arboost::cuda {
 
@@ -22,6 +21,13 @@ constexpr unsigned threads = 256;  // of most blocks
 inline std::size_t blocks_for(std::size_t n, std::size_t size = threads) {
   return std::max<std::size_t>(1, (n + size - 1) / size);
 }
+
+// A tree that grows from the quantised rows of a DeviceState.
+struct DeviceTree {
+  TreeRequest request;
+  RowValues values;
+  TargetPairs targets;  // for purity
+};
 
 struct DeviceState {
   // `codes` are grown on; splits of grown trees refer to `known`, of the same rows.
@@ -36,47 +42,31 @@ struct DeviceState {
   std::shared_ptr<const DeviceTable> walked;
   std::shared_ptr<DeviceTable> proposed;  // for each round; null: trees grow on the walked table
   std::shared_ptr<const DeviceTable> table;
-  DeviceArray<RowId> table_rows;
-  DeviceArray<std::uint32_t> position_of_row;  // for purity
-  DeviceArray<std::uint32_t> positions;
-  DeviceArray<std::uint32_t> draw_counts;
-  DeviceArray<std::uint32_t> hessians;  // of the training rows, for a proposal
-  DeviceArray<std::int64_t> hessian_sums;
-  DeviceArray<ProposedColumn> proposed_columns;
-  DeviceArray<std::uint16_t> proposed_bins;
-  DeviceArray<float> weights, norms;
-  DeviceArray<FixedPair> all_pairs, sample_pairs;
-  std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
+  DeviceArray<RowId> table_rows;  // the training rows; empty: all
+  // Rows of the tree: those of a sample, where it has one, or all training rows.
+  DeviceArray<std::uint32_t> sample_positions;
+  DeviceArray<float> sample_weights;
+  RowNumbers rows{};
+  std::uint32_t n_rows = 0;
   DeviceArray<Element> elements[2];
   DeviceArray<PackedSum> wide;
-  DeviceArray<std::uint32_t> number_of_row, leaf_of_row;
-  Totals sample_sums, root_sums, leaf_sums;
-  DeviceArray<double> values;
-  DeviceArray<NodeTest> tests;
-  DeviceArray<WalkNode> tree;
+  Totals root_sums;  // of the quantised rows
 
-  DeviceArray<std::uint32_t> first_slot;
-  DeviceArray<FeatureColumn> columns;
-  DeviceArray<GroupColumn> groups;                    // of grouped categories
-  DeviceArray<std::uint8_t> own_codes;                // of features that share stored columns
-  std::vector<DeviceArray<std::int64_t>> histograms;  // a block of several each
-  std::vector<std::int64_t*> free;
-  std::size_t in_use = 0;
-
-  DeviceArray<std::byte> batch;
-  DeviceArray<Segment> segments;
-  DeviceArray<FoundSplit> splits;
-  DeviceArray<std::int64_t> parts;
-  DeviceArray<RowRange> ranges;
-  DeviceArray<std::uint32_t> pure;
-  DeviceArray<ResidualItem> residuals;
-  DeviceArray<LeafQuantile> quantiles;
-  DeviceArray<std::int64_t> digit_counts;
-  DeviceArray<unsigned long long> bad_residual;
-  std::unique_ptr<DeviceRounds> rounds;
-  PinnedBytes sent, sent_batches[2], answers, received;
-  int which_batch = 0;  // of those that are staged
+  PinnedBytes sent, received;
   std::size_t sent_size = 0, n_sent = 0;
+
+  // Blocks of a launch in which threads take several items.
+  std::size_t few_blocks(std::size_t n) const {
+    return std::min(8 * static_cast<std::size_t>(device.multiprocessors()), blocks_for(n));
+  }
+  // All training rows.
+  RowNumbers all_rows() const { return {nullptr, table_rows.data()}; }
+  // Sums of the root by channel: those beyond the outputs count rows.
+  std::vector<std::int64_t> root_of(std::size_t channels) {
+    std::vector<std::int64_t> sums = root_sums.wait(queue);
+    sums.resize(channels, n_rows);
+    return sums;
+  }
 
   // Sends an array of records to the device. Copies read the staged bytes until the next wait.
   template <class T>

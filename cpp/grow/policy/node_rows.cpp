@@ -44,7 +44,7 @@ void NodeRows::read_hessians(const Gradients& gradients, std::uint32_t* hessians
   });
 }
 
-void BatchRows::grow(TreePolicy& policy, Team& team) {
+void NodeBatches::grow_by_batches(TreePolicy& policy, Team& team) {
   open_root(policy, team);
   policy.add_root();
   std::vector<GrowNode*> batch;

@@ -76,10 +76,12 @@ class NodeRows {
   Buffer<std::uint32_t> hessians_;  // of a proposal, by row of the table
 };
 
-// Rows that are served best by batches of nodes: one pass, one message or one launch a batch.
-class BatchRows : public NodeRows {
+// Nodes that are served best in batches: one pass, one message or one launch a batch.
+class NodeBatches {
  public:
-  void grow(TreePolicy& policy, Team& team) override;
+  virtual ~NodeBatches() = default;
+  // Expands nodes of the policy until its tree is finished.
+  void grow_by_batches(TreePolicy& policy, Team& team);
 
  protected:
   // Opens the policy's root, with its sums and best split.

@@ -34,7 +34,7 @@
 
 namespace arboost {
 
-class WorkerRows final : public BatchRows {
+class WorkerRows final : public NodeRows, private NodeBatches {
  public:
   // `codes` are grown on; splits of grown trees refer to `table`, of the same rows.
   // `table_rows`: the worker's training rows among those of the codes, ascending; empty: all.
@@ -46,6 +46,7 @@ class WorkerRows final : public BatchRows {
 
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
                        Team& team) override;
+  void grow(TreePolicy& policy, Team& team) override { grow_by_batches(policy, team); }
   LeafSums leaf_sums(const TreeShape& shape, const GrownTrees& forest, const Gradients& gradients,
                      std::size_t output, const TreeRequest& request, Team& team) override {
     return leaves_.finish(shape, forest, gradients, output, request.leaves_from_all_rows, team);

@@ -3,7 +3,8 @@
 The kernels' sources are compiled by the compiler of the host into a library with the name of
 CUDA's driver. Once it is loaded, the core finds it under that name instead of a driver, and all
 code of the device runs: slowly, in a fixed order, with garbage in new memory and checks around
-each array. Tests of the device need no GPU, and races aside, they see what a GPU would show.
+each array. Tests of the device need no GPU, and races aside, they see what a GPU would show;
+`shuffled` shows races within a block, too, and results that depend on the order of the blocks.
 """
 
 import ctypes
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -39,7 +42,19 @@ def load():
     library.emulator_used_memory.restype = ctypes.c_size_t
     library.emulator_set_memory.argtypes = [ctypes.c_size_t]
     library.emulator_lose_device_after.argtypes = [ctypes.c_long]
+    library.emulator_shuffle.argtypes = [ctypes.c_uint]
     return library
+
+
+@contextmanager
+def shuffled(seed: int) -> Iterator[None]:
+    """Run blocks, warps and lanes in a random order of this seed, above 0."""
+    library = load()
+    library.emulator_shuffle(seed)
+    try:
+        yield
+    finally:
+        library.emulator_shuffle(0)
 
 
 def _built(compiler):

@@ -14,6 +14,7 @@
 #include "kernel_words.h"
 // All kernels.
 #include "cuda/programs/all.cu"
+#include "races.cu"
 
 namespace {
 
@@ -76,6 +77,9 @@ std::size_t emulator_used_memory() {
 }
 void emulator_lose_device_after(long n_calls) {
   calls_left = n_calls;
+}
+void emulator_shuffle(unsigned seed) {
+  emulator::shuffle(seed);
 }
 
 int cuInit(unsigned) {

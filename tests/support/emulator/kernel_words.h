@@ -142,6 +142,7 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
 // A thread is not interrupted between two meetings, so that plain operations are atomic.
 template <class T, class Change>
 T changed(T* at, Change change) {
+  emulator::pause();
   const T before = *at;
   *at = change(before);
   return before;

@@ -3,9 +3,12 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <numeric>
+#include <random>
 #include <vector>
 
 namespace emulator {
@@ -34,6 +37,15 @@ Launch current_launch;
 std::vector<std::uint64_t> shared;
 const std::function<void()>* current_kernel = nullptr;
 jmp_buf scheduler;
+bool is_shuffled = false;
+std::minstd_rand random_order;
+
+// The numbers below n: in order, or shuffled.
+void take_order(std::size_t n, std::vector<std::uint32_t>& order) {
+  order.resize(n);
+  std::iota(order.begin(), order.end(), 0u);
+  if (is_shuffled) std::shuffle(order.begin(), order.end(), random_order);
+}
 
 // _setjmp and _longjmp leave the mask of signals alone: no call of the system for a switch.
 void leave() {
@@ -105,20 +117,39 @@ bool meet(Fiber* lanes, std::size_t n, const Fiber& own) {
   return true;
 }
 
-// Runs a warp until all its threads have ended or wait for the block; false if it hangs.
-bool run_warp(Fiber* lanes, std::size_t n) {
+// Runs each thread of a warp that can; false if none can.
+bool move_warp(Fiber* lanes, std::size_t n) {
+  static std::vector<std::uint32_t> order;
+  take_order(n, order);
+  bool moved = false;
+  for (const std::uint32_t i : order) {
+    if (lanes[i].state == State::at_exchange) moved |= meet(lanes, n, lanes[i]);
+    if (lanes[i].state != State::ready) continue;
+    resume(lanes[i]);
+    moved = true;
+  }
+  return moved;
+}
+
+// Runs a block until all its threads have ended or wait for it; false if it hangs. A warp runs as
+// far as it can, or shuffled a step at a time.
+bool run_warps() {
+  static std::vector<std::uint32_t> order;
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (lanes[i].state == State::at_exchange) moved |= meet(lanes, n, lanes[i]);
-      if (lanes[i].state != State::ready) continue;
-      resume(lanes[i]);
-      moved = true;
+    take_order((n_threads + 31) / 32, order);
+    for (const std::uint32_t w : order) {
+      Fiber* lanes = &fibers[32 * w];
+      const std::size_t n = std::min<std::size_t>(32, n_threads - 32 * w);
+      if (is_shuffled)
+        moved |= move_warp(lanes, n);
+      else
+        while (move_warp(lanes, n)) {
+        }
     }
   }
-  for (std::size_t i = 0; i < n; ++i)
-    if (lanes[i].state == State::at_exchange) return false;
-  return true;
+  return std::none_of(fibers.begin(), fibers.begin() + static_cast<std::ptrdiff_t>(n_threads),
+                      [](const Fiber& fiber) { return fiber.state == State::at_exchange; });
 }
 
 bool run_block() {
@@ -126,8 +157,7 @@ bool run_block() {
     prepare(fibers[i], static_cast<std::uint32_t>(i), current_launch.block_size);
   for (bool waiting = true; waiting;) {
     waiting = false;
-    for (std::size_t i = 0; i < n_threads; i += 32)
-      if (!run_warp(&fibers[i], std::min<std::size_t>(32, n_threads - i))) return false;
+    if (!run_warps()) return false;
     for (std::size_t i = 0; i < n_threads; ++i) {
       if (fibers[i].state != State::at_barrier) continue;
       fibers[i].state = State::ready;
@@ -147,6 +177,16 @@ const Thread& thread() {
 }
 void* shared_memory() {
   return shared.data();
+}
+
+void shuffle(std::uint32_t seed) {
+  std::lock_guard lock(one_launch);
+  is_shuffled = seed != 0;
+  random_order.seed(seed);
+}
+
+void pause() {
+  if (is_shuffled && random_order() % 8 == 0) leave();
 }
 
 void wait_for_block() {
@@ -170,16 +210,16 @@ bool run(Three grid, Three block, std::size_t shared_bytes, const std::function<
   current_launch = {grid, block, {}};
   current_kernel = &kernel;
   shared.assign(shared_bytes / 8 + 1, 0);
-  Three& at = current_launch.block;
-  for (at.z = 0; at.z < grid.z; ++at.z)
-    for (at.y = 0; at.y < grid.y; ++at.y)
-      for (at.x = 0; at.x < grid.x; ++at.x) {
-        std::memset(shared.data(), 0xab, shared.size() * 8);  // never relied on
-        if (run_block()) continue;
-        fibers.clear();  // in the middle of a kernel
-        std::fprintf(stderr, "emulator: threads of a block wait for each other for ever\n");
-        return false;
-      }
+  std::vector<std::uint32_t> blocks;
+  take_order(std::size_t{grid.x} * grid.y * grid.z, blocks);
+  for (const std::uint32_t b : blocks) {
+    current_launch.block = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+    std::memset(shared.data(), 0xab, shared.size() * 8);  // never relied on
+    if (run_block()) continue;
+    fibers.clear();  // in the middle of a kernel
+    std::fprintf(stderr, "emulator: threads of a block wait for each other for ever\n");
+    return false;
+  }
   return true;
 }
 

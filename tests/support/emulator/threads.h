@@ -2,7 +2,8 @@
 //
 // A fiber runs until it meets the others: the block at a barrier, or lanes of its warp at an
 // exchange. Fibers run in order, so a run is reproducible; missing barriers show themselves because
-// a thread is far ahead of those after it.
+// a thread is far ahead of those after it. Shuffled, blocks, warps and lanes take turns in a random
+// order, and a fiber may stop before an atomic operation: results that depend on any of it change.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,11 @@ struct Word {
 const Launch& launch();
 const Thread& thread();
 void* shared_memory();
+
+// Shuffles all launches from here on by a seed; 0: in order again.
+void shuffle(std::uint32_t seed);
+// Before an atomic operation: where launches are shuffled, lets others run first, now and then.
+void pause();
 
 void wait_for_block();
 std::uint64_t exchange(std::uint32_t mask, Word word);

@@ -1,4 +1,4 @@
-// Records of trees that grow on a device as a whole, level by level (grow/device/device_trees.h).
+// Records of trees that grow on a device as a whole, level by level (grow/device/device_cart.h).
 #pragma once
 
 #include <cstdint>

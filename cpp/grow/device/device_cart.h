@@ -17,25 +17,23 @@
 namespace arboost::cuda {
 
 struct DeviceState;
+struct DeviceTree;
 
-class DeviceTrees {
+class DeviceCart {
  public:
   // True for trees that grow in this way: CART in level order, without limit of leaves and without
   // constraints, on numerical features of up to 255 bins without sparse columns.
   static bool grows(const Codes& codes, const TreePolicy& policy);
 
-  DeviceTrees(DeviceState& state, const Codes& codes, const TreePolicy& policy,
-              const SplitSearch& search);
+  DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy& policy,
+             const SplitSearch& search);
 
-  // Grows the tree of a request from its root, whose rows are in the first array of elements.
-  void grow(const TreePolicy& policy, const TreeRequest& request, const GrowNode& root,
-            const RowValues& values, const TargetPairs& targets, Team& team);
+  // Grows a tree from its root, whose rows are in the first array of elements.
+  void grow(TreePolicy& policy, const DeviceTree& tree, Team& team);
 
   const SubtreeNodes& grown() const { return grown_; }
   // Sums of the pairs [node][output][g, h] in the leaves of the tree that has grown; 0 elsewhere.
-  // `number_of_row`: numbers of pairs; null: that of a row is the row.
-  std::vector<std::int64_t> leaf_sums(const TreeShape& shape, const PairRows& pairs,
-                                      const std::uint32_t* number_of_row);
+  std::vector<std::int64_t> leaf_sums(const TreeShape& shape, const PairRows& pairs);
 
  private:
   // Nodes of one of two levels that may be split.
@@ -74,6 +72,7 @@ class DeviceTrees {
   SubtreeNodes grown_;
   std::size_t largest_leaf_ = 0;  // rows
   DeviceArray<std::int64_t> leaf_sums_;
+  DeviceArray<std::uint32_t> number_of_row_;  // of the pairs, by row
 };
 
 }  // namespace arboost::cuda
