@@ -40,9 +40,9 @@ struct RoundTrees {
     for (const double share : {sampling.rate, sampling.top_rate, sampling.other_rate})
       require(share >= 0 && share <= 1, "a share of the rows is not between 0 and 1");
     require(sampling.reg_lambda >= 0, "reg_lambda is below 0");
-    require(params.leaves != RoundParams::Leaves::quantiles ||
-                params.leaf_quantiles.size() == outputs,
-            "quantiles of another number of outputs");
+    require(
+        params.leaves != RoundParams::Leaves::quantiles || params.leaf_quantiles.size() == outputs,
+        "quantiles of another number of outputs");
     for (const double alpha : params.leaf_quantiles)
       require(alpha >= 0 && alpha <= 1, "alpha is not between 0 and 1");
     require(params.parallel_trees > 0, "a round needs a tree");
@@ -115,19 +115,18 @@ nb::tuple to_python(FinishedRounds finished, const Evaluations& evaluations) {
     const double* next = all.data();
     for (const EvaluationRows* set : evaluations.sets) {
       const std::size_t size = set->n_rows() * set->outputs();
-      of_sets.append(to_numpy<2>(std::vector<double>(next, next + size),
-                                 {set->n_rows(), set->outputs()}));
+      of_sets.append(
+          to_numpy<2>(std::vector<double>(next, next + size), {set->n_rows(), set->outputs()}));
       next += size;
     }
     scores.append(of_sets);
   }
   for (std::vector<double>& of_round : finished.weights)
     weights.append(to_numpy(std::move(of_round)));
-  return nb::make_tuple(
-      to_numpy(std::move(finished.seconds)),
-      to_numpy<3>(std::move(finished.losses),
-                  {n_rounds, evaluations.sets.size(), evaluations.losses.size()}),
-      scores, weights);
+  return nb::make_tuple(to_numpy(std::move(finished.seconds)),
+                        to_numpy<3>(std::move(finished.losses),
+                                    {n_rounds, evaluations.sets.size(), evaluations.losses.size()}),
+                        scores, weights);
 }
 
 nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
@@ -173,13 +172,14 @@ void bind_params(nb::module_& m) {
       .value("quantiles", RoundParams::Leaves::quantiles)
       .value("steps", RoundParams::Leaves::steps);
   nb::class_<RoundParams> params(m, "RoundParams", "Parameters of `Boosting`.");
-  params.def(nb::init<>()).def(
-      "set_loss",
-      [](RoundParams& self, const std::string& loss, std::vector<double> parameters) {
-        self.loss = loss_spec(loss, std::move(parameters));
-      },
-      nb::arg("loss"), nb::arg("parameters"),
-      "The loss; \"\": its gradients are given. Huber's has the quantile of its delta.");
+  params.def(nb::init<>())
+      .def(
+          "set_loss",
+          [](RoundParams& self, const std::string& loss, std::vector<double> parameters) {
+            self.loss = loss_spec(loss, std::move(parameters));
+          },
+          nb::arg("loss"), nb::arg("parameters"),
+          "The loss; \"\": its gradients are given. Huber's has the quantile of its delta.");
   ARBOOST_BIND_FIELDS(params, RoundParams, least_squares, leaves, leaf_quantiles, max_step, rate,
                       largest_weight, seed, first_round, sampling, parallel_trees, dropout,
                       one_step);
@@ -192,19 +192,19 @@ void bind_evaluation(nb::module_& m) {
     require(y.size() == n && scores.shape(0) == n && scores.shape(1) > 0 &&
                 (!weight || weight->size() == n),
             "y, weights and scores do not fit the rows");
-    return LossRows{y.data(), weight ? weight->data() : nullptr, scores.data(), n,
-                    scores.shape(1)};
+    return LossRows{y.data(), weight ? weight->data() : nullptr, scores.data(), n, scores.shape(1)};
   };
   nb::class_<EvaluationRows> evaluation(m, "EvaluationRows", "An evaluation set, with its scores.");
   evaluation
-      .def("set_scores",
-           [](EvaluationRows& self, const GivenScores& scores) {
-             require(scores.shape(0) == self.n_rows() && scores.shape(1) == self.outputs(),
-                     "these scores do not fit the rows and outputs");
-             GilRelease release;
-             self.set_scores(scores.data());
-           },
-           nb::arg("scores"), "Replaces the scores.")
+      .def(
+          "set_scores",
+          [](EvaluationRows& self, const GivenScores& scores) {
+            require(scores.shape(0) == self.n_rows() && scores.shape(1) == self.outputs(),
+                    "these scores do not fit the rows and outputs");
+            GilRelease release;
+            self.set_scores(scores.data());
+          },
+          nb::arg("scores"), "Replaces the scores.")
       .def(
           "add",
           [](EvaluationRows& self, const TreeGrower& grower, std::size_t first, std::size_t n_trees,
@@ -291,9 +291,9 @@ void bind_rounds(nb::module_& m) {
       .def(
           "set_scores",
           [](RoundTrees& self, const GivenScores& scores) {
-            require(scores.shape(0) == self.grower.n_training() &&
-                        scores.shape(1) == self.n_outputs,
-                    "these scores do not fit the rows and outputs");
+            require(
+                scores.shape(0) == self.grower.n_training() && scores.shape(1) == self.n_outputs,
+                "these scores do not fit the rows and outputs");
             GilRelease release;
             self.boosting.rows().set_scores(scores.data());
           },
@@ -325,8 +325,7 @@ void bind_rounds(nb::module_& m) {
           nb::arg("least_squares"), nb::rv_policy::reference_internal,
           "Gradients of the last round.")
       .def_prop_ro(
-          "sample",
-          [](RoundTrees& self) -> const Sample& { return self.boosting.rows().sample(); },
+          "sample", [](RoundTrees& self) -> const Sample& { return self.boosting.rows().sample(); },
           nb::rv_policy::reference_internal, "Rows of the last tree, where they were drawn.")
       .def(
           "add_all",

@@ -26,8 +26,8 @@ struct RoundParams {
   // of the loss from the sums of its gradients (loss/leaf_steps.h).
   enum class Leaves { newton, quantiles, steps };
 
-  LossSpec loss{};                       // huber has the quantile that delta is, given none
-  bool least_squares = false;            // Friedman's trees: weights in place of hessians
+  LossSpec loss{};             // huber has the quantile that delta is, given none
+  bool least_squares = false;  // Friedman's trees: weights in place of hessians
   Leaves leaves = Leaves::newton;
   std::vector<double> leaf_quantiles{};  // by output
   double max_step = 0;                   // of quantiles and steps
@@ -60,10 +60,11 @@ struct Evaluations {
 
 // What a call of `Boosting::run` hands over, by round.
 struct FinishedRounds {
-  std::vector<double> seconds{};               // from the start of the call to the end of the round
-  std::vector<double> losses{};                // [round][set][loss]
-  std::vector<std::vector<double>> scores{};   // [round]: of all sets, one after the other
-  std::vector<std::vector<double>> weights{};  // [round]: factors of all rounds, where they have any
+  std::vector<double> seconds{};              // from the start of the call to the end of the round
+  std::vector<double> losses{};               // [round][set][loss]
+  std::vector<std::vector<double>> scores{};  // [round]: of all sets, one after the other
+  std::vector<std::vector<double>>
+      weights{};  // [round]: factors of all rounds, where they have any
 };
 
 class Boosting {
@@ -119,8 +120,8 @@ class Boosting {
   RoundParams params_;
   std::unique_ptr<RoundRows> rows_;
   std::vector<double> weights_;
-  std::vector<double> direction_;  // of the step of a line search
-  LossSpec loss_;                  // of the round, with Huber's delta
+  std::vector<double> direction_;         // of the step of a line search
+  LossSpec loss_;                         // of the round, with Huber's delta
   const Gradients* gradients_ = nullptr;  // of the round's trees
   const Gradients* newton_ = nullptr;     // of its leaves
 };

@@ -36,7 +36,7 @@ void DeviceRoundRows::add_last(const GrownTrees& forest, std::size_t output, Tea
 }
 
 void DeviceRoundRows::add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output,
-                           double factor, Team& team) {
+                               double factor, Team& team) {
   scores();
   forest.add(tree, settings_.table, rows_.training_rows(), factor,
              {scores_.data() + output, target().outputs}, team);
@@ -54,7 +54,7 @@ double DeviceRoundRows::huber_delta(double alpha, Team& team) {
 }
 
 std::vector<double> DeviceRoundRows::refit_leaves(std::size_t output, const LeafRule& rule,
-                                              std::size_t n_nodes, Team& team) {
+                                                  std::size_t n_nodes, Team& team) {
   if (rule.delta) {
     const std::vector<std::uint32_t> leaves = rows_.leaf_of_position();
     return arboost::refit_leaves(loss_rows(scores()), output, leaves.data(), n_nodes, rule, team);
@@ -71,13 +71,13 @@ void DeviceRoundRows::draw_uniform(double rate, std::uint32_t bits, Team&) {
 }
 
 void DeviceRoundRows::draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
-                                   std::uint32_t bits, Team&) {
+                                       std::uint32_t bits, Team&) {
   open();
   rows_.round().draw_by_gradient(gradients, rate, reg_lambda, bits, sample_);
 }
 
 void DeviceRoundRows::draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
-                                std::uint32_t bits, Team&) {
+                                    std::uint32_t bits, Team&) {
   open();
   rows_.round().draw_one_side(gradients, top_rate, other_rate, bits, sample_);
 }

@@ -27,8 +27,7 @@ std::vector<std::size_t> Dropout::draw(std::span<const double> weights, std::uin
     std::partial_sum(shares.begin(), shares.end(), shares.begin());
     const auto passed =
         std::upper_bound(shares.begin(), shares.end(), uniform(n_rounds) * shares.back());
-    dropped.push_back(
-        std::min(static_cast<std::size_t>(passed - shares.begin()), n_rounds - 1));
+    dropped.push_back(std::min(static_cast<std::size_t>(passed - shares.begin()), n_rounds - 1));
   }
   return dropped;
 }

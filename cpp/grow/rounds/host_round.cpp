@@ -48,9 +48,9 @@ double delta_of(const LossRows& rows, double alpha, Team& team) {
     if (rows.weight != nullptr) weight.push_back(rows.weight[i]);
   }
   if (y.empty()) return 0;
-  return residual_quantile({y.data(), rows.weight == nullptr ? nullptr : weight.data(),
-                            scores.data(), y.size(), 1},
-                           alpha, true, team);
+  return residual_quantile(
+      {y.data(), rows.weight == nullptr ? nullptr : weight.data(), scores.data(), y.size(), 1},
+      alpha, true, team);
 }
 
 }  // namespace arboost

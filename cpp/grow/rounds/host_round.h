@@ -39,8 +39,8 @@ class HostRound : public RoundRows {
   }
   std::vector<double> refit_leaves(std::size_t output, const LeafRule& rule, std::size_t n_nodes,
                                    Team& team) override {
-    return arboost::refit_leaves(loss_rows(scores_.data()), output,
-                                 rows_.leaf_of_position().data(), n_nodes, rule, team);
+    return arboost::refit_leaves(loss_rows(scores_.data()), output, rows_.leaf_of_position().data(),
+                                 n_nodes, rule, team);
   }
 
  protected:
@@ -55,9 +55,7 @@ class HostRound : public RoundRows {
                      std::uint32_t bits, Team& team) override {
     sample_one_side(gradients, top_rate, other_rate, bits, sample_, team);
   }
-  ScoreRows scores_of(std::size_t output) {
-    return {scores_.data() + output, target().outputs};
-  }
+  ScoreRows scores_of(std::size_t output) { return {scores_.data() + output, target().outputs}; }
 
   const NodeRows& rows_;
   Buffer<double> scores_;

@@ -26,8 +26,9 @@ ShareRows::ShareRows(const SharedCodes& codes, const Codes& grown_on,
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
       range_(table_rows.empty() ? codes.own_of_all() : codes.own_of(table_rows)) {
-  const std::vector<RowId> local = codes.local(
-      table_rows_.empty() ? std::span<const RowId>{} : table_rows.subspan(range_.begin, range_.size()));
+  const std::vector<RowId> local =
+      codes.local(table_rows_.empty() ? std::span<const RowId>{}
+                                      : table_rows.subspan(range_.begin, range_.size()));
   // No rows in a list would be all rows.
   const bool has_none = !table_rows_.empty() && local.empty();
   if (has_none) none_ = without_rows(grown_on);

@@ -62,7 +62,7 @@ class ShareRows final : public NodeRows {
   std::vector<RowId> table_rows_;  // empty: all
   std::size_t n_training_;
   SharedCodes::Range range_;  // this worker's training rows, by position
-  Codes none_;              // the table of a worker none of whose rows is a training row
+  Codes none_;                // the table of a worker none of whose rows is a training row
   std::unique_ptr<WorkerRows> rows_;
   TreeRows tree_rows_{};
   Sample sample_;

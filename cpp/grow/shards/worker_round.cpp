@@ -21,9 +21,7 @@ void add_gathered(const GrownTrees& forest, std::size_t tree, const SharedCodes&
 }  // namespace
 
 WorkerRound::WorkerRound(const ShareRows& rows, const RoundSettings& settings)
-    : RoundRows(settings),
-      rows_(rows),
-      scores_(settings.target.n_rows * settings.target.outputs) {}
+    : RoundRows(settings), rows_(rows), scores_(settings.target.n_rows * settings.target.outputs) {}
 
 ScoreRows WorkerRound::local_scores(std::size_t output) {
   others_are_old_ = true;
@@ -90,9 +88,9 @@ void GatheredRound::add_tree(const GrownTrees& forest, std::size_t tree, std::si
                              double factor, Team& team) {
   const RowId* table_rows = share_.training_rows().table_rows;
   const std::size_t n_rows = target().n_rows;
-  add_gathered(forest, tree, share_.codes(),
-               {table_rows, table_rows == nullptr ? 0 : n_rows}, n_rows, factor,
-               scores_of(output), settings_.adds_repeatedly ? &kept_leaves_ : nullptr, team);
+  add_gathered(forest, tree, share_.codes(), {table_rows, table_rows == nullptr ? 0 : n_rows},
+               n_rows, factor, scores_of(output),
+               settings_.adds_repeatedly ? &kept_leaves_ : nullptr, team);
 }
 
 void SharedEvaluation::add_tree(const GrownTrees& forest, std::size_t tree, double factor,

@@ -40,7 +40,7 @@ class WorkerRound final : public RoundRows {
   ScoreRows local_scores(std::size_t output);
 
   const ShareRows& rows_;
-  Buffer<double> scores_;         // of all rows
+  Buffer<double> scores_;        // of all rows
   bool others_are_old_ = false;  // scores of other workers' rows
 };
 
