@@ -165,15 +165,24 @@ void set_filled(Gradients& out) {
 
 double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
   const LossArgs args = make_args(spec, rows);
-  // One sum a chunk, added in the order of the chunks: sums of doubles depend on the order.
-  std::vector<LossValue> chunks((rows.n_rows + value_chunk - 1) / value_chunk);
-  team.for_chunks(0, rows.n_rows, value_chunk, [&](std::size_t begin, std::size_t end, int) {
-    chunks[begin / value_chunk] = loss_kernels().loss_value(args, begin, end);
+  // Sums of doubles depend on the order: those of blocks are added chunk by chunk.
+  constexpr std::size_t grain = 8, blocks_of_chunk = value_chunk / value_block;
+  std::vector<LossValue> blocks((rows.n_rows + value_block - 1) / value_block);
+  team.for_chunks(0, blocks.size(), grain, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t block = begin; block < end; ++block) {
+      const std::size_t first = block * value_block;
+      blocks[block] = loss_kernels().loss_value(args, first,
+                                                std::min(first + value_block, rows.n_rows));
+    }
   });
-  LossValue total;
-  for (const LossValue& chunk : chunks) {
+  LossValue total, chunk;
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    chunk.loss += blocks[block].loss;
+    chunk.weight += blocks[block].weight;
+    if ((block + 1) % blocks_of_chunk != 0 && block + 1 < blocks.size()) continue;
     total.loss += chunk.loss;
     total.weight += chunk.weight;
+    chunk = {};
   }
   return mean_of(spec, total, rows.outputs);
 }

@@ -68,19 +68,18 @@ void add_block(double* values, const double* weight, std::size_t first, std::siz
   sums.loss += sum_of_block(values);
 }
 
-LossValue loss_value(const LossArgs& args, std::size_t begin, std::size_t end) {
-  LossValue sums;
+// Of a block of rows.
+LossValue loss_value(const LossArgs& args, std::size_t first, std::size_t end) {
+  const std::size_t n = end - first;
   double values[value_block];
-  for (std::size_t first = begin; first < end; first += value_block) {
-    const std::size_t n = end - first < value_block ? end - first : value_block;
-    for (std::size_t i = 0; i < value_block; ++i) values[i] = 0;
-    if (args.loss == Loss::softmax)
-      softmax_values(args, first, n, values);
-    else
-      for (std::size_t k = 0; k < args.rows.outputs; ++k)
-        with_loss(args, k, [&](auto loss) { add_values(args, first, n, k, loss, values); });
-    add_block(values, args.rows.weight, first, n, sums);
-  }
+  for (std::size_t i = 0; i < value_block; ++i) values[i] = 0;
+  if (args.loss == Loss::softmax)
+    softmax_values(args, first, n, values);
+  else
+    for (std::size_t k = 0; k < args.rows.outputs; ++k)
+      with_loss(args, k, [&](auto loss) { add_values(args, first, n, k, loss, values); });
+  LossValue sums;
+  add_block(values, args.rows.weight, first, n, sums);
   return sums;
 }
 

@@ -10,7 +10,8 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t chunk_rows = 16384;
+constexpr std::size_t chunk_rows = 16384, least_chunk = 2048;
+constexpr std::size_t rows_together = 512;
 constexpr std::size_t fewest_together = 2048;  // rows that pay for the program of a tree
 // Cost of a row that walks together with others, for each split, in steps of a row that walks
 // alone.
@@ -100,7 +101,9 @@ void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
   codes_.each_window(begin_row, end_row, [&](const RowWindow& window) {
     const std::size_t first = codes_.stored_rows ? rows_.first_from(window.begin) : 0;
     const std::size_t n = (codes_.stored_rows ? rows_.first_from(window.end) : rows_.n) - first;
-    team.for_chunks(0, n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    const auto members = static_cast<std::size_t>(team.size());
+    const std::size_t share = (n / members + rows_together) / rows_together * rows_together;
+    team.for_chunks(0, n, std::clamp(share, least_chunk, chunk_rows), [&](std::size_t begin, std::size_t end, int) {
       Buffer<std::uint32_t> leaves(end - begin);
       walk(window, first + begin, first + end, leaves.data());
       use(first + begin, first + end, leaves.data());

@@ -501,7 +501,8 @@ class BoostingRounds:
             raise ValueError(f"{n_trees} trees of {n_rounds} rounds")
         restore_trees(self.grower, self.data.binned, state)
         if "scores_0" in state:
-            for i, rows in enumerate([self._boosting, *self._sets]):
+            self._boosting.set_scores(state["scores_0"])
+            for i, rows in enumerate(self._sets, 1):
                 rows.set_scores(state[f"scores_{i}"])
         else:
             self._boosting.add_all(self._sets, self.n_threads)
