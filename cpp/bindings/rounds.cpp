@@ -46,6 +46,13 @@ struct RoundTrees {
     for (const double alpha : params.leaf_quantiles)
       require(alpha >= 0 && alpha <= 1, "alpha is not between 0 and 1");
     require(params.parallel_trees > 0, "a round needs a tree");
+    if (params.loss.loss != Loss::given) check_parameters(params.loss, outputs);
+    if (params.loss.loss == Loss::huber)
+      require(params.loss.parameters[0] >= 0 && params.loss.parameters[0] <= 1,
+              "alpha is not between 0 and 1");
+    if (params.dropout)
+      for (const double share : {params.dropout->rate_drop, params.dropout->skip_drop})
+        require(share >= 0 && share <= 1, "a share of the rounds is not between 0 and 1");
     require(grower.trees.n_trees() == 0, "the grower has grown trees already");
     const double largest_weight = params.largest_weight;
     return Boosting(grower.grower, grower.trees, grower.codes, params,
@@ -138,6 +145,9 @@ nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
   const Evaluations evaluations =
       evaluations_of(self, std::move(sets), losses, parameters, keeps_scores);
   const RoundHooks hooks = hooks_of(self, gradients, step_length, leaf_values);
+  const RoundParams& params = self.boosting.params();
+  require(params.loss.loss != Loss::given || hooks.gradients, "no loss, and no gradients");
+  require(!params.one_step || hooks.step_length, "no length of the steps");
   FinishedRounds finished;
   {
     GilRelease release;
@@ -313,6 +323,8 @@ void bind_rounds(nb::module_& m) {
           "weights",
           [](const RoundTrees& self) { return to_numpy(std::vector(self.boosting.weights())); },
           [](RoundTrees& self, const Vector<double>& weights) {
+            require(weights.size() == self.boosting.n_rounds(),
+                    "these are not the factors of all rounds");
             self.boosting.set_weights({weights.data(), weights.size()});
           },
           nb::for_getter(nb::rv_policy::automatic),
@@ -347,9 +359,10 @@ void bind_rounds(nb::module_& m) {
       [](const std::string& loss, const std::vector<double>& parameters, std::size_t n_outputs,
          const Vector<double>& g, const Vector<double>& h) {
         require(g.size() == h.size(), "gradients and hessians differ in number");
+        const LossSpec spec = loss_spec(loss, parameters);
+        if (spec.loss != Loss::given) check_parameters(spec, n_outputs);
         std::vector<double> steps(g.size());
-        leaf_steps(loss_spec(loss, parameters), n_outputs, g.data(), h.data(), g.size(),
-                   steps.data());
+        leaf_steps(spec, n_outputs, g.data(), h.data(), g.size(), steps.data());
         return to_numpy(std::move(steps));
       },
       nb::arg("loss"), nb::arg("parameters"), nb::arg("n_outputs"), nb::arg("g"), nb::arg("h"),

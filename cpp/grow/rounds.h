@@ -73,6 +73,7 @@ class Boosting {
   Boosting(Grower& grower, GrownTrees& forest, const Codes& table, const RoundParams& params,
            const RoundTarget& target);
 
+  const RoundParams& params() const { return params_; }
   RoundRows& rows() { return *rows_; }
   std::size_t trees_per_round() const {
     return params_.parallel_trees * (rows_->target().outputs / forest_.width);

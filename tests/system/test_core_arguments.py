@@ -51,23 +51,29 @@ def grown(codes=CODES, **params):
     return made
 
 
-def rounds(y=Y, scores=SCORES, loss="squared_error", n_rounds=2, **shares):
+def rounds(
+    y=Y, scores=SCORES, loss="squared_error", n_rounds=2, parameters=(), settings=None, **shares
+):
     sampling = core.RowSampling()
     for name, value in shares.items():
         setattr(sampling, name, value)
-    params = core.RoundParams(
-        loss=loss,
-        parameters=[],
-        largest_weight=1.0,
-        rate=0.1,
-        seed=1,
-        first_round=0,
-        sampling=sampling,
-        leaf_quantiles=[],
-        max_step=1.0,
-    )
+    params = core.RoundParams()
+    params.set_loss(loss, parameters)
+    params.sampling = sampling
+    for name, value in (settings or {}).items():
+        setattr(params, name, value)
     made = grower()
-    made.run_rounds(params, y, None, scores.copy(), blank(), n_rounds, 9.0, 1)
+    boosting = core.Boosting(made, params, scores.shape[1], y, None)
+    boosting.set_scores(scores)
+    nothing = {"sets": [], "losses": [], "parameters": [], "keeps_scores": False}
+    boosting.run(n_rounds, 9.0, **nothing, n_threads=1)
+    return made
+
+
+def dropout(**shares):
+    made = core.Dropout()
+    for name, value in shares.items():
+        setattr(made, name, value)
     return made
 
 
@@ -143,6 +149,14 @@ GROWER = {
     "rounds of no sample": lambda: rounds(rate=np.nan),
     "rounds of a sample beyond": lambda: rounds(top_rate=7.0),
     "no rounds": lambda: rounds(n_rounds=0),
+    "rounds of a loss without gradients": lambda: rounds(loss=""),
+    "rounds without steps": lambda: rounds(settings={"one_step": True}),
+    "rounds without trees": lambda: rounds(settings={"parallel_trees": 0}),
+    "rounds of a share of Huber": lambda: rounds(loss="huber", parameters=[1.5]),
+    "rounds of no quantiles": lambda: rounds(settings={"leaves": core.LeafValues.quantiles}),
+    "rounds with a share of dropout": lambda: rounds(settings={"dropout": dropout(rate_drop=2.0)}),
+    "steps without parameters": lambda: core.leaf_steps("tweedie", [], 1, Y, Y),
+    "steps of other sums": lambda: core.leaf_steps("poisson", [], 1, Y, Y[1:]),
     "no growers": lambda: core.gather_forest([], np.zeros(0, np.int64), EDGES, 1),
     "a grower of None": lambda: core.gather_forest([None], np.zeros(1, np.int64), EDGES, 1),
     "growers of other features": lambda: core.gather_forest(
