@@ -1,8 +1,8 @@
 """Write the sources of the CUDA kernels as a C++ file; the build runs it.
 
-Kernels are compiled at run time, in several programs: each file of ``cuda/programs/`` except
-``all.cu`` is one. The core carries the text of each program, the text of every header that a
-program includes, and the names of the kernels of each.
+Kernels are compiled at run time, in several programs: each file that a file of ``cuda/programs/``
+includes is one, except ``all.cu``. Those of one file are a group. The core carries the text of
+each program and of every header that a program includes, and the names of its kernels.
 
 Usage: python tools/embed_kernels.py FOLDER OUTPUT, with the folder of the C++ files, cpp/.
 """
@@ -42,16 +42,17 @@ std::span<const Header> kernel_headers() {{
 """
 
 
-def included(root: Path, path: str) -> Iterator[str]:
-    """Yield every file that a file includes, itself or through others, once."""
+def included(root: Path, path: str) -> Iterator[tuple[str, str]]:
+    """Yield name and text of a file and of those that it includes, itself or through others."""
     waiting, seen = [path], {path}
     while waiting:
-        text = (root / waiting.pop(0)).read_text(encoding="utf-8")
-        for name in INCLUDE.findall(text):
-            if name not in seen:
-                seen.add(name)
-                waiting.append(name)
-                yield name
+        name = waiting.pop(0)
+        text = (root / name).read_text(encoding="utf-8")
+        yield name, text
+        for other in INCLUDE.findall(text):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
 
 
 def literal(text: str) -> str:
@@ -71,15 +72,14 @@ def embedded(root: Path) -> str:
     for path in sorted((root / "cuda" / "programs").glob("*.cu")):
         if path.name == "all.cu":
             continue
-        name, names = path.stem, []
-        for header in included(root, path.relative_to(root).as_posix()):
-            text = (root / header).read_text(encoding="utf-8")
-            headers[header] = text
-            names += KERNEL.findall(text)
-        listed = "".join(f'"{kernel}", ' for kernel in names)
-        kernels += f"constexpr const char* {name}_kernels[] = {{{listed}}};\n"
-        source = literal(path.read_text(encoding="utf-8"))
-        programs += f'    {{"{name}", {source}, {name}_kernels}},\n'
+        for source in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            name, texts = Path(source).stem, dict(included(root, source))
+            headers |= texts
+            names = [kernel for text in texts.values() for kernel in KERNEL.findall(text)]
+            listed = "".join(f'"{kernel}", ' for kernel in names)
+            kernels += f"constexpr const char* {name}_kernels[] = {{{listed}}};\n"
+            text = literal(f'#include "{source}"\n')
+            programs += f'    {{"{name}", "{path.stem}", {text}, {name}_kernels}},\n'
     for name in STANDARD_HEADERS:
         headers[name] = (root / "cuda" / "kernels" / "std" / name).read_text(encoding="utf-8")
     rows = "".join(f'    {{"{name}", {literal(text)}}},\n' for name, text in headers.items())

@@ -7,16 +7,17 @@
 
 namespace arboost {
 
-// Rows of a table to train on, or of a sparse one, 2^29 - 1: the scaled gradients of all rows,
-// rounded up by a unit each, have sums below 2^31 with room for their bits; RowId and Ranks::places
-// hold more.
+// Rows of a table to train on, those of all workers together, or of a sparse one, 2^29 - 1: the
+// scaled gradients of all rows, rounded up by a unit each, have sums below 2^31 with room for their
+// bits; RowId and Ranks::places hold more.
 constexpr std::size_t most_rows = (std::size_t{1} << 29) - 1;
 
 inline void check_row_count(std::size_t n_rows) {
   if (n_rows > most_rows)
     throw std::invalid_argument("The table has " + std::to_string(n_rows) + " rows, but at most " +
                                 std::to_string(most_rows) +
-                                " are allowed. Use a part of the rows.");
+                                " are allowed, those of all workers together. Use a part of the "
+                                "rows.");
 }
 
 }  // namespace arboost

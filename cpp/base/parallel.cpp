@@ -152,6 +152,7 @@ struct Team::State {
   std::atomic<int> sleepers{0};
   std::vector<Loop*> loops;  // guarded by mutex
   bool closed = false;       // guarded by mutex
+  Pool* lender = &pool();
 
   void notify() {
     epoch.fetch_add(1);
@@ -239,7 +240,7 @@ Team::Team(int n_threads, Poll poll)
   state_ = std::make_shared<State>();
   for (int member = 1; member < size_; ++member) {
     try {
-      pool().lend([state = state_, member] { state->serve(member); });
+      state_->lender->lend([state = state_, member] { state->serve(member); });
       ++borrowed_;
     } catch (const std::exception&) {
       break;  // no more threads, or no memory for one: a smaller team gives the same result
@@ -254,7 +255,8 @@ Team::~Team() {
     state_->closed = true;
   }
   state_->notify();
-  pool().give_back(borrowed_);
+  // A child that was forked since has another pool, from which nothing was borrowed.
+  if (state_->lender == &pool()) state_->lender->give_back(borrowed_);
 }
 
 void Team::notify() {

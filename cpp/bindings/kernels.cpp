@@ -99,8 +99,9 @@ std::tuple<double, std::uint32_t, bool> find_split(
                                          channels - n_counts == 1,
                           .h_per_g = h_per_g};
   SplitScratch scratch(n_bins, channels);
-  const FeatureSplit split = grow_kernels().find_split(params, hist.data(), n_bins, has_missing,
-                                                       totals.data(), floor, scratch);
+  const FeatureCodes codes{static_cast<std::uint32_t>(n_bins), has_missing, false};
+  const FeatureSplit split =
+      grow_kernels().find_split(params, hist.data(), codes, totals.data(), floor, scratch);
   return {split.is_valid ? split.score : floor, split.bin, split.missing_left};
 }
 

@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>  // hash
+#include <functional>  // cref
 #include <map>
+#include <new>        // bad_alloc
 #include <stdexcept>  // logic_error, invalid_argument
+#include <string_view>
 
+#include "base/parallel.h"  // prepare_exceptions
 #include "cuda/kernel_sources.h"
 
 namespace arboost::cuda {
@@ -41,22 +45,29 @@ void release(Call call) {
   }
 }
 
-// A hash of all that decides on the compiled kernels (FNV-1a).
-std::uint64_t fingerprint(const KernelProgram& program, int architecture) {
-  std::uint64_t hash = 1469598103934665603u;
-  const auto add = [&hash](const std::string& text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  };
-  add(program.source);
-  for (const Header& header : kernel_headers()) add(header.text);
-  for (const std::string& option : options) add(option);
-  add(std::to_string(architecture));
+// FNV-1a.
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 1469598103934665603u) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;
 }
 
+// A hash of all that decides on the compiled kernels.
+std::uint64_t fingerprint(const KernelProgram& program, int architecture, int compiler) {
+  std::uint64_t hash = hash_of(program.source);
+  for (const Header& header : kernel_headers()) hash = hash_of(header.text, hash);
+  for (const std::string& option : options) hash = hash_of(option, hash);
+  return hash_of(std::to_string(architecture) + " " + std::to_string(compiler), hash);
+}
+
+// Bytes that a hash follows in the file; empty where there is no such file, or it is damaged.
 std::vector<char> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  std::uint64_t hash = 0;
+  if (bytes.size() < sizeof hash) return {};
+  std::memcpy(&hash, bytes.data() + bytes.size() - sizeof hash, sizeof hash);
+  bytes.resize(bytes.size() - sizeof hash);
+  return hash == hash_of({bytes.data(), bytes.size()}) ? bytes : std::vector<char>();
 }
 
 // Atomic, and silent: a folder that cannot be written to costs time only.
@@ -70,7 +81,9 @@ void write_file(const std::filesystem::path& path, const std::vector<char>& byte
   scratch += suffix;
   {
     std::ofstream file(scratch, std::ios::binary);
+    const std::uint64_t hash = hash_of({bytes.data(), bytes.size()});
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file.write(reinterpret_cast<const char*>(&hash), sizeof hash);
     if (!file) return std::filesystem::remove(scratch, ignored), void();
   }
   std::filesystem::rename(scratch, path, ignored);
@@ -81,10 +94,12 @@ std::vector<char> compiled(const KernelProgram& program, int architecture) {
 }
 
 std::vector<char> kept_or_compiled(const KernelProgram& program, int architecture) {
+  if (!prepare_exceptions()) throw std::bad_alloc();
   const Places where = places();
+  const int compiler = compiler_version(where.compilers);
   char name[96];
-  std::snprintf(name, sizeof name, "%s-sm%d-%016llx.cubin", program.name, architecture,
-                static_cast<unsigned long long>(fingerprint(program, architecture)));
+  std::snprintf(name, sizeof name, "%s-sm%d-%016llx.kernels", program.name, architecture,
+                static_cast<unsigned long long>(fingerprint(program, architecture, compiler)));
   const std::filesystem::path path = std::filesystem::path(where.cache) / name;
   if (!where.cache.empty()) {
     std::vector<char> kept = read_file(path);
@@ -162,10 +177,14 @@ std::size_t Device::free_bytes() const {
 
 Module Device::module_of(const KernelProgram& program) {
   Module& module = modules_[program.name];
-  if (module == nullptr) {
-    const std::vector<char> binary = kept_or_compiled(program, architecture_);
-    check(driver().ModuleLoadData(&module, binary.data()), "loading the kernels");
-  }
+  if (module != nullptr) return module;
+  for (const KernelProgram& other : kernel_programs())
+    if (std::string_view(other.group) == program.group && !binaries_.contains(other.name) &&
+        (&other == &program || !modules_.contains(other.name)))
+      binaries_[other.name] = std::async(kept_or_compiled, std::cref(other), architecture_);
+  std::future<std::vector<char>> binary = std::move(binaries_[program.name]);
+  binaries_.erase(program.name);
+  check(driver().ModuleLoadData(&module, binary.get().data()), "loading the kernels");
   return module;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -60,8 +61,9 @@ class Device {
   int handle_ = 0, architecture_ = 0, multiprocessors_ = 0;
   std::size_t shared_bytes_ = 0;
   Context context_ = nullptr;
-  std::mutex mutex_;                                 // guards what follows
-  std::unordered_map<std::string, Module> modules_;  // by program
+  std::mutex mutex_;                                                          // guards what follows
+  std::unordered_map<std::string, Module> modules_;                           // by program
+  std::unordered_map<std::string, std::future<std::vector<char>>> binaries_;  // not yet loaded
   struct Kernel {
     Function function = nullptr;
     std::size_t shared_bytes = 48 << 10;  // that a block may have

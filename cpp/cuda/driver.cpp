@@ -1,6 +1,7 @@
 // Loads both libraries by name at first use. Nothing here runs on a device.
 #include "cuda/driver.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -104,11 +105,16 @@ Driver load_driver() {
 }
 
 struct Compiler {
+  int (*Version)(int*, int*);
+  int (*GetNumSupportedArchs)(int*);
+  int (*GetSupportedArchs)(int*);
   int (*CreateProgram)(Program*, const char*, const char*, int, const char* const*,
                        const char* const*);
   int (*CompileProgram)(Program, int, const char* const*);
   int (*GetCUBINSize)(Program, std::size_t*);
   int (*GetCUBIN)(Program, char*);
+  int (*GetPTXSize)(Program, std::size_t*);
+  int (*GetPTX)(Program, char*);
   int (*GetProgramLogSize)(Program, std::size_t*);
   int (*GetProgramLog)(Program, char*);
   int (*DestroyProgram)(Program*);
@@ -128,15 +134,30 @@ Compiler load_compiler(std::span<const std::string> paths) {
     if (library == nullptr) library = open_library(name);
   if (library == nullptr) throw MissingCompiler();
   Compiler c{};
-  if (!find(library, "nvrtcCreateProgram", c.CreateProgram) ||
+  if (!find(library, "nvrtcVersion", c.Version) ||
+      !find(library, "nvrtcGetNumSupportedArchs", c.GetNumSupportedArchs) ||
+      !find(library, "nvrtcGetSupportedArchs", c.GetSupportedArchs) ||
+      !find(library, "nvrtcCreateProgram", c.CreateProgram) ||
       !find(library, "nvrtcCompileProgram", c.CompileProgram) ||
       !find(library, "nvrtcGetCUBINSize", c.GetCUBINSize) ||
       !find(library, "nvrtcGetCUBIN", c.GetCUBIN) ||
+      !find(library, "nvrtcGetPTXSize", c.GetPTXSize) || !find(library, "nvrtcGetPTX", c.GetPTX) ||
       !find(library, "nvrtcGetProgramLogSize", c.GetProgramLogSize) ||
       !find(library, "nvrtcGetProgramLog", c.GetProgramLog) ||
       !find(library, "nvrtcDestroyProgram", c.DestroyProgram))
     throw DeviceError("the CUDA run-time compiler (NVRTC) is too old: install that of CUDA 12");
   return c;
+}
+
+// The newest architecture up to this one that the compiler knows; 0: none.
+int newest_known(const Compiler& c, int architecture) {
+  int n = 0, newest = 0;
+  if (c.GetNumSupportedArchs(&n) != 0) return 0;
+  std::vector<int> known(static_cast<std::size_t>(n));
+  if (c.GetSupportedArchs(known.data()) != 0) return 0;
+  for (const int k : known)
+    if (k <= architecture) newest = std::max(newest, k);
+  return newest;
 }
 
 }  // namespace
@@ -173,6 +194,12 @@ void check(Result result, const char* what) {
                     (reason == nullptr ? "error " + std::to_string(result) : reason));
 }
 
+int compiler_version(std::span<const std::string> compilers) {
+  int major = 0, minor = 0;
+  load_compiler(compilers).Version(&major, &minor);
+  return 1000 * major + 10 * minor;
+}
+
 std::vector<char> compile(const char* source, std::span<const Header> headers,
                           std::span<const std::string> options, int architecture,
                           std::span<const std::string> compilers) {
@@ -184,7 +211,10 @@ std::vector<char> compile(const char* source, std::span<const Header> headers,
     texts.push_back(header.text);
   }
   std::vector<std::string> all(options.begin(), options.end());
-  all.push_back("--gpu-architecture=sm_" + std::to_string(architecture));
+  const int newest = newest_known(c, architecture);
+  const bool translates = newest != 0 && newest != architecture;
+  all.push_back("--gpu-architecture=" + (translates ? "compute_" + std::to_string(newest)
+                                                    : "sm_" + std::to_string(architecture)));
   for (const std::string& option : all) flags.push_back(option.c_str());
 
   Program program = nullptr;
@@ -199,9 +229,9 @@ std::vector<char> compile(const char* source, std::span<const Header> headers,
     report.resize(size);
     c.GetProgramLog(program, report.data());
   }
-  if (result == 0 && c.GetCUBINSize(program, &size) == 0) {
+  if (result == 0 && (translates ? c.GetPTXSize : c.GetCUBINSize)(program, &size) == 0) {
     binary.resize(size);
-    c.GetCUBIN(program, binary.data());
+    (translates ? c.GetPTX : c.GetCUBIN)(program, binary.data());
   }
   c.DestroyProgram(&program);
   if (result != 0) throw DeviceError("the kernels do not compile:\n" + report);

@@ -77,9 +77,13 @@ struct Header {
   const char* text;
 };
 
-// Compiles a kernel source for an architecture such as 90. `compilers` are paths of NVRTC, tried in
-// turn before the names that the system's loader finds. Throws DeviceError with the compiler's
-// report where the source is wrong.
+// Version of the run-time compiler, 1000 * major + 10 * minor. `compilers` are paths of NVRTC,
+// tried in turn before the names that the system's loader finds.
+int compiler_version(std::span<const std::string> compilers);
+
+// Compiles a kernel source for an architecture such as 90; where the compiler is older than that,
+// to instructions (PTX) that the driver translates. Throws DeviceError with the compiler's report
+// where the source is wrong.
 std::vector<char> compile(const char* source, std::span<const Header> headers,
                           std::span<const std::string> options, int architecture,
                           std::span<const std::string> compilers);

@@ -7,9 +7,11 @@
 
 namespace arboost::cuda {
 
-// Kernels that are compiled together, when the first of them is asked for.
+// Kernels that are compiled together. The programs of a group are compiled at once, in threads,
+// when the first of their kernels is asked for.
 struct KernelProgram {
   const char* name;
+  const char* group;
   const char* source;
   std::span<const char* const> kernels;
 };

@@ -73,14 +73,14 @@ struct SparseCodes {
 
 // Codes of one column: that of row r is at first + r * stride.
 struct ColumnCodes {
-  const std::uint8_t* first;
+  RowZero first;
   std::size_t stride;  // bytes
   int width;           // bytes of a code
 };
 
 // Codes of all stored columns, row by row: those of row r from first + r * stride on.
 struct RowCodes {
-  const std::uint8_t* first;
+  RowZero first;
   std::size_t stride;  // bytes
   int width;           // bytes of a code
   const SparseCodes* sparse;
@@ -202,7 +202,7 @@ struct Codes {
   }
   // The same from the row-major order; not for ranks.
   ColumnCodes codes_in_rows(std::size_t store) const { return codes_in_rows(store, by_row.data()); }
-  ColumnCodes codes_in_rows(std::size_t store, const std::uint8_t* row_zero) const {
+  ColumnCodes codes_in_rows(std::size_t store, RowZero row_zero) const {
     return {row_zero + store * static_cast<std::size_t>(width), row_stride, width};
   }
 };

@@ -259,7 +259,7 @@ void RowsInFile::each_window(std::size_t begin, std::size_t end,
         if (!prepare_exceptions()) throw std::bad_alloc();
         return window_of(last, std::move(done));
       });
-    use({first, last, window.data() - first * stride_});
+    use({first, last, {window.data(), first * stride_}});
     if (!next.valid()) continue;
     CodesFile::Window next_window = next.get();
     done = std::move(window);

@@ -56,11 +56,28 @@ class CodesFile {
   int past_cache_ = -1;  // another descriptor of the file; -1: none
 };
 
+// Address of the codes of row 0. Of a window of later rows it is a number that no pointer may have:
+// a pointer before its array is undefined.
+class RowZero {
+ public:
+  RowZero(const std::uint8_t* row, std::size_t bytes_from_row_zero = 0)
+      : address_(reinterpret_cast<std::uintptr_t>(row) - bytes_from_row_zero) {}
+  const std::uint8_t* operator+(std::size_t bytes) const {
+    return reinterpret_cast<const std::uint8_t*>(address_ + bytes);
+  }
+  RowZero& operator+=(std::size_t bytes) {
+    address_ += bytes;
+    return *this;
+  }
+
+ private:
+  std::uintptr_t address_;
+};
+
 // Rows [begin, end) of a table, in memory.
 struct RowWindow {
   std::size_t begin, end;
-  // Codes of row r at row_zero + r * stride.
-  const std::uint8_t* row_zero;
+  RowZero row_zero;  // codes of row r at row_zero + r * stride
 };
 
 class StoredRows {

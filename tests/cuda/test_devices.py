@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from arboost.data import cuda
 from support.cuda import compiler_report, emulated, has_compiler, has_device
 from support.paths import ROOT
 from support.processes import run
+
+needs_emulator = pytest.mark.skipif(emulated() is None, reason="compiles for the emulator")
 
 X = np.arange(60.0).reshape(30, 2)
 y = np.arange(30.0)
@@ -78,6 +81,57 @@ def test_cache_folder_can_be_set(tmp_path, monkeypatch):
     monkeypatch.delenv("ARBOOST_CACHE")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name, appauthor: tmp_path / name)
     assert cuda._cache_folder() == tmp_path / "arboost"
+
+
+FIT = """
+    import ctypes, sys
+    emulator = ctypes.CDLL(sys.argv[1])
+    from arboost.backend import core
+    from arboost.data import cuda
+    cuda._set_places = lambda: core.set_cuda_places([sys.argv[1]], sys.argv[2])
+    import arboost
+    X = [[float(i)] for i in range(40)]
+    model = arboost.GradientBoostingRegressor(n_estimators=2, verbose=0, device="cuda")
+    model.fit(X, [x[0] % 7 for x in X])
+    print(emulator.emulator_compilations(), model.predict(X)[:3])
+"""
+
+
+def emulated_fit(cache, **environment):
+    """Return the number of compiled programs of a fit in a new process, and its predictions."""
+    program = f"import os\nos.environ.update({environment})\n" + textwrap.dedent(FIT)
+    n_compiled, predictions = run(program, emulated()._name, str(cache)).split(" ", 1)
+    return int(n_compiled), predictions
+
+
+@needs_emulator
+def test_kernels_are_compiled_once_and_only_those_in_use(tmp_path):
+    n_compiled, predictions = emulated_fit(tmp_path)
+    assert 0 < n_compiled < len(core.cuda_programs()) / 2
+    assert emulated_fit(tmp_path) == (0, predictions)
+    assert n_compiled == len(list(tmp_path.iterdir()))
+
+
+@needs_emulator
+@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[:-1], lambda b: b"C" + b[1:]])
+def test_damaged_kernels_are_compiled_again(tmp_path, damage):
+    first = emulated_fit(tmp_path)
+    for path in tmp_path.iterdir():
+        path.write_bytes(damage(path.read_bytes()))
+    assert emulated_fit(tmp_path) == first
+    assert emulated_fit(tmp_path) == (0, first[1])
+
+
+@needs_emulator
+def test_another_compiler_compiles_again(tmp_path):
+    first = emulated_fit(tmp_path)
+    assert emulated_fit(tmp_path, EMULATOR_COMPILER="12090") == first
+
+
+@needs_emulator
+def test_compiler_older_than_the_device_leaves_the_translation_to_the_driver(tmp_path):
+    assert emulated_fit(tmp_path, EMULATOR_ARCHITECTURE="80")[0] > 0
+    assert all(b"code for compute_80" in path.read_bytes() for path in tmp_path.iterdir())
 
 
 KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(")

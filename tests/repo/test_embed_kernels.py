@@ -34,8 +34,9 @@ def test_programs_headers_and_kernels(tool, tmp_path):
     write(
         tmp_path,
         {
-            "cuda/programs/all.cu": '#include "cuda/programs/walk.cu"\n',
-            "cuda/programs/walk.cu": '#include "tree/walk.cu"\n',
+            "cuda/programs/all.cu": '#include "cuda/programs/rows.cu"\n',
+            "cuda/programs/rows.cu": '#include "tree/walk.cu"\n#include "tree/steps.cu"\n',
+            "tree/steps.cu": "__global__ void step_all(int n) {}\n",
             "tree/walk.cu": (
                 '#include <cstdint>\n#include "tree/rows.cuh"\n'
                 "__global__ void walk(int n) {}\n"
@@ -46,6 +47,9 @@ def test_programs_headers_and_kernels(tool, tmp_path):
     )
     text = tool.embedded(tmp_path)
     assert 'walk_kernels[] = {"walk", "walk_far", }' in text
+    assert 'steps_kernels[] = {"step_all", }' in text
+    assert '{"walk", "rows", R"arboost(#include "tree/walk.cu"\n)arboost", walk_kernels}' in text
+    assert '{"steps", "rows", R"arboost(#include "tree/steps.cu"\n)arboost"' in text
     assert text.count('{"tree/rows.cuh", ') == text.count('{"tree/walk.cu", ') == 1
     assert '{"cstdint", R"arboost(// cstdint\n)arboost"}' in text
     assert '{"all"' not in text

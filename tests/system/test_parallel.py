@@ -15,6 +15,8 @@ import pytest
 
 from arboost import GradientBoostingClassifier, _core
 from arboost.models.model import Model
+from arboost.workers import Workers
+from support.core_trees import encode, gradients_of
 
 BIG_ENOUGH_FOR_THREADS = 30_000
 
@@ -43,18 +45,23 @@ def can_fork(test):
 
 
 def forked(check):
-    """Return whether a check holds in a forked child; fail where the child hangs."""
+    """Return whether a check holds in a forked child."""
     child = os.fork()
     if child == 0:
         try:
             os._exit(0 if check() else 1)
         except BaseException:
             os._exit(2)
+    return exit_code_of(child) == 0
+
+
+def exit_code_of(child):
+    """Return the exit code of a child process; fail where it hangs."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
-            return os.waitstatus_to_exitcode(status) == 0
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -66,6 +73,44 @@ def test_fit_in_a_forked_child_after_a_threaded_fit(tmp_path):
     X, y = table()
     expected = fit_bytes(X, y, 2, tmp_path)
     assert forked(lambda: fit_bytes(X, y, 2, tmp_path) == expected)
+
+
+class ForkingTransport:
+    """The other worker sends what it gets; once armed, the process forks, and both calls end."""
+
+    rank, size, armed = 0, 2, False
+
+    def send(self, rank, message):
+        self.message = bytes(message)
+
+    def receive(self, rank):
+        if not self.armed:
+            return self.message
+        time.sleep(0.1)  # until the other threads of the call sleep
+        self.child = os.fork()
+        raise ConnectionError
+
+
+@can_fork
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_child_forked_within_a_call_of_the_core_has_threads():
+    """The call ends in the child, too, and gives none back that the child's pool has not lent."""
+    X, y = table()
+    codes = encode(np.digitize(X, np.arange(-2, 3)), [6] * X.shape[1])
+    transport = ForkingTransport()
+    shared = _core.SharedCodes(codes, 0, 2 * len(X), Workers(transport).core, 0)
+    gradients = gradients_of(np.r_[y, y][:, None] - 0.5, np.ones((2 * len(X), 1)))
+    grower = _core.Grower(shared, 1, _core.TreeParams())
+    transport.armed = True
+    with pytest.raises(ConnectionError):
+        grower.grow(gradients, 0, seed=1, tree=0, rate=0.1, n_threads=2)
+    if transport.child == 0:
+        try:
+            GradientBoostingClassifier(n_estimators=2, n_jobs=2).fit(X, y)
+            os._exit(len(os.listdir("/proc/self/task")))
+        except BaseException:
+            os._exit(100)
+    assert exit_code_of(transport.child) == 2
 
 
 @can_fork

@@ -7,6 +7,8 @@ from arboost import _core
 from arboost.workers import Workers
 from support.core_trees import encode, gradients_of, wide_problem
 from support.local_workers import run_workers
+from support.memory import needs_proc
+from support.processes import run
 from support.shared_codes import shared
 
 PARTS = ([1.0], [1.0, 1.0], [3.0, 0.0, 0.5, 7.0, 0.0, 1.0, 2.0])
@@ -168,3 +170,41 @@ def test_sums_of_numbers(n_numbers, size):
 
     for actual in run_workers(size, program):
         np.testing.assert_array_equal(actual, own.sum(axis=0))
+
+
+@needs_proc
+def test_memory_of_many_nodes_in_many_windows():
+    """Nodes of few rows are in few windows; 8 bytes for each node and window would be 400 MB."""
+    grown_bytes = run(
+        """
+        import tempfile
+        import numpy as np
+        from arboost import _core
+
+        def peak():
+            with open("/proc/self/status") as status:
+                (line,) = (line for line in status if line.startswith("VmHWM"))
+            return int(line.split()[1]) * 1024
+
+        n = 30_000
+        rng = np.random.default_rng(0)
+        columns = _core.Columns(n)
+        columns.add_matrix(rng.random((n, 3)))
+        codes = _core.encode(columns, None, [np.arange(1, 200) / 200] * 3, 1)
+        with tempfile.TemporaryFile() as file:
+            writer = _core.CodesWriter(file.fileno(), 32)
+            writer.append(codes)
+            codes = writer.finish()
+        gradients = _core.Gradients(n, 1, by_row=True)
+        _core.set_gradients(rng.normal(size=(n, 1)), np.ones((n, 1)), gradients, 1)
+        params = _core.TreeParams()
+        params.max_depth, params.max_leaves = None, None
+        params.min_child_weight = params.reg_lambda = params.sample_bytes = 0
+        grower = _core.Grower(codes, 1, params)
+        before = peak()
+        grower.grow(gradients, 0, seed=1, tree=0, rate=0.1, n_threads=1)
+        assert len(grower.trees()["left"]) > 50_000
+        print(peak() - before)
+        """
+    )
+    assert int(grown_bytes) < 100e6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,3 +181,17 @@ def test_a_pure_node_is_a_leaf():
     assert leaves.sum() > 20
     inner = value[~leaves]
     assert ((inner > 0) & (inner < 0.5)).all()
+
+
+def test_time_of_large_nodes_with_codes_of_two_bytes():
+    """Rows of a large node are not sorted: the time would be quadratic in their number."""
+    n = 1 << 20
+    rng = np.random.default_rng(0)
+    gradients = gradients_of(rng, n, 3, "classes")
+    seconds = []
+    for n_bins in (250, 300):
+        codes = encode(rng.integers(0, n_bins, (n, 8)), [n_bins] * 8)
+        start = time.process_time()
+        grow(codes, gradients, 3, None, colsample_bynode=0.01, min_samples_leaf=n // 3)
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 3 * seconds[0]

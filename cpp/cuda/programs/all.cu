@@ -4,5 +4,8 @@
 #include "cuda/programs/evaluation.cu"
 #include "cuda/programs/forests.cu"
 #include "cuda/programs/prediction.cu"
+#include "cuda/programs/proposals.cu"
+#include "cuda/programs/quantiles.cu"
+#include "cuda/programs/samples.cu"
 #include "cuda/programs/searches.cu"
 #include "cuda/programs/shap.cu"

@@ -3,8 +3,5 @@
 #include "grow/device/kernels/histograms.cu"
 #include "grow/device/kernels/leaves.cu"
 #include "grow/device/kernels/partition.cu"
-#include "grow/device/kernels/proposals.cu"
-#include "grow/device/kernels/quantiles.cu"
 #include "grow/device/kernels/rows.cu"
-#include "grow/device/kernels/samples.cu"
 #include "grow/device/kernels/search/search.cu"

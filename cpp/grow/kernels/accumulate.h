@@ -32,7 +32,7 @@ class RowPrefetch {
 
  private:
   static constexpr std::size_t line = 64;
-  const std::uint8_t* rows_;
+  RowZero rows_;
   std::size_t stride_, last_, more_;
 };
 
@@ -80,7 +80,7 @@ class SlotWalk {
 template <class Code, Layout layout, class Value>
 void accumulate_one(const RowCodes& codes, const Slots& slots, const Element* elements,
                     std::size_t n, Value value, std::int64_t* hist) {
-  const std::uint8_t* rows = codes.first;
+  const RowZero rows = codes.first;
   const std::size_t stride = codes.stride;
   const std::size_t n_stores = slots.n_stores;
   const SlotWalk<layout> start(slots, hist);

@@ -80,13 +80,13 @@ struct GrowKernels {
                            Element* right_end);
 
   // The best split of one feature with a score above `floor`, from the feature's slots of a node's
-  // histogram and the node's totals. Among equal scores the lowest bin wins, missing right first.
+  // histogram and the node's totals. Among equal scores the lowest bin wins, missing right first;
+  // of sets of levels the first one: of the lowest level, or of the fewest levels of low gradients.
   FeatureSplit (*find_split)(const GainParams& params, const std::int64_t* feature_hist,
-                             std::size_t n_bins, bool has_missing, const std::int64_t* totals,
-                             double floor, SplitScratch& scratch);
+                             FeatureCodes codes, const std::int64_t* totals, double floor,
+                             SplitScratch& scratch);
 
-  // The same for a small node, from its rows and their contributions [n][channels]; a categorical
-  // feature is split by a set.
+  // The same for a small node, from its rows and their contributions [n][channels].
   FeatureSplit (*find_split_small)(const GainParams& params, const FewRows& rows,
                                    std::size_t feature, double floor, SplitScratch& scratch);
 
@@ -111,17 +111,6 @@ struct GrowKernels {
   // scratch.prefix; its score goes to scratch.scores. n if none is above `floor`.
   std::size_t (*find_candidate)(const GainParams& params, std::size_t n, const std::int64_t* totals,
                                 double floor, SplitScratch& scratch);
-
-  // The best split of a categorical feature by a set of its levels, from a histogram as above.
-  // Among equal scores the first set wins: of the lowest level, or of the fewest levels of low
-  // gradients.
-  FeatureSplit (*find_set)(const GainParams& params, const std::int64_t* feature_hist,
-                           std::size_t n_bins, bool has_missing, const std::int64_t* totals,
-                           double floor, SplitScratch& scratch);
-
-  // The same for rows whose ranks are codes of levels, in any order.
-  FeatureSplit (*find_set_sorted)(const GainParams& params, const SortedRows& rows,
-                                  const std::int64_t* totals, double floor, SplitScratch& scratch);
 
   // The same as find_split for rows in the order of the feature's values; bins are ranks.
   FeatureSplit (*find_split_sorted)(const GainParams& params, const SortedRows& rows,

@@ -35,7 +35,7 @@ class Column {
   }
 
  private:
-  const std::uint8_t* first_;
+  RowZero first_;
   std::size_t stride_;
 };
 

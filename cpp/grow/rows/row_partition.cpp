@@ -147,27 +147,22 @@ std::size_t RowPartition::split(const GrowNode& node, int member, Team& team) {
                      });
 }
 
-void RowPartition::split_stretch(const GrowNode& node, const SplitRule& rule, std::size_t stretch,
-                                 const RowWindow& window, int member) {
-  const Stretches::Range range = stretches_->of(node, stretch);
+void RowPartition::split_stretch(const GrowNode& node, const SplitRule& rule,
+                                 const Stretches::Range& range, const RowWindow& window,
+                                 int member) {
   const std::size_t n = range.size();
-  std::size_t n_left = 0;
-  if (n > 0) {
-    const std::uint32_t store = codes_.where[static_cast<std::size_t>(node.feature)].store;
-    const ColumnCodes codes = codes_.stored_rows ? codes_.codes_in_rows(store, window.row_zero)
-                                                 : codes_.column_codes(store);
-    Element* from = space_.elements[0].data() + range.begin;
-    Element* buffer = space_.buffers[static_cast<std::size_t>(member)].data();
-    n_left = with_column(node, rule, from, n, codes, member,
-                         [&](const ColumnCodes& column, const SplitRule& column_rule) {
-                           return grow_kernels().partition(column, column_rule, from, n, buffer,
-                                                           buffer + n);
-                         });
-    std::memcpy(from, buffer, n * sizeof(Element));
-  }
-  const auto middle = static_cast<std::uint32_t>(range.begin + n_left);
-  stretches_->of(*node.left, stretch) = {range.begin, middle};
-  stretches_->of(*node.right, stretch) = {middle, range.end};
+  const std::uint32_t store = codes_.where[static_cast<std::size_t>(node.feature)].store;
+  const ColumnCodes codes = codes_.stored_rows ? codes_.codes_in_rows(store, window.row_zero)
+                                               : codes_.column_codes(store);
+  Element* from = space_.elements[0].data() + range.begin;
+  Element* buffer = space_.buffers[static_cast<std::size_t>(member)].data();
+  const std::size_t n_left = with_column(
+      node, rule, from, n, codes, member,
+      [&](const ColumnCodes& column, const SplitRule& column_rule) {
+        return grow_kernels().partition(column, column_rule, from, n, buffer, buffer + n);
+      });
+  std::memcpy(from, buffer, n * sizeof(Element));
+  stretches_->divide(node, stretches_->number_of(node, range), n_left);
 }
 
 // The codes to split a node of n rows by. Few rows are on a cache line each, in either order; the

@@ -89,17 +89,14 @@ class RowPartition {
   const Element* elements(const GrowNode& node) const {
     return space_.elements[node.buffer].data() + node.begin;
   }
-  const Element* elements(Stretches::Range range) const {
+  const Element* elements(const Stretches::Range& range) const {
     return space_.elements[0].data() + range.begin;
   }
   // Calls use(elements, n) for the elements of a node.
   template <class Use>
   void each_range(const GrowNode& node, Use use) const {
     if (!stretches_) return use(elements(node), node.n_rows());
-    for (std::size_t s = 0; s < stretches_->size(); ++s) {
-      const Stretches::Range range = stretches_->of(node, s);
-      if (range.size() > 0) use(elements(range), range.size());
-    }
+    for (const Stretches::Range& range : stretches_->of(node)) use(elements(range), range.size());
   }
   // Reads the contributions of n rows to a histogram slot, [n][channels].
   void read_values(const Element* elements, std::size_t n, std::int64_t* values) const;
@@ -113,8 +110,8 @@ class RowPartition {
   SplitRule rule(const GrowNode& node) const;
   // Sends the node's rows to its children's ranges; returns how many went left.
   std::size_t split(const GrowNode& node, int member, Team& team);
-  // The same for the rows of one stretch, which is in the window.
-  void split_stretch(const GrowNode& node, const SplitRule& rule, std::size_t stretch,
+  // The same for one range of the node, which is in the window.
+  void split_stretch(const GrowNode& node, const SplitRule& rule, const Stretches::Range& range,
                      const RowWindow& window, int member);
 
  private:

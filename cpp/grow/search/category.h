@@ -202,6 +202,12 @@ FeatureSplit find_set(const GainParams& p, const std::int64_t* feature_hist, std
   return best_of_levels(p, static_cast<std::uint32_t>(n_bins), totals, floor, scratch);
 }
 
+FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, FeatureCodes codes,
+                        const std::int64_t* totals, double floor, SplitScratch& scratch) {
+  const auto find = codes.by_set ? find_set : find_threshold;
+  return find(p, feature_hist, codes.n_bins, codes.has_missing, totals, floor, scratch);
+}
+
 // From codes in scratch.bins and running sums over them in scratch.prefix, as small nodes have
 // them.
 FeatureSplit find_set_listed(const GainParams& p, std::size_t n_codes, std::uint32_t n_bins,

@@ -9,6 +9,7 @@
 
 #include "base/types.h"  // prefetch
 #include "grow/search/candidates.h"
+#include "grow/search/category.h"
 #include "grow/search/gain.h"
 #include "grow/search/search_data.h"
 #include "grow/search/split.h"
@@ -90,6 +91,7 @@ void score_block(const GainParams& p, const std::size_t n[2], const std::int64_t
 
 FeatureSplit find_split_sorted(const GainParams& p, const SortedRows& rows,
                                const std::int64_t* totals, double floor, SplitScratch& scratch) {
+  if (rows.by_set) return find_set_sorted(p, rows, totals, floor, scratch);
   const auto channels = static_cast<std::size_t>(p.channels);
   const auto outputs = static_cast<std::size_t>(p.outputs);
   std::int64_t* missing = scratch.missing.data();

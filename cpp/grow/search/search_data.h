@@ -88,11 +88,19 @@ struct SplitScratch {
   LevelSums levels;  // categories
 };
 
+// Codes of a feature: those of its values, and whether the next one is of missing values.
+struct FeatureCodes {
+  std::uint32_t n_bins;
+  bool has_missing;
+  bool by_set;  // a category, which is split by a set of its levels
+};
+
 // The rows of a node in the order of one feature's values, missing ones last.
 struct SortedRows {
   const Element* elements;  // [n]: row id below, rank of its value in the high 32 bits
   std::size_t n;
   std::uint32_t n_values;  // of the feature; the rank of missing values
+  bool by_set;             // a category: ranks are codes of levels, rows are in any order
   RowSums sums;            // wide
 };
 

@@ -148,7 +148,9 @@ void add_together(const FewRows& rows, const std::uint32_t* features, SplitScrat
   }
 }
 
-// Shell sort: short, in place, and good enough for the few hundred keys of a small node.
+constexpr std::size_t most_sorted = 2048;
+
+// Shell sort: short, in place, and good enough for so many keys.
 void sort_keys(std::uint64_t* keys, std::size_t n) {
   for (const std::size_t gap : {301u, 132u, 57u, 23u, 10u, 4u, 1u})
     for (std::size_t i = gap; i < n; ++i) {
@@ -159,7 +161,37 @@ void sort_keys(std::uint64_t* keys, std::size_t n) {
     }
 }
 
-// Two-byte codes: a mark for each of up to 65,536 codes would cost more than sorting the rows.
+// Two-byte codes of many rows: sums of all codes, which then move up over those of codes that do
+// not occur.
+std::size_t collect_counted(const CodesOf<std::uint16_t>& code_of, const FewRows& rows,
+                            std::size_t n_codes, std::size_t channels, SplitScratch& scratch) {
+  std::uint32_t* counts = scratch.bins.data();
+  std::int64_t* prefix = scratch.prefix.data();
+  const std::size_t stride = scratch.stride;
+  std::memset(counts, 0, n_codes * sizeof(std::uint32_t));
+  for (std::size_t c = 0; c < channels; ++c)
+    std::memset(prefix + c * stride, 0, n_codes * sizeof(std::int64_t));
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const std::uint32_t code = code_of(rows.elements[i]);
+    ++counts[code];
+    for (std::size_t c = 0; c < channels; ++c)
+      prefix[c * stride + code] += rows.values[i * channels + c];
+  }
+  std::size_t n = 0;
+  for (std::size_t code = 0; code < n_codes; ++code) {
+    if (counts[code] == 0) continue;
+    for (std::size_t c = 0; c < channels; ++c) {
+      std::int64_t* sums = prefix + c * stride;
+      scratch.missing[c] = sums[code];
+      sums[n] = sums[code] + (n == 0 ? 0 : sums[n - 1]);
+    }
+    scratch.bins[n++] = static_cast<std::uint32_t>(code);
+  }
+  return n;
+}
+
+// Two-byte codes of few rows: a sum of each of up to 65,536 codes would cost more than sorting the
+// rows.
 std::size_t collect_sorted(const CodesOf<std::uint16_t>& code_of, const FewRows& rows,
                            std::size_t channels, SplitScratch& scratch) {
   for (std::size_t i = 0; i < rows.n; ++i)
@@ -225,8 +257,13 @@ std::size_t collect_codes(const FewRows& rows, std::size_t feature, std::size_t 
                           SplitScratch& scratch) {
   const Codes& codes = *rows.codes;
   const std::size_t store = codes.where[feature].store;
-  if (codes.width == 2)
-    return collect_sorted(CodesOf<std::uint16_t>(codes, store, rows.n), rows, channels, scratch);
+  if (codes.width == 2) {
+    const CodesOf<std::uint16_t> code_of(codes, store, rows.n);
+    const std::size_t n_codes = codes.n_codes(feature);
+    const bool is_many = rows.n > most_sorted || rows.n > n_codes / 16;
+    return is_many ? collect_counted(code_of, rows, n_codes, channels, scratch)
+                   : collect_sorted(code_of, rows, channels, scratch);
+  }
   const CodesOf<std::uint8_t> stored(codes, store, rows.n);
   const std::uint8_t* table = rows.table(feature);
   return table == nullptr ? collect_bytes(stored, rows, channels, scratch)

@@ -229,9 +229,9 @@ std::size_t keep_counted(const std::int64_t* feature_hist, std::size_t n_bins, s
 }
 
 // The best split after any of the candidates.
-FeatureSplit find_split(const GainParams& p, const std::int64_t* feature_hist, std::size_t n_bins,
-                        bool has_missing, const std::int64_t* totals, double floor,
-                        SplitScratch& scratch) {
+FeatureSplit find_threshold(const GainParams& p, const std::int64_t* feature_hist,
+                            std::size_t n_bins, bool has_missing, const std::int64_t* totals,
+                            double floor, SplitScratch& scratch) {
   const auto channels = static_cast<std::size_t>(p.channels);
   if (channels == 1)
     prefix_sums(feature_hist, n_bins, 1, scratch.prefix.data());

@@ -176,7 +176,7 @@ bool WorkerRows::may_ever_split(const GrowNode& node) const {
 
 WorkerRows::Siblings WorkerRows::open_children(TreePolicy& policy, GrowNode& node) {
   policy.open_children(node);
-  rows_.stretches().make_room(*node.right);  // the later one
+  rows_.stretches().open_children(node);
   std::int64_t difference = 0;
   for (std::size_t k = 0; k < policy_.width(); ++k)
     difference += std::int64_t{sum_h(node.left->sums[k])} - sum_h(node.right->sums[k]);
@@ -199,21 +199,22 @@ void WorkerRows::pass(std::span<GrowNode* const> divided, std::span<GrowNode* co
                                   ? 1
                                   : std::clamp<std::size_t>(tasks / built.size(), 1, most_parts);
   codes_.each_window(0, codes_.n_rows, [&](const RowWindow& window) {
-    const std::size_t first = stretches.first_of(window.begin), n = stretches.per_window();
+    const std::size_t n = stretches.per_window();
     team.for_chunks(0, divided.size() * n, 1, [&](std::size_t task, std::size_t, int member) {
       const std::size_t i = task / n;
-      rows_.split_stretch(*divided[i], rules[i], first + task % n, window, member);
+      const auto ranges = stretches.of(*divided[i], window.begin);
+      if (task % n < ranges.size())
+        rows_.split_stretch(*divided[i], rules[i], ranges[task % n], window, member);
     });
     team.for_chunks(0, built.size() * n_parts, 1, [&](std::size_t task, std::size_t, int) {
       const GrowNode& node = *built[task / n_parts];
-      for (std::size_t s = first; s < first + n; ++s) {
-        const Stretches::Range range = stretches.of(node, s);
+      for (const Stretches::Range& range : stretches.of(node, window.begin))
         if (range.size() > 0)
           histograms_.add(codes_.row_codes(window), rows_, rows_.elements(range), range.size(),
                           task % n_parts, n_parts, node.histogram);
-      }
     });
   });
+  for (const GrowNode* node : divided) stretches.close(*node);
 }
 
 // The rows of this worker that go to the left child of each node.

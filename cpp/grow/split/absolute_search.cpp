@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "grow/split/split_search.h"
-#include "grow/split/visit.h"
+#include "grow/split/sources.h"
 
 namespace arboost {
 
@@ -17,16 +16,17 @@ const Element* SplitSearch::in_order(const GrowNode& node, std::uint32_t feature
   const std::size_t n_codes = codes_.n_codes(feature);
   if (n_codes > 4 * node.n_rows()) {
     std::size_t n = 0;
-    each_row(node, feature,
+    each_row(node, feature, scratch,
              [&](std::uint32_t code, RowId row) { ordered[n++] = Element{code} << 32 | row; });
     std::sort(ordered.begin(), ordered.end());
     return ordered.data();
   }
   std::vector<std::size_t>& places = scratch.places;
   places.assign(n_codes + 1, 0);
-  each_row(node, feature, [&](std::uint32_t code, RowId) { ++places[code + std::size_t{1}]; });
+  each_row(node, feature, scratch,
+           [&](std::uint32_t code, RowId) { ++places[code + std::size_t{1}]; });
   for (std::size_t code = 0; code < n_codes; ++code) places[code + 1] += places[code];
-  each_row(node, feature, [&](std::uint32_t code, RowId row) {
+  each_row(node, feature, scratch, [&](std::uint32_t code, RowId row) {
     ordered[places[code]++] = Element{code} << 32 | row;
   });
   return ordered.data();
@@ -95,13 +95,13 @@ std::size_t SplitSearch::score_cut(const GrowNode& node, std::uint32_t feature,
   const std::uint32_t n_bins = codes_.n_bins[feature];
   AbsoluteSide& side = scratch.side;
   side.clear(member_scratch.errors, *absolute_);
-  each_row(node, feature, [&](std::uint32_t code, RowId row) {
+  each_row(node, feature, member_scratch, [&](std::uint32_t code, RowId row) {
     if (code <= cut.bin && code != n_bins) side.add(row);
   });
   std::size_t best = n_candidates;
   for (std::size_t candidate = 0; candidate < n_candidates; ++candidate) {
     if (candidate == 1)
-      each_row(node, feature, [&](std::uint32_t code, RowId row) {
+      each_row(node, feature, member_scratch, [&](std::uint32_t code, RowId row) {
         if (code == n_bins) side.add(row);
       });
     if (!allows(side, node.n_rows())) continue;

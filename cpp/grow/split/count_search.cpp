@@ -1,6 +1,6 @@
 // Best split of a node whose histogram has no counts, where hessians leave its leaf sizes in doubt
 // (grow/rows/leaf_sizes.h). One pass over the node's rows for each split that is checked.
-#include "grow/split/split_search.h"
+#include "grow/split/sources.h"
 
 namespace arboost {
 
@@ -13,19 +13,13 @@ bool SplitSearch::has_enough_rows(const GrowNode& node, std::uint32_t feature,
   return sizes_.has_enough(feature, split, counts);
 }
 
-// The result of find_split with counted rows. The split that was found without is replaced if it
-// has too few rows on a side.
-FeatureSplit SplitSearch::find_counted(const GainParams& params, const GrowNode& node,
-                                       std::uint32_t feature, const Scratch& member_scratch,
-                                       double floor, Scratch& scratch) const {
-  const FeatureSplit split = find_split(params, node, feature, member_scratch, floor, scratch);
-  if (!split.is_valid || has_enough_rows(node, feature, split, scratch.split.left.data(), scratch))
-    return split;
+// The best split with counted rows, in place of one that has too few on a side.
+FeatureSplit SplitSearch::find_counted(const HistogramSource& source, const GainParams& params,
+                                       std::uint32_t feature, double floor,
+                                       Scratch& scratch) const {
+  const GrowNode& node = source.node;
   const auto counts = sizes_.count(feature, rows_.elements(node), node.n_rows(), scratch.counts);
-  const std::int64_t* totals = node.sums.data();
-  const std::int64_t* sums = codes_.where[feature].kind == Storage::single
-                                 ? own_slots(node, feature)
-                                 : member_scratch.sums->of(feature, totals, scratch.buffer);
+  const std::int64_t* sums = source.sums(feature, scratch);
   std::vector<std::int64_t>& counted = scratch.counted;
   counted.resize(counts.size() * channels_);
   for (std::size_t code = 0; code < counts.size(); ++code) {
@@ -36,10 +30,8 @@ FeatureSplit SplitSearch::find_counted(const GainParams& params, const GrowNode&
   GainParams p = params;
   p.min_h = policy_.gain().min_h;
   p.channels = policy_.gain().channels;
-  const GrowKernels& k = grow_kernels();
-  return (codes_.has_levels(feature) ? k.find_set : k.find_split)(
-      p, counted.data(), codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor,
-      scratch.split);
+  return grow_kernels().find_split(p, counted.data(), codes_of(feature), node.sums.data(), floor,
+                                   scratch.split);
 }
 
 }  // namespace arboost

@@ -11,8 +11,7 @@
 #include <limits>
 
 #include "base/random.h"
-#include "grow/split/split_search.h"
-#include "grow/split/visit.h"
+#include "grow/split/sources.h"
 
 namespace arboost {
 namespace {

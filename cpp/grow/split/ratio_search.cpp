@@ -19,13 +19,8 @@ double times_log(double weight) {
 
 }  // namespace
 
-SplitSearch::FeatureRatio SplitSearch::ratio_of(const GainParams& p, const GrowNode& node,
-                                                std::uint32_t feature, bool in_doubt, double score,
-                                                const Scratch& member_scratch, double floor,
-                                                Scratch& scratch) const {
-  if (member_scratch.sums != nullptr && !member_scratch.sums->varies(feature)) return {-1, 0};
-  const FeatureSplit split = find_one(p, node, feature, in_doubt, member_scratch, floor, scratch);
-  if (!split.is_valid) return {-1, 0};
+SplitSearch::FeatureRatio SplitSearch::ratio_of(const GrowNode& node, const FeatureSplit& split,
+                                                double score, const Scratch& scratch) const {
   double left = 0, all = 0;
   for (std::size_t k = 0; k < width_; ++k) {
     left += sum_h(scratch.split.left[k]);
@@ -36,37 +31,24 @@ SplitSearch::FeatureRatio SplitSearch::ratio_of(const GainParams& p, const GrowN
   return {gain, entropy > 0 ? gain / entropy : 0.0};
 }
 
-void SplitSearch::search_ratio(const GrowNode& node, std::span<const std::uint32_t> features,
-                               bool in_doubt, double score, Scratch& member_scratch,
-                               FunctionRef<void(SearchChunk)> each_chunk, FeatureBest& best) const {
-  const GainParams p = gain_params(node);
-  const double floor = best.split.score;
-  member_scratch.ratios.resize(features.size());
-  each_chunk([&](std::size_t first, std::size_t last, Scratch& scratch) {
-    make_room(node, scratch);
-    for (std::size_t j = first; j < last; ++j)
-      member_scratch.ratios[j] =
-          ratio_of(p, node, features[j], in_doubt, score, member_scratch, floor, scratch);
-  });
+// The number of features if none has a split.
+std::size_t SplitSearch::best_ratio(std::span<const FeatureRatio> ratios) {
   double total = 0;
   std::size_t n = 0;
-  for (const FeatureRatio& feature : member_scratch.ratios) {
+  for (const FeatureRatio& feature : ratios) {
     if (feature.gain < 0) continue;
     total += feature.gain;
     ++n;
   }
-  if (n == 0) return;
+  if (n == 0) return ratios.size();
   const double least = total / static_cast<double>(n) * (1 - gain_slack);
-  std::size_t chosen = features.size();
-  for (std::size_t j = 0; j < features.size(); ++j) {
-    const auto [gain, ratio] = member_scratch.ratios[j];
+  std::size_t chosen = ratios.size();
+  for (std::size_t j = 0; j < ratios.size(); ++j) {
+    const auto [gain, ratio] = ratios[j];
     if (gain < 0 || gain < least) continue;
-    if (chosen == features.size() || ratio > member_scratch.ratios[chosen].ratio) chosen = j;
+    if (chosen == ratios.size() || ratio > ratios[chosen].ratio) chosen = j;
   }
-  make_room(node, member_scratch);
-  const FeatureSplit split =
-      find_one(p, node, features[chosen], in_doubt, member_scratch, floor, member_scratch);
-  take(features[chosen], split, member_scratch, best);
+  return chosen;
 }
 
 }  // namespace arboost

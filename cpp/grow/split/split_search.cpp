@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grow/split/sources.h"
+
 namespace arboost {
 namespace {
 
@@ -61,9 +63,7 @@ void SplitSearch::find(GrowNode& node, int member, Team& team,
   if (features.empty()) return;
   const std::size_t cost =  // of one feature
       absolute_ ? 16 * node.n_rows()
-      : sorted_ != nullptr || node.histogram == nullptr
-          ? node.n_rows()
-          : histograms_.slots().n_slots / codes_.n_features;
+                : with_source(node, member_scratch, [](const auto& from) { return from.cost(); });
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
   member_scratch.best_of_chunks.resize((features.size() + grain - 1) / grain);
@@ -120,20 +120,14 @@ void SplitSearch::find(GrowNode& node, int member, Team& team,
 
 // The lowest code above the split's bin among the node's rows; the missing code if there is none.
 std::uint32_t SplitSearch::next_code(const GrowNode& node, Scratch& member_scratch) const {
+  return with_source(node, member_scratch,
+                     [&](const auto& source) { return source.next_code(member_scratch); });
+}
+
+std::uint32_t SplitSearch::Source::next_code_in(const std::int64_t* sums, std::size_t channels,
+                                                Scratch& scratch) const {
   const auto feature = static_cast<std::size_t>(node.feature);
-  const std::uint32_t bin = node.split.bin, n_bins = codes_.n_bins[feature];
-  if (sorted_ != nullptr) {
-    const std::uint64_t* rows = sorted_->elements(feature, node);
-    const std::uint64_t* after =
-        std::upper_bound(rows, rows + node.n_rows(), std::uint64_t{bin} << 32 | 0xffffffff);
-    return static_cast<std::uint32_t>(*after >> 32);
-  }
-  if (node.split.next != 0) return node.split.next;  // the search has seen it
-  const std::int64_t* sums =
-      member_scratch.sums != nullptr
-          ? member_scratch.sums->of(feature, node.sums.data(), member_scratch.buffer)
-          : own_slots(node, feature);
-  const std::size_t channels = node.histogram != nullptr ? histograms_.channels() : channels_;
+  const std::uint32_t bin = node.split.bin, n_bins = in.codes_.n_bins[feature];
   const auto is_empty = [&](std::uint32_t code) {
     for (std::size_t c = 0; c < channels; ++c)
       if (sums[code * channels + c] != 0) return false;
@@ -141,53 +135,26 @@ std::uint32_t SplitSearch::next_code(const GrowNode& node, Scratch& member_scrat
   };
   std::uint32_t next = bin + 1;
   while (next < n_bins && is_empty(next)) ++next;
-  if (next == bin + 1 || !sizes_.in_doubt() || !sizes_.any_empty()) return next;
+  if (next == bin + 1 || !in.sizes_.in_doubt() || !in.sizes_.any_empty()) return next;
   const auto counts =
-      sizes_.count(feature, rows_.elements(node), node.n_rows(), member_scratch.counts);
+      in.sizes_.count(feature, in.rows_.elements(node), node.n_rows(), scratch.counts);
   for (next = bin + 1; next < n_bins && counts[next] == 0;) ++next;
   return next;
 }
 
-// Opens the input of the search: the rows of a small node, else the histogram, converted for
-// features of shared columns.
 void SplitSearch::open_sums(const GrowNode& node, Scratch& member_scratch) {
-  if (sorted_ != nullptr) return;
-  if (node.histogram != nullptr) {
-    if (member_scratch.sums != nullptr)
-      member_scratch.sums->open(node.histogram, histograms_.slots(), histograms_.channels());
-    return;
-  }
-  member_scratch.values.resize(node.n_rows() * channels_);
-  rows_.read_values(rows_.elements(node), node.n_rows(), member_scratch.values.data());
-  if (member_scratch.sums != nullptr)
-    member_scratch.sums->open(rows_.elements(node), node.n_rows(), member_scratch.values.data(),
-                              rows_.sums());
+  with_source(node, member_scratch, [&](const auto& source) { source.open(member_scratch); });
 }
 
-const std::int64_t* SplitSearch::own_slots(const GrowNode& node, std::size_t feature) const {
-  return node.histogram +
-         histograms_.slots().first[codes_.where[feature].store] * histograms_.channels();
-}
-
-void SplitSearch::make_room(const GrowNode& node, Scratch& scratch) const {
-  if (node.histogram == nullptr && codes_.width == 2) scratch.split.keys.resize(node.n_rows());
-}
-
-GainParams SplitSearch::gain_params(const GrowNode& node) const {
-  GainParams p = policy_.gain_of(node);
-  p.apart = apart(node);
-  if (node.histogram != nullptr && sizes_.in_doubt()) {
+template <class Of>
+GainParams SplitSearch::gain_params(const Of& source) const {
+  GainParams p = policy_.gain_of(source.node);
+  p.apart = apart(source.node);
+  if (Of::counts_rows_late && sizes_.in_doubt()) {
     p.channels = p.outputs;
     p.min_h = std::max(p.min_h, sizes_.least_h());
   }
   return p;
-}
-
-FeatureSplit SplitSearch::find_one(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                                   bool in_doubt, const Scratch& member_scratch, double floor,
-                                   Scratch& scratch) const {
-  return in_doubt ? find_counted(p, node, feature, member_scratch, floor, scratch)
-                  : find_split(p, node, feature, member_scratch, floor, scratch);
 }
 
 void SplitSearch::take(std::uint32_t feature, const FeatureSplit& split, const Scratch& scratch,
@@ -201,24 +168,76 @@ void SplitSearch::take(std::uint32_t feature, const FeatureSplit& split, const S
 void SplitSearch::search(const GrowNode& node, std::span<const std::uint32_t> features,
                          bool in_doubt, const Scratch& member_scratch, Scratch& scratch,
                          FeatureBest& best) const {
-  make_room(node, scratch);
-  GainParams p = gain_params(node);
+  with_source(node, member_scratch,
+              [&](const auto& source) { search_in(source, features, in_doubt, scratch, best); });
+}
+
+template <class Of>
+void SplitSearch::search_in(const Of& source, std::span<const std::uint32_t> features,
+                            bool in_doubt, Scratch& scratch, FeatureBest& best) const {
+  source.make_room(scratch);
+  GainParams p = gain_params(source);
+  const FeatureSums* sums = source.opened.sums.get();
   for (const std::uint32_t f : features) {
-    if (member_scratch.sums != nullptr && !member_scratch.sums->varies(f)) continue;
-    if (member_scratch.sums != nullptr && is_scored_with_others(f) && !in_doubt) {
-      const std::size_t n = member_scratch.sums->add_candidates(
-          f, node.sums.data(), scratch.candidates.size(), scratch.split, scratch.buffer);
+    if (sums != nullptr && !sums->varies(f)) continue;
+    if (sums != nullptr && is_scored_with_others(f) && !in_doubt) {
+      const std::size_t n = sums->add_candidates(
+          f, source.node.sums.data(), scratch.candidates.size(), scratch.split, scratch.buffer);
       scratch.candidates.resize(n, f);
-      if (n + most_scored_together > most_candidates) score_candidates(p, node, scratch, best);
+      if (n + most_scored_together > most_candidates)
+        score_candidates(p, source.node, scratch, best);
       continue;
     }
-    score_candidates(p, node, scratch, best);
+    score_candidates(p, source.node, scratch, best);
     if (p.bounded) p.direction = params_.monotone[f];
-    const FeatureSplit split =
-        find_one(p, node, f, in_doubt, member_scratch, best.split.score, scratch);
+    const FeatureSplit split = find_split(source, p, f, in_doubt, best.split.score, scratch);
     if (split.is_valid) take(f, split, scratch, best);
   }
-  score_candidates(p, node, scratch, best);
+  score_candidates(p, source.node, scratch, best);
+}
+
+// `in_doubt`: a split that has too few rows on a side is replaced by one that has enough.
+template <class Of>
+FeatureSplit SplitSearch::find_split(const Of& source, const GainParams& p, std::uint32_t feature,
+                                     bool in_doubt, double floor, Scratch& scratch) const {
+  scratch.split.levels.groups = groups_of(p.grouped, feature);
+  const FeatureSplit split =
+      params_.random_cuts ? find_cut(p, source.node, feature, source.opened, floor, scratch)
+      : absolute_         ? find_absolute(source.node, feature, source.opened, floor, scratch)
+                          : source.find(p, feature, floor, scratch);
+  if constexpr (Of::counts_rows_late)
+    if (in_doubt && split.is_valid &&
+        !has_enough_rows(source.node, feature, split, scratch.split.left.data(), scratch))
+      return find_counted(source, p, feature, floor, scratch);
+  return split;
+}
+
+void SplitSearch::search_ratio(const GrowNode& node, std::span<const std::uint32_t> features,
+                               bool in_doubt, double score, Scratch& member_scratch,
+                               FunctionRef<void(SearchChunk)> each_chunk, FeatureBest& best) const {
+  with_source(node, member_scratch, [&](const auto& source) {
+    const GainParams p = gain_params(source);
+    const double floor = best.split.score;
+    const auto find = [&](std::uint32_t feature, Scratch& scratch) {
+      return find_split(source, p, feature, in_doubt, floor, scratch);
+    };
+    std::vector<FeatureRatio>& ratios = member_scratch.ratios;
+    ratios.resize(features.size());
+    each_chunk([&](std::size_t first, std::size_t last, Scratch& scratch) {
+      source.make_room(scratch);
+      for (std::size_t j = first; j < last; ++j) {
+        const bool varies =
+            source.opened.sums == nullptr || source.opened.sums->varies(features[j]);
+        const FeatureSplit split = varies ? find(features[j], scratch) : FeatureSplit();
+        ratios[j] = split.is_valid ? ratio_of(node, split, score, scratch) : FeatureRatio{-1, 0};
+      }
+    });
+    const std::size_t chosen = best_ratio(ratios);
+    if (chosen == features.size()) return;
+    source.make_room(member_scratch);
+    const FeatureSplit split = find(features[chosen], member_scratch);
+    take(features[chosen], split, member_scratch, best);
+  });
 }
 
 // True for features of few values, of which there may be thousands.
@@ -250,37 +269,6 @@ void SplitSearch::score_candidates(const GainParams& p, const GrowNode& node, Sc
       best.left_sums[c] = split.prefix[c * split.stride + best_cut];
   }
   scratch.candidates.clear();
-}
-
-FeatureSplit SplitSearch::find_split(const GainParams& p, const GrowNode& node,
-                                     std::uint32_t feature, const Scratch& member_scratch,
-                                     double floor, Scratch& scratch) const {
-  const GrowKernels& k = grow_kernels();
-  const std::int64_t* totals = node.sums.data();
-  SplitScratch& split = scratch.split;
-  const bool by_set = codes_.has_levels(feature);
-  split.levels.groups = groups_of(p.grouped, feature);
-  if (params_.random_cuts) return find_cut(p, node, feature, member_scratch, floor, scratch);
-  if (absolute_) return find_absolute(node, feature, member_scratch, floor, scratch);
-  if (sorted_ != nullptr) {
-    const SortedRows rows{sorted_->elements(feature, node), node.n_rows(), codes_.n_bins[feature],
-                          rows_.sums()};
-    return (by_set ? k.find_set_sorted : k.find_split_sorted)(p, rows, totals, floor, split);
-  }
-  const Storage kind = codes_.where[feature].kind;
-  const bool is_small = node.histogram == nullptr;
-  if (is_small && kind == Storage::single)
-    return k.find_split_small(p,
-                              few_rows(rows_.elements(node), node.n_rows(), totals, member_scratch),
-                              feature, floor, split);
-  if (is_small && kind == Storage::sparse)
-    return k.find_split_listed(p, member_scratch.sums->list(feature, totals, split),
-                               codes_.n_bins[feature], totals, floor, split);
-  const std::int64_t* sums = kind == Storage::single
-                                 ? own_slots(node, feature)
-                                 : member_scratch.sums->of(feature, totals, scratch.buffer);
-  return (by_set ? k.find_set : k.find_split)(
-      p, sums, codes_.n_bins[feature], codes_.has_missing[feature] != 0, totals, floor, split);
 }
 
 void SplitSearch::set_tables() {

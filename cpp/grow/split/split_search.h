@@ -1,5 +1,5 @@
-// Search of a node's best split, from one of three sources: a histogram, the codes of few rows, or
-// rows sorted by each feature. Parallel over features for large nodes.
+// Search of a node's best split, from one of three sources (grow/split/sources.h): a histogram, the
+// codes of few rows, or rows sorted by each feature. Parallel over features for large nodes.
 #pragma once
 
 #include <cstdint>
@@ -103,18 +103,31 @@ class SplitSearch {
     CodeSet seen;  // of a category
   };
 
+  struct Source;
+  struct SortedSource;
+  struct HistogramSource;
+  struct FewSource;
+  // Calls use(source) with the source of a node that is open.
+  template <class Use>
+  auto with_source(const GrowNode& node, const Scratch& member_scratch, Use use) const;
+
   void set_tables();
-  const std::int64_t* own_slots(const GrowNode& node, std::size_t feature) const;
-  FeatureSplit find_split(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                          const Scratch& member_scratch, double floor, Scratch& scratch) const;
-  FeatureRatio ratio_of(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                        bool in_doubt, double score, const Scratch& member_scratch, double floor,
-                        Scratch& scratch) const;
-  void make_room(const GrowNode& node, Scratch& scratch) const;
-  GainParams gain_params(const GrowNode& node) const;
-  FeatureSplit find_one(const GainParams& p, const GrowNode& node, std::uint32_t feature,
-                        bool in_doubt, const Scratch& member_scratch, double floor,
-                        Scratch& scratch) const;
+  FeatureCodes codes_of(std::uint32_t feature) const {
+    return {codes_.n_bins[feature], codes_.has_missing[feature] != 0, codes_.has_levels(feature)};
+  }
+  // Gain ratios (grow/split/ratio_search.cpp).
+  FeatureRatio ratio_of(const GrowNode& node, const FeatureSplit& split, double score,
+                        const Scratch& scratch) const;
+  static std::size_t best_ratio(std::span<const FeatureRatio> ratios);
+
+  template <class Of>
+  GainParams gain_params(const Of& source) const;
+  template <class Of>
+  FeatureSplit find_split(const Of& source, const GainParams& p, std::uint32_t feature,
+                          bool in_doubt, double floor, Scratch& scratch) const;
+  template <class Of>
+  void search_in(const Of& source, std::span<const std::uint32_t> features, bool in_doubt,
+                 Scratch& scratch, FeatureBest& best) const;
   void take(std::uint32_t feature, const FeatureSplit& split, const Scratch& scratch,
             FeatureBest& best) const;
   bool is_scored_with_others(std::uint32_t feature) const;
@@ -125,15 +138,15 @@ class SplitSearch {
   // Leaf sizes in doubt (grow/split/count_search.cpp).
   bool has_enough_rows(const GrowNode& node, std::uint32_t feature, const FeatureSplit& split,
                        const std::int64_t* left_sums, Scratch& scratch) const;
-  FeatureSplit find_counted(const GainParams& params, const GrowNode& node, std::uint32_t feature,
-                            const Scratch& member_scratch, double floor, Scratch& scratch) const;
+  FeatureSplit find_counted(const HistogramSource& source, const GainParams& params,
+                            std::uint32_t feature, double floor, Scratch& scratch) const;
 
-  // Iteration over sums and rows (grow/split/visit.h).
   template <class Use>
   void each_sum(const GrowNode& node, std::uint32_t feature, const Scratch& member_scratch,
                 Scratch& scratch, Use use) const;
   template <class Use>
-  void each_row(const GrowNode& node, std::uint32_t feature, Use use) const;
+  void each_row(const GrowNode& node, std::uint32_t feature, const Scratch& member_scratch,
+                Use use) const;
 
   // Random thresholds (grow/split/random_cuts.cpp).
   void set_cut_values();

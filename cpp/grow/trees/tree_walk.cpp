@@ -161,17 +161,28 @@ void TreeWalk::copy_rows(const RowWindow& window, std::size_t first, std::size_t
   }
 }
 
-// Sparse columns of the rows between the first and the last row of a piece.
+// The rows between the first and the last row of a piece are a small table, whose sparse columns
+// are copied.
 void TreeWalk::walk_sparse(std::size_t begin, std::size_t end, std::uint32_t* leaves) const {
   std::vector<WalkNode> nodes = nodes_;
   std::vector<std::uint8_t> columns;
+  std::vector<RowId> piece;
   for (std::size_t first = begin, last; first < end; first = last) {
     const std::size_t row = rows_.row(first);
     for (last = first + 1; last < end && rows_.row(last) - row < sparse_rows;) ++last;
     const std::size_t n_rows = rows_.row(last - 1) - row + std::size_t{1};
     codes_.width == 1 ? expand<std::uint8_t>(row, n_rows, columns, nodes)
                       : expand<std::uint16_t>(row, n_rows, columns, nodes);
-    grow_kernels().walk(args_of(nodes.data(), rows_), first, last, leaves + (first - begin));
+    piece.clear();
+    for (std::size_t i = first; i < last && n_rows > last - first; ++i)
+      piece.push_back(rows_.row(i) - static_cast<RowId>(row));
+    std::vector<const std::uint8_t*> dense = columns_;
+    for (const std::uint8_t*& column : dense)
+      column += row * static_cast<std::size_t>(codes_.width);
+    const TreeRows piece_rows{last - first, nullptr, piece.empty() ? nullptr : piece.data()};
+    WalkArgs args = args_of(nodes.data(), piece_rows);
+    args.columns = dense.data();
+    grow_kernels().walk(args, 0, last - first, leaves + (first - begin));
   }
 }
 
@@ -184,8 +195,8 @@ void TreeWalk::expand(std::size_t row, std::size_t n_rows, std::vector<std::uint
     read_sparse(codes_, sources_[s], row, row + n_rows,
                 reinterpret_cast<Code*>(columns.data() + s * bytes));
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (source_of_[i] != in_memory)  // where row 0 would be
-      nodes[i].column = columns.data() + source_of_[i] * bytes - row * sizeof(Code);
+    nodes[i].column = source_of_[i] == in_memory ? nodes_[i].column + row * sizeof(Code)
+                                                 : columns.data() + source_of_[i] * bytes;
 }
 
 }  // namespace arboost

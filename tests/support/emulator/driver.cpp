@@ -3,6 +3,7 @@
 // Memory is the host's: new memory holds garbage, and the bytes around an allocation are checked
 // when it is freed. Work is done when it is asked for.
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +37,8 @@ const std::map<std::string, Call> kernels = {
 #include "kernels.inc"
 };
 
-constexpr int ok = 0, out_of_memory = 2, no_device = 100, not_found = 500, launch_failed = 719;
+constexpr int ok = 0, out_of_memory = 2, no_device = 100, invalid_image = 200, not_found = 500,
+              launch_failed = 719;
 constexpr std::size_t margin = 256;
 constexpr unsigned char margin_byte = 0xe5, garbage = 0xcd;
 
@@ -44,6 +46,7 @@ std::mutex mutex;
 std::map<std::uint64_t, std::size_t> allocations;
 std::size_t used = 0, limit = std::size_t{4} << 30;
 long calls_left = -1;  // until the device is lost; negative: never
+std::atomic<int> compilations = 0;
 
 int number_of(const char* setting, int usual) {
   const char* given = std::getenv(setting);
@@ -194,7 +197,9 @@ int cuStreamSynchronize(void*) {
 int cuStreamQuery(void*) {
   return is_lost() ? launch_failed : ok;
 }
-int cuModuleLoadData(void** module, const void*) {
+int cuModuleLoadData(void** module, const void* image) {
+  const std::string code = static_cast<const char*>(image);
+  if (code != "code for sm_90" && !code.starts_with("code for compute_")) return invalid_image;
   return *module = &mutex, ok;
 }
 int cuModuleGetFunction(const void** function, void*, const char* name) {
@@ -218,18 +223,43 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
   return ended ? ok : launch_failed;
 }
 
+int nvrtcVersion(int* major, int* minor) {
+  const int version = number_of("EMULATOR_COMPILER", 13000);
+  return *major = version / 1000, *minor = version % 1000 / 10, 0;
+}
+int nvrtcGetNumSupportedArchs(int* n) {
+  return *n = 2, 0;
+}
+int nvrtcGetSupportedArchs(int* architectures) {
+  architectures[0] = 75;
+  return architectures[1] = number_of("EMULATOR_ARCHITECTURE", 90), 0;
+}
 int nvrtcCreateProgram(void** program, const char*, const char*, int, const char* const*,
                        const char* const*) {
-  return *program = &mutex, 0;
+  return *program = new std::string, 0;
 }
-int nvrtcCompileProgram(void*, int, const char* const*) {
+int nvrtcCompileProgram(void* program, int n, const char* const* options) {
+  ++compilations;
+  const std::string option = "--gpu-architecture=";
+  for (int i = 0; i < n; ++i)
+    if (std::string(options[i]).starts_with(option))
+      *static_cast<std::string*>(program) = "code for " + std::string(options[i] + option.size());
   return 0;
 }
-int nvrtcGetCUBINSize(void*, std::size_t* size) {
-  return *size = 1, 0;
+int nvrtcGetCUBINSize(void* program, std::size_t* size) {
+  return *size = static_cast<std::string*>(program)->size() + 1, 0;
 }
-int nvrtcGetCUBIN(void*, char* binary) {
-  return *binary = 0, 0;
+int nvrtcGetCUBIN(void* program, char* binary) {
+  return std::strcpy(binary, static_cast<std::string*>(program)->c_str()), 0;
+}
+int nvrtcGetPTXSize(void* program, std::size_t* size) {
+  return nvrtcGetCUBINSize(program, size);
+}
+int nvrtcGetPTX(void* program, char* text) {
+  return nvrtcGetCUBIN(program, text);
+}
+int emulator_compilations() {
+  return compilations;
 }
 int nvrtcGetProgramLogSize(void*, std::size_t* size) {
   return *size = 0, 0;
@@ -237,7 +267,7 @@ int nvrtcGetProgramLogSize(void*, std::size_t* size) {
 int nvrtcGetProgramLog(void*, char*) {
   return 0;
 }
-int nvrtcDestroyProgram(void**) {
-  return 0;
+int nvrtcDestroyProgram(void** program) {
+  return delete static_cast<std::string*>(*program), 0;
 }
 }

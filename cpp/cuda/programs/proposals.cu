@@ -1,0 +1,2 @@
+// Bins of each round.
+#include "grow/device/kernels/proposals.cu"

@@ -1,0 +1,2 @@
+// Leaves of quantiles.
+#include "grow/device/kernels/quantiles.cu"

@@ -1,0 +1,2 @@
+// Samples by gradients.
+#include "grow/device/kernels/samples.cu"
