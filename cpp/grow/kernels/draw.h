@@ -4,11 +4,13 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
+#include <bit>    // countr_zero
 #include <cmath>  // sqrt
 
 #include "base/random.h"  // mix_bits
 #include "grow/kernels/draw_row.h"
 #include "grow/kernels/grow_kernels.h"
+#include "grow/search/small.h"  // bits_of_bytes
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -97,33 +99,33 @@ void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t
   for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
 }
 
-// Compares the high halves of the hashes, all with all, in 32-bit lanes: AVX2 has no unsigned
-// comparison of 64 bits. Where the halves of the last feature and the next one are equal, more
-// features than asked for are written.
+// 64 bits, of which bit i is 1 if fewer than `size` of n numbers are below number i.
+template <std::size_t lanes>
+std::uint64_t lowest_of(const std::int16_t* numbers, std::size_t n, std::size_t size) {
+  alignas(64) std::uint8_t is_low[64] = {};
+  std::int16_t below[lanes] = {};
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < lanes; ++j) below[j] += numbers[i] < numbers[j] ? 1 : 0;
+  for (std::size_t j = 0; j < lanes; ++j)
+    is_low[j] = below[j] < static_cast<std::int16_t>(size) ? 1 : 0;
+  return bits_of_bytes(is_low) & ((std::uint64_t{1} << n) - 1);
+}
+
+// Compares the highest bits of the hashes, all with all, in 16-bit lanes. Where those of the last
+// feature and the next one are equal, more features than asked for are written.
 std::size_t draw_few(std::uint64_t key, const std::uint32_t* features, std::size_t n,
                      std::size_t size, std::uint32_t* drawn) {
-  constexpr std::size_t lanes = 8;
-  constexpr std::uint32_t flip = 0x80000000u;  // unsigned order as signed
-  std::int32_t halves[few_features + lanes];
-  std::int32_t below[few_features + lanes];
-  for (std::size_t j = 0; j < n; ++j) {
-    const std::uint64_t rank = mix_bits(mix_bits(key + features[j]));
-    halves[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(rank >> 32) ^ flip);
-  }
-  for (std::size_t j = 0; j < lanes; ++j) halves[n + j] = 0;  // padding
-  for (std::size_t first = 0; first < n; first += lanes) {
-    std::int32_t numbers_of_lanes[lanes], counts[lanes] = {};
-    for (std::size_t j = 0; j < lanes; ++j) numbers_of_lanes[j] = halves[first + j];
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < lanes; ++j) counts[j] += halves[i] < numbers_of_lanes[j] ? 1 : 0;
-    for (std::size_t j = 0; j < lanes; ++j) below[first + j] = counts[j];
-  }
-  const auto wanted = static_cast<std::int32_t>(size);
+  static_assert(few_features == 48);
+  std::uint64_t ranks[few_features];
+  std::int16_t tops[few_features] = {};
+  for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
+  for (std::size_t j = 0; j < n; ++j)  // unsigned order as signed
+    tops[j] = static_cast<std::int16_t>(static_cast<std::uint16_t>(ranks[j] >> 48) ^ 0x8000u);
+  std::uint64_t bits = n <= 16   ? lowest_of<16>(tops, n, size)
+                       : n <= 32 ? lowest_of<32>(tops, n, size)
+                                 : lowest_of<48>(tops, n, size);
   std::size_t n_drawn = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    drawn[n_drawn] = features[j];
-    n_drawn += below[j] < wanted ? 1 : 0;
-  }
+  for (; bits != 0; bits &= bits - 1) drawn[n_drawn++] = features[std::countr_zero(bits)];
   return n_drawn;
 }
 

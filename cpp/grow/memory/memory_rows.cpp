@@ -122,9 +122,14 @@ void MemoryRows::start_root(Team& team) {
   GrowNode& root = policy_.open_root(rows_.rows().n, subtrees_.most_rows() > 0);
   const std::size_t channels = policy_.channels();
   const auto add_rows = [&] {
-    std::vector<std::int64_t> values(root.n_rows() * channels);
-    rows_.read_values(rows_.elements(root), root.n_rows(), values.data());
-    for (std::size_t j = 0; j < values.size(); ++j) root.sums[j % channels] += values[j];
+    constexpr std::size_t chunk = 512;
+    std::vector<std::int64_t> values(chunk * channels);
+    for (std::size_t first = 0; first < root.n_rows(); first += chunk) {
+      const std::size_t n = std::min(chunk, root.n_rows() - first);
+      rows_.read_values(rows_.elements(root) + first, n, values.data());
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < channels; ++c) root.sums[c] += values[i * channels + c];
+    }
   };
   if (sorted_ || absolute_ || root.n_rows() <= subtrees_.most_rows()) {
     add_rows();

@@ -15,10 +15,10 @@ constexpr std::size_t cells_per_poll = std::size_t{1} << 20;  // about a millise
 
 // True if all rows have the same ratio g / h: no split has a gain then, because the scores H^2 / (H
 // + lambda) of two sides never sum to more than that of the node.
-bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
-  for (std::size_t i = 1; i < n; ++i)
+bool agree(const FewRows& rows, std::size_t outputs) {
+  for (std::size_t i = 1; i < rows.n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
-      const std::int64_t first_row = values[k], other = values[i * channels + k];
+      const std::int64_t first_row = rows.values[k], other = rows.values[i * rows.value_stride + k];
       if (sum_h(first_row) == 0 || std::int64_t{sum_g(first_row)} * sum_h(other) !=
                                        std::int64_t{sum_g(other)} * sum_h(first_row))
         return false;
@@ -29,10 +29,10 @@ bool agree(const std::int64_t* values, std::size_t n, std::size_t outputs, std::
 // True if the ratio g / h of some row differs from the first row's by more than the rounding of
 // both: at most 1 and 2^-16 of a unit in each number, less than 2^15 units where it is above 1.
 // Then Purity finds the node impure, too.
-bool differ(const std::int64_t* values, std::size_t n, std::size_t outputs, std::size_t channels) {
-  for (std::size_t i = 1; i < n; ++i)
+bool differ(const FewRows& rows, std::size_t outputs) {
+  for (std::size_t i = 1; i < rows.n; ++i)
     for (std::size_t k = 0; k < outputs; ++k) {
-      const std::int64_t first_row = values[k], other = values[i * channels + k];
+      const std::int64_t first_row = rows.values[k], other = rows.values[i * rows.value_stride + k];
       const std::int64_t g = sum_g(first_row), h = sum_h(first_row), g2 = sum_g(other),
                          h2 = sum_h(other);
       if (std::abs(g * h2 - g2 * h) > std::abs(g) + h + std::abs(g2) + h2 + 8) return true;
@@ -96,6 +96,7 @@ Subtrees::Subtrees(const Codes& codes, TreePolicy& policy, SplitSearch& search,
       params_(policy.params()),
       search_(search),
       rows_(rows),
+      layout_(codes, search.tables()),
       purity_(purity),
       space_(workspace),
       width_(policy.width()),
@@ -125,6 +126,7 @@ bool Subtrees::grow(GrowNode& root, int member, const std::atomic<bool>& failed,
   worker.spare.resize(std::max(worker.spare.size(), root.n_rows()));
   worker.sums.resize(channels_);
   worker.left_sums.resize(channels_);
+  worker.block.close();
   worker.trees.nodes.push_back({.begin = static_cast<std::uint32_t>(root.begin),
                                 .end = static_cast<std::uint32_t>(root.end)});
   open(worker, root.subtree, root.depth, root.path, root.sums.data());
@@ -158,28 +160,49 @@ void Subtrees::open(Member& worker, std::size_t number, std::int64_t depth, std:
 }
 
 // True if the node is pure. Trees that split only for gain use a weaker test.
-bool Subtrees::is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const {
+bool Subtrees::is_pure(const FewRows& rows) const {
   if (values_tell_purity_ || (purity_ == nullptr && is_plain(policy_.gain())))
-    return agree(values, n, width_, channels_);
-  return purity_ != nullptr && (purity_->is_tolerant() || !differ(values, n, width_, channels_)) &&
-         purity_->is_pure(elements, n);
+    return agree(rows, width_);
+  return purity_ != nullptr && (purity_->is_tolerant() || !differ(rows, width_)) &&
+         purity_->is_pure(rows.elements, rows.n);
+}
+
+// The rows of a node: few enough ones as a block, which serves the whole subtree below.
+FewRows Subtrees::rows_of(Member& worker, SplitSearch::Scratch& scratch, const Open& at,
+                          int buffer) {
+  const SubtreeNode& node = worker.trees.nodes[at.node];
+  const std::size_t n = node.end - node.begin;
+  const Element* elements = space_.elements[buffer].data() + node.begin;
+  if (layout_.fits(channels_) && n <= RowBlock::most_rows) {
+    if (!worker.block.covers(node.begin, node.end))
+      worker.block.open(layout_, rows_, channels_, elements, node.begin, node.end, at.depth,
+                        scratch.values);
+    const DenseRows dense = worker.block.rows(layout_, node.begin, at.depth);
+    return {&codes_,
+            search_.tables(),
+            elements,
+            reinterpret_cast<const std::int64_t*>(dense.first + dense.lanes),
+            dense.stride / sizeof(std::int64_t),
+            n,
+            worker.sums.data(),
+            dense};
+  }
+  if (scratch.values.size() < n * channels_ + padded_rows)
+    scratch.values.resize(n * channels_ + padded_rows);
+  rows_.read_values(elements, n, scratch.values.data());
+  return search_.few_rows(elements, n, worker.sums.data(), scratch);
 }
 
 // The node's best split, and the sums of its left side; false where it stays a leaf.
 bool Subtrees::find(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer) {
   SubtreeNode& node = worker.trees.nodes[at.node];
-  const std::size_t n = node.end - node.begin;
-  if (scratch.values.size() < n * channels_ + padded_rows)
-    scratch.values.resize(n * channels_ + padded_rows);
-  const Element* elements = space_.elements[buffer].data() + node.begin;
-  rows_.read_values(elements, n, scratch.values.data());
-  if (is_pure(elements, n, scratch.values.data())) return false;
+  const FewRows rows = rows_of(worker, scratch, at, buffer);
+  if (is_pure(rows)) return false;
   const double score = policy_.node_score(worker.sums.data());
   const auto features = policy_.columns().of_node(at.depth, at.path, scratch.columns);
   NodeSplit best{.feature = -1, .split = {}, .left_sums = worker.left_sums.data()};
   best.split.score = policy_.floor_of(worker.sums.data(), score);
-  if (codes_.width == 2 && scratch.split.keys.size() < n) scratch.split.keys.resize(n);
-  const FewRows rows = search_.few_rows(elements, n, worker.sums.data(), scratch);
+  if (codes_.width == 2 && scratch.split.keys.size() < rows.n) scratch.split.keys.resize(rows.n);
   const bool is_ratio = params_.criterion == Criterion::gain_ratio;
   bool is_done = !params_.allow_zero_gain;
   if (is_ratio)
@@ -211,9 +234,11 @@ bool Subtrees::cut(const FewRows& rows, std::span<const std::uint32_t> features,
                    SplitSearch::Scratch& scratch, NodeSplit& best) {
   const auto is_category = [this](std::uint32_t f) { return codes_.has_levels(f); };
   if (codes_.width != 1 || std::any_of(features.begin(), features.end(), is_category)) return false;
-  std::fill_n(scratch.values.data() + rows.n * channels_, padded_rows, 0);
-  const std::size_t n_codes = cut_group * (rows.n + padded_rows);
-  if (scratch.split.codes.size() < n_codes) scratch.split.codes.resize(n_codes);
+  if (!rows.is_dense()) {
+    std::fill_n(scratch.values.data() + rows.n * channels_, padded_rows, 0);
+    const std::size_t n_codes = cut_group * (rows.n + padded_rows);
+    if (scratch.split.codes.size() < n_codes) scratch.split.codes.resize(n_codes);
+  }
   const std::size_t n_varying =
       grow_kernels().find_cut_few(policy_.gain(), rows, search_.draws(path),
                                   {features.data(), features.size()}, scratch.split, best);
@@ -232,7 +257,7 @@ void Subtrees::search_as_node(Member& worker, SplitSearch::Scratch& scratch, con
   view.depth = at.depth;
   view.path = at.path;
   view.sums = worker.sums;
-  if (scratch.sums != nullptr) search_.open_sums(view, scratch);
+  search_.open_sums(view, scratch);
   scratch.best_of_chunks.resize(1);
   SplitSearch::FeatureBest& search_best = scratch.best_of_chunks.front();
   search_best.feature = -1;
@@ -267,8 +292,11 @@ void Subtrees::split(Member& worker, const Open& at, int buffer) {
       codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
   const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
   const std::uint8_t* gathered = worker.codes;
+  const bool is_dense = layout_.fits(channels_) && elements.size() <= RowBlock::most_rows;
   const std::size_t n_left =
-      gathered != nullptr
+      is_dense ? worker.block.split(layout_, feature, rule, node.begin, node.end, at.depth,
+                                    elements.data())
+      : gathered != nullptr
           ? partition_by(
                 rule, [=](std::size_t i, RowId) -> std::uint32_t { return gathered[i]; },
                 elements.data(), elements.size(), worker.spare.data())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "grow/kernels/grow_kernels.h"
+#include "grow/memory/row_block.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
 #include "grow/rows/purity.h"
@@ -51,14 +52,16 @@ class Subtrees {
     std::vector<std::int64_t> sums, left_sums;  // of the node that is being split
     const std::uint8_t* codes = nullptr;        // NodeSplit::codes of its split
     std::vector<Element> spare;                 // rows on their way to the right
-    GrowNode view;                              // a node, for searches that have no kernel
+    RowBlock block;
+    GrowNode view;  // a node, for searches that have no kernel
   };
 
   bool grow(GrowNode& root, int member, const std::atomic<bool>& failed, Team& team);
   void open(Member& worker, std::size_t number, std::int64_t depth, std::uint64_t path,
             const std::int64_t* sums);
   bool find(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer);
-  bool is_pure(const Element* elements, std::size_t n, const std::int64_t* values) const;
+  FewRows rows_of(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer);
+  bool is_pure(const FewRows& rows) const;
   bool cut(const FewRows& rows, std::span<const std::uint32_t> features, std::uint64_t path,
            SplitSearch::Scratch& scratch, NodeSplit& best);
   void search_as_node(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer,
@@ -70,6 +73,7 @@ class Subtrees {
   const TreeParams& params_;
   SplitSearch& search_;
   const RowPartition& rows_;
+  const RowLayout layout_;
   const Purity* purity_;
   Workspace& space_;
   std::size_t width_, channels_;

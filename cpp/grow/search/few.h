@@ -94,6 +94,11 @@ inline void count_codes(std::size_t n, FewCodes& few) {
 #endif
 
 inline void read_codes(const FewRows& rows, std::size_t feature, FewCodes& few) {
+  if (rows.is_dense()) {
+    const std::uint8_t* codes = rows.dense.column(feature);
+    for (std::size_t i = 0; i < rows.n; ++i) few.codes[i] = codes[i * rows.dense.stride];
+    return;
+  }
   const std::uint8_t* by_row = rows.codes->by_row.data() + rows.codes->where[feature].store;
   for (std::size_t i = 0; i < rows.n; ++i) few.codes[i] = by_row[few.offsets[i]];
   if (const std::uint8_t* table = rows.table(feature))
@@ -126,6 +131,7 @@ template <std::size_t fixed_channels>  // 0: known only at run time
 inline void add_running_sums(FewSearch& search, const FewCodes& few) {
   const std::size_t channels = fixed_channels == 0 ? search.channels() : fixed_channels;
   const std::size_t n = search.rows.n, stride = search.stride();
+  const std::size_t value_stride = search.rows.value_stride;
   const std::int64_t* ARBOOST_RESTRICT values = search.rows.values;
   std::int64_t* ARBOOST_RESTRICT sums = search.scratch.prefix.data() + search.n;
   // In whole registers: there is room behind the last one.
@@ -135,7 +141,7 @@ inline void add_running_sums(FewSearch& search, const FewCodes& few) {
       for (std::size_t j = 0; j < lanes; ++j) sums[c * stride + i + j] = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t c = 0; c < channels; ++c)
-      sums[c * stride + few.counts[i] - 1] += values[i * channels + c];
+      sums[c * stride + few.counts[i] - 1] += values[i * value_stride + c];
   for (std::size_t c = 0; c < channels; ++c) {
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < n; ++i) sums[c * stride + i] = sum += sums[c * stride + i];
@@ -281,7 +287,7 @@ void find_split_few(const GainParams& p, const FewRows& rows, FeatureList featur
   SplitGroup groups[few_candidates + 1];
   FewSearch search{p, rows, scratch, best, groups};
   const bool by_byte = rows.codes->width == 1 && rows.n <= few_rows;
-  for (std::size_t i = 0; by_byte && i < rows.n; ++i)
+  for (std::size_t i = 0; by_byte && !rows.is_dense() && i < rows.n; ++i)
     few.offsets[i] = row_of(rows.elements[i]) * rows.codes->row_stride;
   for (std::size_t j = 0; j < features.n; ++j) {
     const std::uint32_t f = features.first[j];

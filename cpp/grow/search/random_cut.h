@@ -2,6 +2,7 @@
 // in value. O(log bins) a draw.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/random.h"
@@ -10,10 +11,12 @@ namespace arboost {
 
 // Source of one node's random thresholds, for one-byte codes.
 struct CutDraws {
-  static constexpr std::uint32_t length = 256;
+  // By feature: values of its bins, ascending, padded with infinity to [n_values]; then those of
+  // every 16th bin from the 16th on, padded to [16].
+  static constexpr std::uint32_t n_values = 257, length = n_values + 16;
 
-  std::uint64_t key;            // of the node
-  const double* const* values;  // by feature: values of its bins, padded with infinity to [length]
+  std::uint64_t key;  // of the node
+  const double* const* values;
 };
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.
@@ -42,6 +45,24 @@ inline std::uint32_t draw_cut(std::uint64_t key, const Values& values, std::uint
   std::uint32_t bin = 0;
   for (std::uint32_t half = length / 2; half > 0; half /= 2)
     bin += values(bin + half) <= at ? half : 0;
+  bin = bin < low ? low : bin;
+  return bin < high ? bin : high - 1;
+}
+
+// How many of 16 numbers are not above a limit.
+inline std::uint32_t count_up_to(const double* numbers, double limit) {
+  std::uint64_t counts[4] = {};
+  for (std::size_t i = 0; i < 16; i += 4)
+    for (std::size_t j = 0; j < 4; ++j) counts[j] += numbers[i + j] <= limit ? 1 : 0;
+  return static_cast<std::uint32_t>(counts[0] + counts[1] + counts[2] + counts[3]);
+}
+
+// The same from the values of CutDraws, in two steps.
+inline std::uint32_t draw_cut(std::uint64_t key, const double* values, std::uint32_t low,
+                              std::uint32_t high) {
+  const double at = draw_between(key, values[low], values[high]);
+  std::uint32_t bin = 16 * count_up_to(values + CutDraws::n_values, at);
+  bin += count_up_to(values + bin + 1, at);
   bin = bin < low ? low : bin;
   return bin < high ? bin : high - 1;
 }

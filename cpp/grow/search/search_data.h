@@ -107,6 +107,17 @@ struct SortedRows {
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.
 constexpr std::size_t sorted_block = 1024;
 
+// Rows side by side (grow/memory/row_block.h).
+struct DenseRows {
+  const std::uint8_t* first = nullptr;    // codes of row i from first + i * stride on; null: none
+  std::size_t stride = 0, lanes = 0;      // bytes of a row, and of its codes with their padding
+  const std::uint8_t* columns = nullptr;  // by feature: where a row has its code
+  const std::uint8_t* missing = nullptr;  // [lanes]: code of missing values; 255 where none is
+  bool any_missing = false;
+
+  const std::uint8_t* column(std::size_t feature) const { return first + columns[feature]; }
+};
+
 // The rows of a small node, of a table without sparse columns.
 struct FewRows {
   const Codes* codes;
@@ -114,12 +125,15 @@ struct FewRows {
   // that is not shared, or altogether if no column is.
   const std::uint8_t* const* tables;
   const Element* elements;     // [n]
-  const std::int64_t* values;  // [n][channels]
+  const std::int64_t* values;  // [channels] of row i from values + i * value_stride on
+  std::size_t value_stride;
   std::size_t n;
   const std::int64_t* totals;  // [channels]
+  DenseRows dense;             // the same rows, of one-byte codes
 
+  bool is_dense() const { return dense.first != nullptr; }
   const std::uint8_t* table(std::size_t feature) const {
-    return tables == nullptr ? nullptr : tables[feature];
+    return tables == nullptr || is_dense() ? nullptr : tables[feature];
   }
 };
 

@@ -59,6 +59,9 @@ struct CodesOf {
     stride = by_row ? codes.row_stride / sizeof(Code) : 1;
   }
   std::uint32_t operator()(Element e) const { return first[row_of(e) * stride]; }
+  std::uint32_t operator()(const FewRows& rows, std::size_t i) const {
+    return (*this)(rows.elements[i]);
+  }
 
   const Code* first;
   std::size_t stride;
@@ -66,10 +69,21 @@ struct CodesOf {
 
 // The same where features share the column.
 struct SharedCodesOf {
-  std::uint32_t operator()(Element e) const { return table[stored(e)]; }
+  std::uint32_t operator()(const FewRows& rows, std::size_t i) const {
+    return table[stored(rows, i)];
+  }
 
   CodesOf<std::uint8_t> stored;
   const std::uint8_t* table;
+};
+
+// The same of dense rows.
+struct DenseCodesOf {
+  std::uint32_t operator()(const FewRows& rows, std::size_t i) const {
+    return first[i * rows.dense.stride];
+  }
+
+  const std::uint8_t* first;
 };
 
 // Writes the occurring codes, ascending, to scratch.bins, their prefix sums to scratch.prefix, and
@@ -112,15 +126,13 @@ template <std::size_t fixed_channels, class CodeOf>  // 0: known only at run tim
 std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_channels,
                     SplitScratch& scratch) {
   const std::size_t channels = fixed_channels == 0 ? any_channels : fixed_channels;
-  const Element* elements = rows.elements;
   const std::int64_t* row_values = rows.values;
   std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
   std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
-  for (std::size_t i = 0; i < rows.n; ++i) {
-    const std::size_t code = code_of(elements[i]);
+  for (std::size_t i = 0; i < rows.n; ++i, row_values += rows.value_stride) {
+    const std::size_t code = code_of(rows, i);
     touched[code] = 1;
-    for (std::size_t c = 0; c < channels; ++c)
-      slots[code * channels + c] += row_values[i * channels + c];
+    for (std::size_t c = 0; c < channels; ++c) slots[code * channels + c] += row_values[c];
   }
   return list_codes<fixed_channels>(touched, slots, channels, scratch);
 }
@@ -129,8 +141,12 @@ std::size_t collect(const CodeOf& code_of, const FewRows& rows, std::size_t any_
 // feature: a row is read once, and its updates do not wait for each other.
 void add_together(const FewRows& rows, const std::uint32_t* features, SplitScratch& scratch) {
   const std::uint8_t* first[codes_together];
-  std::size_t stride = 1;
+  std::size_t stride = rows.dense.stride;
   for (std::size_t k = 0; k < codes_together; ++k) {
+    if (rows.is_dense()) {
+      first[k] = rows.dense.column(features[k]);
+      continue;
+    }
     const CodesOf<std::uint8_t> codes(*rows.codes, rows.codes->where[features[k]].store, rows.n);
     first[k] = codes.first;
     stride = codes.stride;
@@ -138,8 +154,8 @@ void add_together(const FewRows& rows, const std::uint32_t* features, SplitScrat
   std::uint8_t* ARBOOST_RESTRICT touched = scratch.touched.data();
   std::int64_t* ARBOOST_RESTRICT slots = scratch.slots.data();
   for (std::size_t i = 0; i < rows.n; ++i) {
-    const std::size_t at = row_of(rows.elements[i]) * stride;
-    const std::int64_t value = rows.values[i];
+    const std::size_t at = (rows.is_dense() ? i : row_of(rows.elements[i])) * stride;
+    const std::int64_t value = rows.values[i * rows.value_stride];
     for (std::size_t k = 0; k < codes_together; ++k) {
       const std::size_t slot = 256 * k + first[k][at];
       touched[slot] = 1;
@@ -256,6 +272,8 @@ std::size_t collect_bytes(const CodeOf& code_of, const FewRows& rows, std::size_
 std::size_t collect_codes(const FewRows& rows, std::size_t feature, std::size_t channels,
                           SplitScratch& scratch) {
   const Codes& codes = *rows.codes;
+  if (rows.is_dense())
+    return collect_bytes(DenseCodesOf{rows.dense.column(feature)}, rows, channels, scratch);
   const std::size_t store = codes.where[feature].store;
   if (codes.width == 2) {
     const CodesOf<std::uint16_t> code_of(codes, store, rows.n);

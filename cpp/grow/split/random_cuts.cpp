@@ -95,7 +95,10 @@ void SplitSearch::set_cut_values() {
   bin_values_.reserve(n_cut * CutDraws::length);
   for (std::size_t f = 0; f < codes_.n_features; ++f) {
     cut_values_.push_back(bin_values_.data() + bin_values_.size());
-    for (std::uint32_t bin = 0; is_cut(f) && bin < CutDraws::length; ++bin)
+    if (!is_cut(f)) continue;
+    for (std::uint32_t bin = 0; bin < CutDraws::n_values; ++bin)
+      bin_values_.push_back(value_of(codes_.edges[f], bin));
+    for (std::uint32_t bin = 16; bin <= 256; bin += 16)
       bin_values_.push_back(value_of(codes_.edges[f], bin));
   }
 }

@@ -288,9 +288,7 @@ void SplitSearch::set_tables() {
 
 FewRows SplitSearch::few_rows(const Element* elements, std::size_t n, const std::int64_t* totals,
                               const Scratch& member_scratch) const {
-  return {&codes_,  tables_.empty() ? nullptr : tables_.data(),
-          elements, member_scratch.values.data(),
-          n,        totals};
+  return {&codes_, tables(), elements, member_scratch.values.data(), channels_, n, totals, {}};
 }
 
 // Hessian between the split candidates of a node; -1: all values are candidates.

@@ -89,6 +89,7 @@ class SplitSearch {
   const std::uint8_t* table(std::size_t feature) const {
     return tables_.empty() ? nullptr : tables_[feature];
   }
+  const std::uint8_t* const* tables() const { return tables_.empty() ? nullptr : tables_.data(); }
   // Draws of random thresholds in a node.
   CutDraws draws(std::uint64_t path) const;
 
