@@ -9,20 +9,24 @@
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-// Prefetch distance in rows: a node's rows are scattered in the table.
+// Prefetch distance in rows, where a row has no columns to tell it.
 constexpr std::size_t prefetch_distance = 24;
 
-// Prefetches the cache lines of a row from the first of the columns to the last one.
+// Prefetches the cache lines of a row from the first of the columns to the last one. A node's rows
+// are scattered in the table: a line takes as long as about 1,400 updates to arrive.
 class RowPrefetch {
  public:
   RowPrefetch(const RowCodes& codes, const Slots& slots)
-      : rows_(codes.first + slots.store(0) * static_cast<std::size_t>(codes.width)),
+      : distance_(slots.n_stores < 15 ? 96 : slots.n_stores > 175 ? 8 : 1400 / slots.n_stores),
+        rows_(codes.first + slots.store(0) * static_cast<std::size_t>(codes.width)),
         stride_(codes.stride),
         last_((slots.store(slots.n_stores - 1) - slots.store(0) + 1) *
                   static_cast<std::size_t>(codes.width) -
               1),
         // Rows whose length divides a cache line lie within one; others may cross lines.
         more_(line % stride_ == 0 ? 0 : last_ / line + 1) {}
+
+  std::size_t distance() const { return distance_; }  // in rows
 
   void operator()(RowId row) const {
     const std::uint8_t* at = rows_ + row * stride_;
@@ -32,6 +36,7 @@ class RowPrefetch {
 
  private:
   static constexpr std::size_t line = 64;
+  std::size_t distance_;
   RowZero rows_;
   std::size_t stride_, last_, more_;
 };
@@ -89,10 +94,12 @@ void accumulate_one(const RowCodes& codes, const Slots& slots, const Element* el
     return reinterpret_cast<const Code*>(rows + row_of(elements[i]) * stride);
   };
   constexpr std::size_t together = 4;
+  const std::size_t distance = ask.distance();
+  for (std::size_t r = 0; r < distance && r < n; ++r) ask(row_of(elements[r]));
   std::size_t i = 0;
   for (; i + together <= n; i += together) {
-    if (i + together + prefetch_distance <= n)
-      for (std::size_t r = 0; r < together; ++r) ask(row_of(elements[i + prefetch_distance + r]));
+    if (i + together + distance <= n)
+      for (std::size_t r = 0; r < together; ++r) ask(row_of(elements[i + distance + r]));
     const Code* codes_of[together];
     PackedSum values[together];
     for (std::size_t r = 0; r < together; ++r) {
@@ -126,6 +133,8 @@ class WidePrefetch {
   WidePrefetch(const RowCodes& codes, const Slots& slots, const RowSums& sums)
       : codes_(codes, slots), wide_(sums.wide), outputs_(static_cast<std::size_t>(sums.outputs)) {}
 
+  std::size_t distance() const { return codes_.distance(); }
+
   void operator()(RowId row) const {
     codes_(row);
     if (wide_ != nullptr) prefetch(wide_ + row * outputs_);
@@ -145,7 +154,7 @@ void accumulate_few(const RowCodes& codes, const Slots& slots, const RowSums& su
   const WidePrefetch ask(codes, slots, sums);
   const auto outputs = static_cast<std::size_t>(sums.outputs);
   for (std::size_t i = 0; i < n; ++i) {
-    if (i + prefetch_distance < n) ask(row_of(elements[i + prefetch_distance]));
+    if (i + ask.distance() < n) ask(row_of(elements[i + ask.distance()]));
     const RowId id = row_of(elements[i]);
     const PackedSum narrow = widen(elements[i]);
     const PackedSum* row_sums = sums.wide == nullptr ? &narrow : sums.wide + id * outputs;
@@ -172,7 +181,7 @@ void accumulate_many(const RowCodes& codes, const Slots& slots, const RowSums& s
     subtract ? slot -= value : slot += value;
   };
   for (std::size_t i = 0; i < n; ++i) {
-    if (i + prefetch_distance < n) ask(row_of(elements[i + prefetch_distance]));
+    if (i + ask.distance() < n) ask(row_of(elements[i + ask.distance()]));
     const RowId id = row_of(elements[i]);
     const PackedSum* values = sums.wide + id * outputs;  // vector leaves have no narrow pairs
     const Code* row = codes.row<Code>(id);

@@ -17,6 +17,10 @@ constexpr std::size_t rows_per_member = 16384;
 // Slots of the columns that are built together where columns are divided: they stay in the cache.
 constexpr std::size_t block_slots = 32768;
 
+// The same where a thread adds rows of many columns, block by block: sums stay in the cache nearest
+// to it, and the codes of a block's rows in the next one.
+constexpr std::size_t near_slots = 6400, block_rows = 1024;
+
 // Histograms of more bytes are divided by columns, whatever the number of rows: they would not stay
 // in the cache.
 constexpr std::size_t cached_bytes = std::size_t{4} << 20;
@@ -133,6 +137,13 @@ std::size_t Histograms::block_columns() const {
   return std::max<std::size_t>(16, block_slots / std::max<std::size_t>(1, per_column));
 }
 
+// Blocks of a few columns would cost more than they save: elements are read again for each.
+std::size_t Histograms::cached_columns() const {
+  const std::size_t per_column = size() / std::max<std::size_t>(1, slots_.n_stores);
+  const std::size_t width = near_slots / std::max<std::size_t>(1, per_column);
+  return width < 16 ? std::max<std::size_t>(1, slots_.n_stores) : width;
+}
+
 void Histograms::release_all() {
   in_use_.store(0, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
@@ -149,7 +160,6 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   if (n == 0) return acquire_zeroed();  // a worker may hold none of a node's rows
   if (divides_columns(n < shared_node_rows ? 1 : static_cast<std::size_t>(team.size())))
     return build_columns(codes, rows, node, member, team);
-  const RowSums sums = sums_of(rows);
   std::vector<std::int64_t*> parts(static_cast<std::size_t>(team.size()), nullptr);
   // Chunks small enough to occupy all members of large nodes. Smaller nodes occupy only as many as
   // pay for clearing and adding up one histogram each: the others have nodes of their own.
@@ -162,8 +172,7 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   team.for_chunks(member, n, grain, [&](std::size_t begin, std::size_t end, int who) {
     std::int64_t*& part = parts[static_cast<std::size_t>(who)];
     if (part == nullptr) part = acquire_zeroed();
-    grow_kernels().accumulate(codes.row_codes(), slots_, sums, elements + begin, end - begin, false,
-                              part);
+    add(codes.row_codes(), rows, elements + begin, end - begin, 0, 1, part);
   });
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();
@@ -180,29 +189,37 @@ void Histograms::add(const RowCodes& codes, const RowPartition& rows, const Elem
                      std::size_t n, std::size_t part, std::size_t n_parts,
                      std::int64_t* histogram) const {
   const RowSums sums = sums_of(rows);
-  const auto accumulate = grow_kernels().accumulate;
-  if (n_parts == 1) return accumulate(codes, slots_, sums, elements, n, false, histogram);
   const std::size_t begin = slots_.n_stores * part / n_parts;
-  const std::size_t end = slots_.n_stores * (part + 1) / n_parts;
-  Slots some = slots_;
-  some.n_stores = end - begin;
-  some.n_slots = some.first_sparse;
-  if (slots_.stores != nullptr) {
-    some.stores += begin;
-    accumulate(codes, some, sums, elements, n, false, histogram);
-  } else {
-    // As if the first of these columns were the first of the table.
-    RowCodes moved = codes;
-    moved.first += begin * static_cast<std::size_t>(codes.width);
-    some.first += begin;
-    const bool by_steps = slots_.stride != 0 && channels_ == 1;
-    accumulate(moved, some, sums, elements, n, false,
-               histogram + (by_steps ? begin * slots_.stride : 0));
-  }
+  const std::size_t n_columns = slots_.n_stores * (part + 1) / n_parts - begin;
+  const std::size_t n_blocks = std::max<std::size_t>(1, n_columns / cached_columns());
+  const std::size_t n_together = n_blocks == 1 ? n : block_rows;
+  for (std::size_t at = 0; at < n; at += n_together)
+    for (std::size_t block = 0; block < n_blocks; ++block)
+      add_columns(codes, sums, elements + at, std::min(n_together, n - at),
+                  begin + n_columns * block / n_blocks, begin + n_columns * (block + 1) / n_blocks,
+                  histogram);
   if (part + 1 < n_parts || slots_.first_sparse == slots_.n_slots) return;
   Slots sparse = slots_;
   sparse.n_stores = 0;
-  accumulate(codes, sparse, sums, elements, n, false, histogram);
+  grow_kernels().accumulate(codes, sparse, sums, elements, n, false, histogram);
+}
+
+void Histograms::add_columns(const RowCodes& codes, const RowSums& sums, const Element* elements,
+                             std::size_t n, std::size_t begin, std::size_t end,
+                             std::int64_t* histogram) const {
+  Slots some = slots_;
+  some.n_stores = end - begin;
+  some.n_slots = some.first_sparse;
+  RowCodes moved = codes;
+  if (slots_.stores != nullptr) {
+    some.stores += begin;
+  } else {
+    // As if the first of these columns were the first of the table.
+    moved.first += begin * static_cast<std::size_t>(codes.width);
+    some.first += begin;
+    if (slots_.stride != 0 && channels_ == 1) histogram += begin * slots_.stride;
+  }
+  grow_kernels().accumulate(moved, some, sums, elements, n, false, histogram);
 }
 
 std::int64_t* Histograms::build_columns(const Codes& codes, const RowPartition& rows,

@@ -71,6 +71,10 @@ class Histograms {
   bool has_room(std::size_t n_more) const;
   bool divides_columns(std::size_t n_parts) const;
   std::size_t block_columns() const;
+  std::size_t cached_columns() const;
+  void add_columns(const RowCodes& codes, const RowSums& sums, const Element* elements,
+                   std::size_t n, std::size_t begin, std::size_t end,
+                   std::int64_t* histogram) const;
   std::int64_t* build_columns(const Codes& codes, const RowPartition& rows, const GrowNode& node,
                               int member, Team& team);
 

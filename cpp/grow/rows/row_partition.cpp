@@ -168,9 +168,9 @@ void RowPartition::split_stretch(const GrowNode& node, const SplitRule& rule,
 // The codes to split a node of n rows by. Few rows are on a cache line each, in either order; the
 // lines of the row-major order then serve the histogram of a child.
 ColumnCodes RowPartition::column_of(std::size_t store, std::size_t n) const {
-  constexpr std::size_t line = 64, cached_rows = 16384, short_row = 128;
+  constexpr std::size_t scattered = 128, short_row = 128;
   const bool in_rows = codes_.by_row.size() > 0 && codes_.row_stride <= short_row &&
-                       n <= cached_rows && n <= codes_.n_rows / line;
+                       n <= codes_.n_rows / scattered;
   return in_rows ? codes_.codes_in_rows(store) : codes_.column_codes(store);
 }
 
