@@ -3,9 +3,12 @@
 // Included by loss/pointwise.h inside each instruction set's variant.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>  // memcpy as bit cast
 #include <limits>
+
+#include "base/types.h"  // ARBOOST_RESTRICT
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -35,14 +38,21 @@ constexpr double log2_low = 1.90821492927058770002e-10;
 // Beyond this exponent, e^x comes close to overflow.
 constexpr double largest_exponent = 708.0;
 
-// e^x to the last bit or two; e^-708 and e^708 beyond those. x = n log 2 + r with
-// |r| <= log(2) / 2; e^r by its Taylor series; 2^n by its bits.
-inline double exp_of(double x) {
+// e^x = e^rest * power: x = n log 2 + rest with |rest| <= log(2) / 2, and power = 2^n by its bits.
+struct ExpFactors {
+  double rest, power;
+};
+inline ExpFactors exp_factors(double x) {
   x = x < -largest_exponent ? -largest_exponent : x;
   x = x > largest_exponent ? largest_exponent : x;
   const double shifted = x * 1.4426950408889634 + rounding_shift;
   const double n = shifted - rounding_shift;
-  const double r = (x - n * log2_high) - n * log2_low;
+  const std::int64_t power = (bits_of(shifted) + 1023) << 52;
+  return {(x - n * log2_high) - n * log2_low, with_bits(static_cast<std::uint64_t>(power))};
+}
+
+// e^r for small r, by its Taylor series.
+inline double exp_series(double r) {
   double e = 1.0 / 479001600;
   e = e * r + 1.0 / 39916800;
   e = e * r + 1.0 / 3628800;
@@ -56,8 +66,26 @@ inline double exp_of(double x) {
   e = e * r + 0.5;
   e = e * r + 1.0;
   e = e * r + 1.0;
-  const std::int64_t power = (bits_of(shifted) + 1023) << 52;
-  return e * with_bits(static_cast<std::uint64_t>(power));
+  return e;
+}
+
+// e^x to the last bit or two; e^-708 and e^708 beyond those.
+inline double exp_of(double x) {
+  const ExpFactors factors = exp_factors(x);
+  return exp_series(factors.rest) * factors.power;
+}
+
+// The same for n <= exp_block numbers, in place. Two loops: every step of the series waits for the
+// one before, and the shorter the loop, the more numbers a processor has in work at a time.
+constexpr std::size_t exp_block = 256;
+inline void exponentials_in_place(double* ARBOOST_RESTRICT numbers, std::size_t n) {
+  double rests[exp_block];
+  for (std::size_t i = 0; i < n; ++i) {
+    const ExpFactors factors = exp_factors(numbers[i]);
+    rests[i] = factors.rest;
+    numbers[i] = factors.power;
+  }
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = exp_series(rests[i]) * numbers[i];
 }
 
 // The same for losses that grow like e^x: infinite on overflow, so that the overflow is detected.

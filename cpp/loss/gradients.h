@@ -47,6 +47,25 @@ void one_output(const LossArgs& args, std::size_t begin, std::size_t end, std::s
   const double* weight = args.rows.weight;
   const double* scores = args.rows.scores;
   const std::size_t outputs = args.rows.outputs;
+  if constexpr (requires { loss.exponent(0.0); }) {
+    for (std::size_t first = begin; first < end; first += exp_block) {
+      const std::size_t n = end - first < exp_block ? end - first : exp_block;
+      double block[exp_block];
+      for (std::size_t i = 0; i < n; ++i)
+        block[i] = loss.exponent(scores[(first + i) * outputs + output]);
+      exponentials_in_place(block, n);
+      const double* e = block;
+      const auto at = [=](std::size_t i, double w) {
+        return loss.at_exponential(y[i], e[i - first], w);
+      };
+      if (weight == nullptr)
+        reduce(args, first, first + n, output, [=](std::size_t i) { return at(i, 1.0); }, sums);
+      else
+        reduce(
+            args, first, first + n, output, [=](std::size_t i) { return at(i, weight[i]); }, sums);
+    }
+    return;
+  }
   if (outputs > 1)
     reduce(
         args, begin, end, output,
@@ -118,10 +137,9 @@ void softmax(const LossArgs& args, std::size_t begin, std::size_t end, LossSums&
     for (std::size_t i = 0; i < n; ++i) total[i] = 0;
     for (std::size_t k = 0; k < outputs; ++k) {
       double* e = exps.data() + k * block;
-      for (std::size_t i = 0; i < n; ++i) {
-        e[i] = exp_of(scores[i * outputs + k] - highest[i]);
-        total[i] += e[i];
-      }
+      for (std::size_t i = 0; i < n; ++i) e[i] = scores[i * outputs + k] - highest[i];
+      exponentials_in_place(e, n);
+      for (std::size_t i = 0; i < n; ++i) total[i] += e[i];
     }
     for (std::size_t k = 0; k < outputs; ++k) {
       const double* e = exps.data() + k * block;

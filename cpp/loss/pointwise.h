@@ -90,7 +90,12 @@ struct Tweedie {
 // With p = 1 / (1 + e^-score): g = p - y and h = p (1 - p).
 struct Logistic {
   GradientPair at(double y, double score, double w) const {
-    const double p = 1.0 / (1.0 + exp_of(-score));
+    return at_exponential(y, exp_of(exponent(score)), w);
+  }
+  // In two steps, with the exponentials of many rows between them.
+  double exponent(double score) const { return -score; }
+  GradientPair at_exponential(double y, double e, double w) const {
+    const double p = 1.0 / (1.0 + e);
     return {w * (p - y), w * (p * (1.0 - p))};
   }
   double value(double y, double score) const {

@@ -125,7 +125,8 @@ LossValue weighted_sum(const double* values, const double* weight, std::size_t n
 }
 
 void exponentials(double* numbers, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) numbers[i] = exp_of(numbers[i]);
+  for (std::size_t i = 0; i < n; i += exp_block)
+    exponentials_in_place(numbers + i, n - i < exp_block ? n - i : exp_block);
 }
 
 }  // namespace

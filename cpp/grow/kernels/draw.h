@@ -4,8 +4,12 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include <bit>    // countr_zero
+#include <bit>    // countr_zero, popcount
 #include <cmath>  // sqrt
+
+#if defined(__AVX2__)
+#include <immintrin.h>  // eight rows at once
+#endif
 
 #include "base/random.h"  // mix_bits
 #include "grow/kernels/draw_row.h"
@@ -35,13 +39,41 @@ void gradient_norms(const NormArgs& args, std::size_t begin, std::size_t end, fl
 
 constexpr std::size_t draw_block = 512;
 
+#if defined(__AVX2__)
+// By the mark of eight lanes: the numbers of those that are marked, a byte each.
+struct KeptLanes {
+  std::uint64_t of[256] = {};
+  constexpr KeptLanes() {
+    for (std::uint32_t marks = 0; marks < 256; ++marks)
+      for (std::uint64_t lane = 0, n = 0; lane < 8; ++lane)
+        if ((marks >> lane & 1) != 0) of[marks] |= lane << 8 * n++;
+  }
+};
+constexpr KeptLanes kept_lanes;
+#endif
+
 // Marks of a block of rows -> positions and weights, behind the n that are there. Both are written
 // whether the row is kept or not: no branch.
 inline std::size_t append_kept(const std::uint32_t* kept, const float* block_weights,
                                std::size_t first, std::size_t size, std::size_t n,
                                std::uint32_t* positions, float* weights) {
   const auto start = static_cast<std::uint32_t>(first);
-  for (std::uint32_t j = 0; j < size; ++j) {
+  std::uint32_t j = 0;
+#if defined(__AVX2__)
+  for (; j + 8 <= size; j += 8) {
+    const __m256i marks = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kept + j));
+    const int marked = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_slli_epi32(marks, 31)));
+    const __m256i lanes = _mm256_cvtepu8_epi32(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kept_lanes.of + marked)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(positions + n),
+                        _mm256_add_epi32(lanes, _mm256_set1_epi32(static_cast<int>(start + j))));
+    if (weights != nullptr)
+      _mm256_storeu_ps(weights + n,
+                       _mm256_permutevar8x32_ps(_mm256_loadu_ps(block_weights + j), lanes));
+    n += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(marked)));
+  }
+#endif
+  for (; j < size; ++j) {
     positions[n] = start + j;
     if (weights != nullptr) weights[n] = block_weights[j];
     n += kept[j];

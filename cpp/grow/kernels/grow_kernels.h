@@ -50,10 +50,8 @@ struct WalkArgs {
   // For rows that walk together; test i + 1 is that of node i. Null unless many rows of the table
   // walk, which ascend, codes take one byte, and leaves are at most 256.
   const BitProgram* program;
-  const std::uint32_t* leaves;         // their nodes, by number
-  const std::uint8_t* const* columns;  // [n_columns] of the splits
-  std::size_t n_columns;
-  std::size_t n_table_rows;  // of the columns, at least bit_rows
+  const std::uint32_t* leaves;  // their nodes, by number
+  std::size_t n_table_rows;     // of the columns, at least bit_rows
 };
 
 // Layout of a histogram: the first slot of each stored column.

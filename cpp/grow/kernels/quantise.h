@@ -34,6 +34,9 @@ void quantise_narrow(const NarrowArgs& args, std::size_t begin, std::size_t end,
       const auto id = static_cast<std::uint32_t>(i);
       elements[i] = element(i, id, id);
     }
+  } else if (args.rows.table_rows == nullptr) {
+    const std::uint32_t* positions = args.rows.positions;
+    for (std::size_t i = begin; i < end; ++i) elements[i] = element(i, positions[i], positions[i]);
   } else {
     for (std::size_t i = begin; i < end; ++i)
       elements[i] = element(i, args.rows.position(i), args.rows.row(i));

@@ -13,6 +13,10 @@
 
 #include <immintrin.h>
 
+#include <algorithm>  // sort
+#include <functional>  // less
+#include <vector>
+
 #include "grow/kernels/grow_kernels.h"
 #include "tree/bits/bit_planes.h"
 
@@ -20,11 +24,14 @@ namespace arboost::ARBOOST_ISA {
 namespace {
 
 // Bits of the codes, of 64, that go right: n of them, from `first` on. Codes before the first wrap
-// around to numbers beyond n.
+// around to numbers beyond n. And the same for all codes from `first` on.
 #if defined(__AVX512BW__)
 ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first, char n) {
   const __m512i x = _mm512_sub_epi8(_mm512_loadu_si512(codes), _mm512_set1_epi8(first));
   return _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(n));
+}
+ARBOOST_INLINE std::uint64_t codes_from(const std::uint8_t* codes, char first) {
+  return _mm512_cmpge_epu8_mask(_mm512_loadu_si512(codes), _mm512_set1_epi8(first));
 }
 #else
 ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first, char n) {
@@ -36,6 +43,15 @@ ARBOOST_INLINE std::uint64_t codes_within(const std::uint8_t* codes, char first,
     others[part] = static_cast<std::uint32_t>(_mm256_movemask_epi8(beyond));
   }
   return ~(others[0] | std::uint64_t{others[1]} << 32);
+}
+ARBOOST_INLINE std::uint64_t codes_from(const std::uint8_t* codes, char first) {
+  std::uint32_t parts[2];
+  for (int part = 0; part < 2; ++part) {
+    const __m256i code = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes) + part);
+    const __m256i from = _mm256_cmpeq_epi8(_mm256_max_epu8(code, _mm256_set1_epi8(first)), code);
+    parts[part] = static_cast<std::uint32_t>(_mm256_movemask_epi8(from));
+  }
+  return parts[0] | std::uint64_t{parts[1]} << 32;
 }
 #endif
 
@@ -76,47 +92,56 @@ ARBOOST_INLINE std::uint64_t codes_outside(const std::uint8_t* codes, const Code
 }
 #endif
 
-// tests[node]: the rows, of 512 from row `first` of the table on, that go right at each split.
-void test_splits(const WalkArgs& args, std::size_t first, std::uint64_t* tests) {
-  for (std::size_t i = 0; i < args.n_nodes; ++i, tests += bit_words) {
-    const WalkNode& node = args.nodes[i];
-    if (node.left == i) continue;
-    const std::uint8_t* codes = node.column + first;
-    if (node.set != no_set) {
-      for (std::size_t w = 0; w < bit_words; ++w)
-        tests[w] = codes_outside(codes + 64 * w, args.sets[node.set]);
-      continue;
-    }
-    // The missing code is the highest one.
-    const std::uint32_t end = node.missing_left <= 255 ? node.missing_left : 256;
-    const std::uint32_t n = end > node.bin ? end - node.bin - 1 : 0;
-    for (std::size_t w = 0; w < bit_words; ++w)
-      tests[w] =
-          codes_within(codes + 64 * w, static_cast<char>(node.bin + 1), static_cast<char>(n));
-  }
-}
-
 // Blocks of a tree: the leaf numbers of 512 rows of the table from a row on.
 class BlockWalk {
  public:
   explicit BlockWalk(const WalkArgs& args) : args_(args) {
     for (std::size_t w = 0; w < bit_words; ++w) tests_[w] = 0;
+    for (std::uint32_t i = 0; i < args.n_nodes; ++i)
+      if (args.nodes[i].left != i) splits_.push_back(i);
+    std::sort(splits_.begin(), splits_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::less<>()(args.nodes[a].column, args.nodes[b].column);
+    });
   }
 
   // The number of row `first + row` is at its place of for_leaf_rows.
   const std::uint8_t* numbers(std::size_t first) {
-    // Too many columns for the hardware prefetcher.
-    for (std::size_t c = 0; c < args_.n_columns; ++c)
-      for (std::size_t i = bit_rows; i < 2 * bit_rows; i += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(args_.columns[c] + first + i), _MM_HINT_T0);
-    test_splits(args_, first, tests_ + bit_words);
+    const std::uint8_t* column = nullptr;
+    for (const std::uint32_t i : splits_) {
+      const WalkNode& node = args_.nodes[i];
+      // Too many columns for the hardware prefetcher.
+      if (node.column != column)
+        for (std::size_t r = bit_rows; r < 2 * bit_rows; r += 64)
+          _mm_prefetch(reinterpret_cast<const char*>(node.column + first + r), _MM_HINT_T0);
+      column = node.column;
+      test_split(node, column + first, tests_ + (i + 1) * bit_words);
+    }
     tree_planes(*args_.program, tests_, reached_, planes_);
     leaf_bytes(planes_, numbers_);
     return numbers_;
   }
 
  private:
+  // The rows of a block that go right.
+  void test_split(const WalkNode& node, const std::uint8_t* codes, std::uint64_t* right) const {
+    if (node.set != no_set) {
+      for (std::size_t w = 0; w < bit_words; ++w)
+        right[w] = codes_outside(codes + 64 * w, args_.sets[node.set]);
+      return;
+    }
+    const auto from = static_cast<char>(node.bin + 1);
+    if (node.missing_left > 255 && node.bin < 255) {
+      for (std::size_t w = 0; w < bit_words; ++w) right[w] = codes_from(codes + 64 * w, from);
+      return;
+    }
+    // The missing code is the highest one.
+    const std::uint32_t end = node.missing_left <= 255 ? node.missing_left : 256;
+    const auto n = static_cast<char>(end > node.bin ? end - node.bin - 1 : 0);
+    for (std::size_t w = 0; w < bit_words; ++w) right[w] = codes_within(codes + 64 * w, from, n);
+  }
+
   const WalkArgs& args_;
+  std::vector<std::uint32_t> splits_;  // their nodes; those of a column together
   std::uint64_t tests_[reached_words], reached_[reached_words];
   Planes planes_;
   std::uint8_t numbers_[bit_rows];

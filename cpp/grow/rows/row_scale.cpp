@@ -1,7 +1,7 @@
 // Gradients -> scaled integers in the elements: the scale of a tree, and its rows. About 1 ns a
 // row; parallel.
 #include <algorithm>
-#include <bit>  // bit_width
+#include <bit>  // bit_cast
 #include <cmath>
 #include <mutex>
 
@@ -13,6 +13,25 @@ namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 4096;
+constexpr std::size_t block_rows = 64;  // whose pairs of all outputs stay in the cache
+
+// At least 1, also where all weights are (null). Bits of floats above 0 have their order, and are
+// compared in vectors.
+float largest_weight(const float* weights, std::size_t n, Team& team) {
+  std::int32_t largest = std::bit_cast<std::int32_t>(1.0f);
+  if (weights == nullptr) return 1;
+  std::mutex mutex;
+  team.for_chunks(0, n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    std::int32_t chunk_largest = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto bits = std::bit_cast<std::int32_t>(weights[i]);
+      chunk_largest = bits > chunk_largest ? bits : chunk_largest;
+    }
+    std::lock_guard lock(mutex);
+    largest = std::max(largest, chunk_largest);
+  });
+  return std::bit_cast<float>(largest);
+}
 
 }  // namespace
 
@@ -90,9 +109,7 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   FixedPair* gathered = space_.pairs.data();
   const FixedPair* from = gradients.pairs.data() + output * gradients.output_stride();
   // As many low bits are lost as the largest weight needs.
-  float largest = 1;
-  if (weights_ != nullptr && rows_.n > 0) largest = *std::max_element(weights_, weights_ + rows_.n);
-  std::int64_t drop_of_all = bits_of_factor(largest);
+  std::int64_t drop_of_all = bits_of_factor(largest_weight(weights_, rows_.n, team));
   if (weights_ != nullptr) workers_.max({&drop_of_all, 1});
   const int drop = static_cast<int>(drop_of_all);
   const double factor = std::ldexp(1.0, -drop);
@@ -106,15 +123,21 @@ TreePairs RowPartition::gather(const Gradients& gradients, std::size_t output, T
   std::mutex mutex;
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     std::vector<std::int64_t> own_g(outputs, 0), own_h(outputs, 0);
-    for (std::size_t i = begin; i < end; ++i) {
-      const double scale = weights_ == nullptr ? 1.0 : double{weights_[i]} * factor;
-      const FixedPair* row = from + rows_.position(i) * gradients.row_stride();
+    for (std::size_t first = begin, last; first < end; first = last) {
+      last = std::min(first + block_rows, end);
       for (std::size_t k = 0; k < outputs; ++k) {
-        const FixedPair pair = row[k * gradients.output_stride()];
-        const FixedPair scaled{nearest(pair.g * scale), nearest(pair.h * scale)};
-        gathered[i * outputs + k] = scaled;
-        own_g[k] += std::abs(scaled.g);
-        own_h[k] += scaled.h;
+        const FixedPair* output_pairs = from + k * gradients.output_stride();
+        std::int64_t sum_abs_g = 0, sum_h = 0;
+        for (std::size_t i = first; i < last; ++i) {
+          const double scale = weights_ == nullptr ? 1.0 : double{weights_[i]} * factor;
+          const FixedPair pair = output_pairs[rows_.position(i) * gradients.row_stride()];
+          const FixedPair scaled{nearest(pair.g * scale), nearest(pair.h * scale)};
+          gathered[i * outputs + k] = scaled;
+          sum_abs_g += std::abs(scaled.g);
+          sum_h += scaled.h;
+        }
+        own_g[k] += sum_abs_g;
+        own_h[k] += sum_h;
       }
     }
     std::lock_guard lock(mutex);

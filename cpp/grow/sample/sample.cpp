@@ -70,10 +70,12 @@ void collect(std::size_t n_rows, const DrawArgs& args, Sample& out, Team& team) 
       [&](auto... range) { return grow_kernels().draw(args, range...); }, out, team);
 }
 
-std::vector<float> norms_at(NormArgs args, const NormRows& rows) {
+std::vector<float> norms_at(NormArgs args, const NormRows& rows, Team& team) {
   args.row_stride *= rows.step;
   std::vector<float> norms(rows.n);
-  grow_kernels().gradient_norms(args, 0, rows.n, norms.data());
+  team.for_chunks(0, rows.n, chunk_rows / 4, [&](std::size_t begin, std::size_t end, int) {
+    grow_kernels().gradient_norms(args, begin, end, norms.data() + begin);
+  });
   return norms;
 }
 
@@ -168,8 +170,7 @@ NormRows rows_one_side(std::size_t n_rows) {
 TopArgs plan_one_side(const NormArgs& norms, std::span<const float> counted, double top_rate,
                       double other_rate, std::uint32_t seed) {
   const std::vector<std::int64_t> counts = count_norms(counted, fine_shift);
-  double n_counted = 0;
-  for (const std::int64_t count : counts) n_counted += static_cast<double>(count);
+  const auto n_counted = static_cast<double>(counted.size());
   // Down to the bucket of the last large row. At least one row is large and no square is infinite,
   // so a bucket above it exists.
   const double n_large = top_rate * n_counted;
@@ -216,14 +217,14 @@ void sample_uniform(std::size_t begin, std::size_t end, double rate, std::uint32
 void sample_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                         std::uint32_t seed, Sample& out, Team& team) {
   const NormArgs norms = norms_of(gradients, reg_lambda, false);
-  const std::vector<float> counted = norms_at(norms, rows_by_gradient(gradients.n_rows));
+  const std::vector<float> counted = norms_at(norms, rows_by_gradient(gradients.n_rows), team);
   collect(gradients.n_rows, plan_by_gradient(norms, counted, rate, seed), out, team);
 }
 
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team) {
   const NormArgs norms = norms_of(gradients, 0, true);
-  const std::vector<float> counted = norms_at(norms, rows_one_side(gradients.n_rows));
+  const std::vector<float> counted = norms_at(norms, rows_one_side(gradients.n_rows), team);
   const TopArgs args = plan_one_side(norms, counted, top_rate, other_rate, seed);
   collect(
       gradients.n_rows, seed, true,

@@ -90,10 +90,6 @@ void TreeWalk::make_program() {
       [](std::size_t i) { return static_cast<std::uint32_t>((i + 1) * bit_words); });
   program_ = maker.add(steps_, leaves_);
   program_.steps = steps_.data();
-  for (const WalkNode& node : nodes_)
-    if (node.column != nullptr) columns_.push_back(node.column);
-  std::sort(columns_.begin(), columns_.end());
-  columns_.erase(std::unique(columns_.begin(), columns_.end()), columns_.end());
 }
 
 void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
@@ -121,8 +117,6 @@ WalkArgs TreeWalk::args_of(const WalkNode* nodes, const TreeRows& rows) const {
           .depth = depth_,
           .program = together ? &program_ : nullptr,
           .leaves = together ? leaves_.data() : nullptr,
-          .columns = together ? columns_.data() : nullptr,
-          .n_columns = columns_.size(),
           .n_table_rows = codes_.n_rows};
 }
 

@@ -51,7 +51,6 @@ class TreeWalk {
   std::vector<std::uint32_t> source_of_;  // by node: number of its source, or in_memory
   // Of a tree whose rows walk together; else empty.
   std::vector<std::uint32_t> steps_, leaves_;
-  std::vector<const std::uint8_t*> columns_;
   BitProgram program_{};
 };
 
