@@ -225,10 +225,11 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
                                          params_.sum_bits, !params_.sums_are_wide());
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   quantise(scaling, static_cast<std::uint32_t>(bits));
-  const bool counted = parts.batches.start_tree();
+  const LeafSizes& sizes = parts.batches.start_tree();
+  const bool counted = sizes.counting() != Counting::none;
   parts.tree = {request,
                 {scaling.narrow ? nullptr : parts.state.wide.data(), pairs_.rows.outputs,
-                 static_cast<std::uint32_t>(parts.batches.channels())},
+                 pairs_.rows.outputs + (counted ? 1 : 0)},
                 targets_of(gradients, output)};
   double weight = 0;
   for (const std::int64_t h : pairs_.sum_h)
@@ -239,7 +240,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
           .weight = weight,
           .n_rows = tree_rows_.n,
           .counted = counted,
-          .least_h = 1};
+          .least_h = counted ? 1 : sizes.least_h()};
 }
 
 void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
@@ -249,7 +250,8 @@ void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
   rows.seed = seed;
   rows.g_shift = scaling.g.shift();
   rows.h_shift = scaling.h.shift();
-  const GivenTotals totals = s.root_sums.start(rows.outputs, s.queue);
+  const GivenTotals totals =
+      s.root_sums.start(rows.outputs + (params_.may_count() ? 2 : 0), s.queue);
   if (scaling.narrow) {
     s.queue.launch(s.device.kernel("quantise_narrow"), {s.few_blocks(rows.n)}, threads, 0, rows,
                    s.elements[0].data(), totals);
