@@ -56,6 +56,21 @@ void bind_device_evaluation(nb::module_& m) {
            nb::keep_alive<1, 3>())
       .def("add", &add, nb::arg("grower"), nb::arg("first"), nb::arg("n_trees"),
            "Adds trees to the scores; those of a round are in the order of their outputs.")
+      .def(
+          "add_trees",
+          [](DeviceEvaluation& self, const TreeGrower& grower, const Vector<std::uint32_t>& trees,
+             const Vector<double>& factors, const Vector<std::uint32_t>& outputs) {
+            std::vector<cuda::AddedTree> added;
+            for (std::size_t i = 0; i < trees.size(); ++i) {
+              require(trees.data()[i] < grower.trees.n_trees() &&
+                          outputs.data()[i] + grower.trees.width <= self.outputs(),
+                      "the tree does not exist, or does not fit the outputs");
+              added.push_back({trees.data()[i], outputs.data()[i], factors.data()[i]});
+            }
+            self.add(grower.trees, added);
+          },
+          nb::arg("grower"), nb::arg("trees"), nb::arg("factors"), nb::arg("outputs"),
+          "Adds trees in turn, each times its factor to its output.")
       .def("mean_loss", &mean_loss, nb::arg("loss"), nb::arg("parameters"),
            "The weighted mean loss at the scores, as `loss_value`.")
       .def(

@@ -301,6 +301,7 @@ void bind_grow(nb::module_& m) {
       "Whether one scale is too coarse for a tree of y (n_rows, width): see `grow_in_parts`.");
   bind_added_trees(m, grower);
   bind_rounds(m, grower);
+  bind_device_steps(grower);
   bind_gathering(m);
 }
 

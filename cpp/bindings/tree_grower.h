@@ -140,6 +140,9 @@ void bind_gathering(nb::module_& m);
 // Values of trees, added to scores (bindings/add_trees.cpp).
 void bind_added_trees(nb::module_& m, nb::class_<TreeGrower>& grower);
 
+// Steps of rounds on a device (bindings/device_steps.cpp).
+void bind_device_steps(nb::class_<TreeGrower>& grower);
+
 // Rounds of boosting in one call (bindings/rounds.cpp).
 void bind_rounds(nb::module_& m, nb::class_<TreeGrower>& grower);
 

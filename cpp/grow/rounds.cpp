@@ -99,7 +99,7 @@ void set_quantiles(Grower& grower, const RoundParams& params, const LossRows& ro
     const double alpha = params.leaf_quantiles[output + k];
     const std::vector<double> leaf_values =
         device != nullptr
-            ? device->round().leaf_quantiles(output + k, alpha, scale, n_nodes)
+            ? device->round().refit_leaves(output + k, {alpha, {}}, scale, n_nodes)
             : refit_leaves(rows, output + k, leaves.data(), n_nodes, {alpha, {}}, team);
     for (std::size_t i = 0; i < n_nodes; ++i)
       values[i * forest.width + k] =

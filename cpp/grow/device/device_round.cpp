@@ -67,6 +67,14 @@ void DeviceRound::add_last(const GrownTrees& forest, std::size_t output) {
   is_newer_ = true;
 }
 
+void DeviceRound::add(const GrownTrees& forest, std::span<const AddedTree> trees) {
+  DeviceState& s = state_;
+  Device::Use use(s.device);
+  adder_.add(s.device, s.queue, *s.walked, table_, forest, trees,
+             {s.all_rows(), static_cast<std::uint32_t>(n_rows_), outputs_, scores_.data()});
+  is_newer_ = true;
+}
+
 // Bounds of the gradients; or their pairs, and the sums [outputs][|g|, h].
 std::vector<std::int64_t> DeviceRound::run(const LossSpec& spec, const Gradients& out,
                                            bool bounds_only) {

@@ -55,7 +55,7 @@ struct DeviceRows::Parts {
   Parts(Device& device, DeviceRows& rows, TreePolicy& policy)
       : state(device, rows.table_, rows.codes_),
         leaves(state, rows.table_, rows.n_training_),
-        round(state, leaves, rows.n_training_),
+        round(state, leaves, rows.table_, rows.n_training_),
         proposals(state, rows.table_),
         batches(state, rows.codes_, policy, rows.space_) {
     if (DeviceCart::grows(rows.codes_, policy))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "grow/device/table/added_trees.h"
 #include "grow/trees/grown_trees.h"
 #include "loss/apply.h"
 #include "table/codes.h"
@@ -29,6 +30,8 @@ class DeviceEvaluation {
 
   // Adds n trees of a forest; those of a round follow each other in the order of their outputs.
   void add(const GrownTrees& forest, std::size_t first, std::size_t n);
+  // Adds trees in turn, each times its factor to its output.
+  void add(const GrownTrees& forest, std::span<const AddedTree> trees);
   // Starts the computation of the loss at the scores so far, and does not wait for it.
   void start_loss(const LossSpec& spec);
   // The losses since the last call, in the order of their starts; as arboost::mean_loss.
