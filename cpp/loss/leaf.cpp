@@ -164,13 +164,16 @@ double quantile_of_all(const LossRows& rows, double alpha, bool absolute, Team& 
 
 }  // namespace
 
-double weight_scale(const LossRows& rows, Team& team) {
+double weight_scale(double largest, std::size_t n_rows) {
   int exponent;
-  const double largest = max_weight(rows.weight, rows.n_rows, team);
   if (!std::isfinite(largest)) throw std::invalid_argument("a weight is infinite");
   std::frexp(largest, &exponent);
-  const int bits_left = 62 - exponent - std::bit_width(rows.n_rows);
+  const int bits_left = 62 - exponent - std::bit_width(n_rows);
   return std::ldexp(1.0, std::min(bits_left, 1000));
+}
+
+double weight_scale(const LossRows& rows, Team& team) {
+  return weight_scale(max_weight(rows.weight, rows.n_rows, team), rows.n_rows);
 }
 
 std::vector<double> refit_leaves(const LossRows& rows, std::size_t output,

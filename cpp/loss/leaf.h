@@ -23,7 +23,8 @@ struct LeafRule {
   std::optional<double> delta;  // with it, to the quantile m is added mean of r - m cut to +-delta
 };
 
-// The unit of fixed-point weights: their sum is below 2^62.
+// The unit of fixed-point weights of n_rows rows, the largest given: their sum is below 2^62.
+double weight_scale(double largest, std::size_t n_rows);
 double weight_scale(const LossRows& rows, Team& team);
 
 // The value of every node; 0 for nodes without rows of positive weight.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>  // move
+#include <utility>  // exchange, move
 
 #include "grow/device/device_state.h"
 
@@ -34,7 +34,7 @@ DeviceBatches::DeviceBatches(DeviceState& state, const Codes& codes, TreePolicy&
       params_(policy.params()),
       searches_on_device_(device_searches(codes, policy)),
       host_rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, alone_),
-      sizes_(codes, params_, policy.width(), true),
+      sizes_(codes, params_, policy.width(), !searches_on_device_),
       slots_(codes, params_.histogram_bytes, workspace),
       search_(codes, policy, {.rows = host_rows_, .histograms = slots_, .sizes = sizes_}) {
   const std::size_t n_stores = codes.n_stores;
@@ -101,11 +101,18 @@ DeviceBatches::ColumnStorage DeviceBatches::storage_of(std::size_t feature) cons
   return on_device;
 }
 
-bool DeviceBatches::start_tree() {
-  sizes_.start_tree();
-  const bool counted = sizes_.counting() != Counting::none;
-  slots_.use_channels(policy_.width() + (counted ? 1 : 0));
-  return counted;
+// Whole trees count their rows.
+const LeafSizes& DeviceBatches::start_tree() {
+  in_doubt_.clear();
+  if (params_.may_count() && !params_.allow_zero_gain) {
+    const std::vector<std::int64_t> sums = state_.root_sums.wait(state_.queue);
+    const std::int64_t* range = sums.data() + policy_.width();
+    sizes_.start_tree(most_h - range[0], range[1], state_.n_rows);
+  } else {
+    sizes_.start_tree();
+  }
+  slots_.use_channels(policy_.width() + (sizes_.counting() == Counting::always ? 1 : 0));
+  return sizes_;
 }
 
 void DeviceBatches::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
@@ -258,14 +265,18 @@ void DeviceBatches::send(Batch& batch) {
 void DeviceBatches::launch_searches(const Batch& batch) {
   DeviceState& s = state_;
   if (batch.searches.empty()) return;
-  const bool plain = is_plain(policy_.gain());
+  GainParams gain = policy_.gain();
+  gain.channels = static_cast<int>(slots_.channels());
+  if (slots_.channels() == policy_.width() && sizes_.in_doubt())
+    gain.min_h = std::max(gain.min_h, sizes_.least_h());
+  const bool plain = is_plain(gain);
   const char* const kernel = policy_.width() > 1
                                  ? (plain ? "search_outputs_plain" : "search_outputs_limited")
                              : is_mixed_ ? "search_mixed"
                              : plain     ? "search_plain"
                                          : "search_limited";
   s.queue.launch(s.device.kernel(kernel), {batch.most_features, batch.searches.size()}, threads, 0,
-                 policy_.gain(), batch.work, feature_columns_.data());
+                 gain, batch.work, feature_columns_.data());
 }
 
 // Results of the searches of a batch.
@@ -288,8 +299,62 @@ void DeviceBatches::take_splits(const Batch& batch) {
     node.left_sums[0] = best.left;
     const std::size_t width = policy_.width();
     if (width > 1) std::copy_n(batch.work.best_left + j * width, width, node.left_sums.begin());
+    if (is_in_doubt(node, best)) in_doubt_.push_back(&node);
     policy_.settle(node.feature, node.split, best.next, node.left_sums.data(), node.sums.data());
   }
+}
+
+// Codes of rows without hessians are not seen without counts.
+bool DeviceBatches::is_in_doubt(const GrowNode& node, const FoundSplit& split) const {
+  if (!sizes_.in_doubt() || slots_.channels() > policy_.width()) return false;
+  const bool is_certain = sizes_.is_certain(static_cast<std::size_t>(node.feature), node.split,
+                                            node.left_sums.data(), node.sums.data());
+  return !is_certain || (sizes_.any_empty() && split.next != split.bin + 1);
+}
+
+// Searches nodes in doubt again, in histograms that count rows. As many as fit are a batch, built
+// from the rows of each like that of a root.
+void DeviceBatches::search_in_doubt() {
+  DeviceState& s = state_;
+  const std::vector<GrowNode*> all = std::exchange(in_doubt_, {});
+  const std::span<GrowNode* const> nodes(all);
+  if (nodes.empty()) return;
+  const std::size_t width = policy_.width();
+  slots_.use_channels(width + 1);
+  constexpr std::size_t most_bytes = std::size_t{256} << 20;
+  const std::size_t size = slots_.size(), bytes = size * sizeof(std::int64_t);
+  const std::size_t together = std::clamp<std::size_t>(most_bytes / bytes, 1, nodes.size());
+  make_room(counted_, together * size);
+  for (std::size_t first = 0; first < nodes.size(); first += together) {
+    const auto some = nodes.subspan(first, std::min(together, nodes.size() - first));
+    s.queue.fill_zero(counted_.address(), some.size() * bytes);
+    Batch batch;
+    std::vector<Segment> segments;
+    for (GrowNode* node : some) {
+      const auto number = static_cast<std::uint32_t>(batch.works.size());
+      const auto begin = static_cast<std::uint32_t>(node->begin);
+      const auto end = static_cast<std::uint32_t>(node->end);
+      std::int64_t* histogram = counted_.data() + number * size;
+      batch.works.push_back({});
+      batch.works.back().children[0] = histogram;
+      batch.counts.push_back({end - begin, ~0u});  // as the smaller child of a node
+      segments.push_back(
+          {begin, end, static_cast<std::uint32_t>(node->buffer), batch.state.n_rows, histogram});
+      batch.state.n_rows += end - begin;
+      segments.push_back({0, 0, 0, batch.state.n_rows, nullptr});
+      request(*node, number, 0, batch);
+      node->gain = -1;
+      node->split = {};
+    }
+    send(batch);
+    s.send(segments, segments_);
+    plan_histograms(batch.state.n_rows, batch.work);
+    launch_histograms(batch.work);
+    launch_searches(batch);
+    s.queue.await(batch.work.answer);
+    take_splits(batch);
+  }
+  slots_.use_channels(width);
 }
 
 void DeviceBatches::open_root(TreePolicy& policy, Team& team) {
@@ -311,7 +376,7 @@ void DeviceBatches::open_root(TreePolicy& policy, Team& team) {
   s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, segments_);
   plan_histograms(n, batch.work);
   launch_histograms(batch.work);
-  root.sums = s.root_of(slots_.channels());  // meanwhile
+  root.sums = s.root_of(policy.width(), policy.channels());  // meanwhile
   if (!policy.may_split(root) || impure({&root}).empty()) return forget(root);
   if (!searches_on_device_) {
     GrowNode* const nodes[] = {&root};
@@ -323,6 +388,7 @@ void DeviceBatches::open_root(TreePolicy& policy, Team& team) {
   launch_searches(batch);
   s.queue.await(batch.work.answer);
   take_splits(batch);
+  search_in_doubt();
 }
 
 // The work of a batch: tests and ranges of its nodes, histograms and searches of their children.
@@ -395,6 +461,7 @@ void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes,
   }
   if (searches_on_device_) {
     take_splits(batch);
+    search_in_doubt();
   } else {
     std::vector<GrowNode*> searched;
     for (GrowNode* node : batch.nodes)

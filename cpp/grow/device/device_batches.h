@@ -27,9 +27,8 @@ class DeviceBatches final : private NodeBatches {
  public:
   DeviceBatches(DeviceState& state, const Codes& codes, TreePolicy& policy, Workspace& workspace);
 
-  // Starts a tree; true if its sums count rows.
-  bool start_tree();
-  std::size_t channels() const { return slots_.channels(); }
+  // Starts a tree; returns which of its rows are counted.
+  const LeafSizes& start_tree();
   void grow(TreePolicy& policy, const DeviceTree& tree, Team& team);
   const SplitSearch& search() const { return search_; }
 
@@ -57,6 +56,8 @@ class DeviceBatches final : private NodeBatches {
   void request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch);
   void launch_searches(const Batch& batch);
   void take_splits(const Batch& batch);
+  bool is_in_doubt(const GrowNode& node, const FoundSplit& split) const;
+  void search_in_doubt();
   void search_on_host(std::span<GrowNode* const> nodes, Team& team);
   // The nodes that may be split: without those whose rows all have the same target, for CART.
   std::vector<GrowNode*> impure(std::vector<GrowNode*> nodes);
@@ -74,6 +75,7 @@ class DeviceBatches final : private NodeBatches {
   SplitSearch search_;
   ColumnSampler::Scratch columns_;
   const DeviceTree* tree_ = nullptr;  // that grows
+  std::vector<GrowNode*> in_doubt_;   // whose best split may have too few rows on a side
 
   DeviceArray<std::uint32_t> first_slot_;
   DeviceArray<FeatureColumn> feature_columns_;
@@ -86,7 +88,7 @@ class DeviceBatches final : private NodeBatches {
   DeviceArray<std::byte> batch_;
   DeviceArray<Segment> segments_;
   DeviceArray<FoundSplit> splits_;
-  DeviceArray<std::int64_t> parts_;
+  DeviceArray<std::int64_t> parts_, counted_;
   DeviceArray<RowRange> ranges_;
   DeviceArray<std::uint32_t> pure_;
   PinnedBytes sent_batches_[2], answers_;

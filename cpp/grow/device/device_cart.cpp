@@ -130,7 +130,7 @@ TreeWork DeviceCart::work_of(const TreePolicy& policy, const TreeRequest& reques
 
 void DeviceCart::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
   GrowNode& root = policy.open_root(state_.n_rows, true);
-  root.sums = state_.root_of(tree.values.channels);
+  root.sums = state_.root_of(tree.values.outputs, tree.values.channels);
   root.subtree_of = 0;
   root.subtree = 0;
   open_root(root, policy.may_split(root), policy.params().max_depth);

@@ -75,7 +75,8 @@ void DeviceBatches::launch_histograms(const BatchWork& work) {
     device_codes.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
     return device_codes;
   }();
-  const RowValues& values = tree_->values;
+  RowValues values = tree_->values;
+  values.channels = static_cast<std::uint32_t>(slots_.channels());
   const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());
   if (codes_.width == 1 && codes_.n_stores > 0) {
     std::uint32_t n_codes = 1;

@@ -41,30 +41,34 @@ std::size_t DeviceLeaves::n_sums(const PairRows& pairs) const {
 
 std::vector<std::int64_t> DeviceLeaves::walk_sums(const PairRows& pairs) {
   DeviceState& s = state_;
-  const std::size_t size = n_sums(pairs);
-  const GivenTotals totals = sums_.start(size, s.queue);
   send_tree();
-  constexpr std::size_t most_bytes = std::size_t{32} << 10;
-  const std::size_t bytes = size * sizeof(std::int64_t);
-  const bool fits = bytes <= most_bytes;
-  s.queue.launch(s.device.kernel("walk_sums"), {s.few_blocks(pairs.n)}, threads, fits ? bytes : 0,
-                 s.walked->codes(), nodes_.data(), tests_.data(), pairs, leaf_of_row_.data(), fits,
-                 totals);
+  const std::size_t bytes = shared_bytes(pairs);
+  s.queue.launch(s.device.kernel("walk_sums"), {s.few_blocks(pairs.n)}, threads, bytes,
+                 s.walked->codes(), nodes_.data(), tests_.data(), pairs, leaf_of_row_.data(),
+                 bytes > 0, sums_.start(n_sums(pairs), s.queue));
   has_walked_ = pairs.rows.positions == nullptr;
-  std::vector<std::int64_t> sums = sums_.wait(s.queue);
-  s.n_sent = 0;  // all copies came before
-  return sums;
+  return take_sums();
 }
 
 std::vector<std::int64_t> DeviceLeaves::sums(const PairRows& pairs) {
   walk();
   DeviceState& s = state_;
-  const GivenTotals totals = sums_.start(n_sums(pairs), s.queue);
-  s.queue.launch(s.device.kernel("sums_by_leaf"),
-                 {std::min<std::size_t>(1024, blocks_for(pairs.n))}, threads, 0, pairs,
-                 leaf_of_row_.data(), totals);
-  std::vector<std::int64_t> sums = sums_.wait(s.queue);
-  s.n_sent = 0;  // all copies came before
+  const std::size_t bytes = shared_bytes(pairs);
+  s.queue.launch(s.device.kernel("sums_by_leaf"), {s.few_blocks(pairs.n)}, threads, bytes, pairs,
+                 leaf_of_row_.data(), bytes > 0, sums_.start(n_sums(pairs), s.queue));
+  return take_sums();
+}
+
+// Of a block's sums; 0: they do not fit.
+std::size_t DeviceLeaves::shared_bytes(const PairRows& pairs) const {
+  constexpr std::size_t most_bytes = std::size_t{32} << 10;
+  const std::size_t bytes = n_sums(pairs) * sizeof(std::int64_t);
+  return bytes <= most_bytes ? bytes : 0;
+}
+
+std::vector<std::int64_t> DeviceLeaves::take_sums() {
+  std::vector<std::int64_t> sums = sums_.wait(state_.queue);
+  state_.n_sent = 0;  // all copies came before
   return sums;
 }
 

@@ -37,6 +37,8 @@ class DeviceLeaves {
  private:
   void send_tree();
   std::size_t n_sums(const PairRows& pairs) const;
+  std::size_t shared_bytes(const PairRows& pairs) const;
+  std::vector<std::int64_t> take_sums();
 
   DeviceState& state_;
   const Codes& table_;

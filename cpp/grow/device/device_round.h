@@ -4,73 +4,77 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "base/buffer.h"
 #include "cuda/device.h"
 #include "cuda/totals.h"
 #include "grow/device/device_leaves.h"
 #include "grow/device/records/quantile_records.h"
-#include "grow/sample/sample.h"
-#include "grow/trees/grown_trees.h"
-#include "loss/apply.h"
+#include "grow/device/table/added_trees.h"
+#include "grow/rounds/round_rows.h"
 
 namespace arboost::cuda {
 
-class DeviceRound {
+class DeviceRound final : public RoundRows {
  public:
-  DeviceRound(DeviceState& state, DeviceLeaves& leaves, std::size_t n_training)
-      : state_(state), leaves_(leaves), n_rows_(n_training) {}
+  DeviceRound(DeviceState& state, DeviceLeaves& leaves, const RoundSettings& settings);
+  ~DeviceRound() override;
 
-  // The scores of all rows; the host has them after fetch().
-  void start(std::span<const double> scores_of_row);
-  // Takes targets and weights, once, and scores, where the host has newer ones.
-  void open(const LossRows& rows);
-  // Copies newer scores back: the host may change them from here on.
-  void fetch(double* scores);
-  // The device has the newest scores, and those of the host are not in use.
-  bool is_current() const { return is_current_; }
+  void start_scores(std::span<const double> of_row, Team& team) override;
+  void set_scores(const double* scores) override;
+  const double* scores() override;
+  void add_last(const GrownTrees& forest, std::size_t output, Team& team) override;
+  void add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output, double factor,
+                Team& team) override;
+  // The pairs stay on the device: the gradients have their scale and sums.
+  const Gradients& take_gradients(const LossSpec& spec, Team& team) override;
+  double huber_delta(double alpha, Team& team) override;
+  std::vector<double> refit_leaves(std::size_t output, const LeafRule& rule, std::size_t n_nodes,
+                                   Team& team) override;
 
-  // The same as arboost::apply_loss. The pairs stay on the device, until the next call with or
-  // without least_squares: `out` has their scale and sums.
-  void apply_loss(const LossSpec& spec, double largest_weight, Gradients& out);
-  // The same samples as in grow/sample/sample.h, from gradients on the device; their positions and
-  // weights stay there.
-  void draw_uniform(double rate, std::uint32_t seed, Sample& out);
+ protected:
+  void draw_uniform(double rate, std::uint32_t bits, Team& team) override;
   void draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
-                        std::uint32_t seed, Sample& out);
+                        std::uint32_t bits, Team& team) override;
   void draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
-                     std::uint32_t seed, Sample& out);
-  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out);
-  // Quantiles of the residuals in each leaf of the last tree: refit_leaves of loss/leaf.h.
-  std::vector<double> leaf_quantiles(std::size_t output, double alpha, double weight_scale,
-                                     std::size_t n_nodes);
-  // Adds the values of the last tree to the scores of one output on.
-  void add_last(const GrownTrees& forest, std::size_t output);
+                     std::uint32_t bits, Team& team) override;
 
  private:
-  LossRows rows() const { return {y_.data(), weight_.data(), scores_.data(), n_rows_, outputs_}; }
+  struct Memory {  // of the device
+    DeviceArray<double> y, weight, scores, parameters;
+    DeviceArray<FixedPair> pairs[2];  // of a loss, and of its least-squares gradients
+    Totals loss_totals;
+    TreeAdder adder;
+    DeviceArray<float> norms;
+    DeviceArray<ResidualItem> residuals;
+    DeviceArray<LeafQuantile> quantiles;
+    DeviceArray<std::int64_t> digit_counts;
+    DeviceArray<double> statistics;
+    DeviceArray<unsigned long long> bad_residual;
+  };
+
+  LossRows rows() const;
   std::vector<std::int64_t> run(const LossSpec& spec, const Gradients& out, bool bounds_only);
   std::vector<float> norms_at(const NormArgs& norms, const NormRows& rows);
+  double unit_of_weights(Team& team);
+  std::vector<double> statistics_of(const ResidualRows& rows, std::size_t n_leaves,
+                                    const LeafStatistic& statistic);
   template <class Plan>
-  void collect(const char* kernel, const Plan& plan, bool weighted, Sample& out);
+  void collect(const char* kernel, const Plan& plan, bool weighted);
 
   DeviceState& state_;
   DeviceLeaves& leaves_;
-  std::size_t n_rows_, outputs_ = 0;
-  // Host arrays that the device has copies of.
-  const double *y_of_ = nullptr, *weight_of_ = nullptr;
-  DeviceArray<double> y_, weight_, scores_, parameters_;
-  DeviceArray<FixedPair> pairs_[2];  // of a loss, and of its least-squares gradients
-  bool is_newer_ = false;            // than the host's scores
-  bool is_current_ = false;          // the host's scores have not changed since
-  Totals loss_totals_, sample_totals_;
-  DeviceArray<std::uint32_t> draw_counts_;
-  DeviceArray<float> norms_;
-  DeviceArray<ResidualItem> residuals_;
-  DeviceArray<LeafQuantile> quantiles_;
-  DeviceArray<std::int64_t> digit_counts_;
-  DeviceArray<unsigned long long> bad_residual_;
+  std::unique_ptr<Memory> memory_;
+  Buffer<double> host_scores_;  // where the host has asked for them
+  bool host_is_old_ = true;
+  double weight_scale_ = 0;  // of residuals; 0: not known yet
 };
+
+// The sample of a tree, drawn with replacement from n_rows training rows; it stays on the device.
+void draw_with_replacement(DeviceState& state, std::size_t n_rows, std::size_t n_draws,
+                           const DrawSeed& seed, Sample& out);
 
 }  // namespace arboost::cuda

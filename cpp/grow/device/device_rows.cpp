@@ -55,7 +55,6 @@ struct DeviceRows::Parts {
   Parts(Device& device, DeviceRows& rows, TreePolicy& policy)
       : state(device, rows.table_, rows.codes_),
         leaves(state, rows.table_, rows.n_training_),
-        round(state, leaves, rows.n_training_),
         proposals(state, rows.table_),
         batches(state, rows.codes_, policy, rows.space_) {
     if (DeviceCart::grows(rows.codes_, policy))
@@ -64,7 +63,6 @@ struct DeviceRows::Parts {
 
   DeviceState state;
   DeviceLeaves leaves;
-  DeviceRound round;
   DeviceProposals proposals;
   DeviceBatches batches;
   std::optional<DeviceCart> cart;  // none: trees grow by batches of nodes
@@ -112,8 +110,13 @@ DeviceRows::~DeviceRows() {
   }
 }
 
-DeviceRound& DeviceRows::round() {
-  return parts_->round;
+std::unique_ptr<RoundRows> DeviceRows::make_round(const RoundSettings& settings) {
+  return std::make_unique<DeviceRound>(parts_->state, parts_->leaves, settings);
+}
+
+void DeviceRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
+                                       Team&) {
+  cuda::draw_with_replacement(parts_->state, n_training_, n_draws, seed, out);
 }
 
 void DeviceRows::propose(Proposal& proposal, const Gradients& gradients, Team& team) {
@@ -225,10 +228,11 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
                                          params_.sum_bits, !params_.sums_are_wide());
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   quantise(scaling, static_cast<std::uint32_t>(bits));
-  const bool counted = parts.batches.start_tree();
+  const LeafSizes& sizes = parts.batches.start_tree();
+  const bool counted = sizes.counting() != Counting::none;
   parts.tree = {request,
                 {scaling.narrow ? nullptr : parts.state.wide.data(), pairs_.rows.outputs,
-                 static_cast<std::uint32_t>(parts.batches.channels())},
+                 pairs_.rows.outputs + (counted ? 1 : 0)},
                 targets_of(gradients, output)};
   double weight = 0;
   for (const std::int64_t h : pairs_.sum_h)
@@ -239,7 +243,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
           .weight = weight,
           .n_rows = tree_rows_.n,
           .counted = counted,
-          .least_h = 1};
+          .least_h = counted ? 1 : sizes.least_h()};
 }
 
 void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
@@ -249,7 +253,8 @@ void DeviceRows::quantise(const TreeScaling& scaling, std::uint32_t seed) {
   rows.seed = seed;
   rows.g_shift = scaling.g.shift();
   rows.h_shift = scaling.h.shift();
-  const GivenTotals totals = s.root_sums.start(rows.outputs, s.queue);
+  const GivenTotals totals =
+      s.root_sums.start(rows.outputs + (params_.may_count() ? 2 : 0), s.queue);
   if (scaling.narrow) {
     s.queue.launch(s.device.kernel("quantise_narrow"), {s.few_blocks(rows.n)}, threads, 0, rows,
                    s.elements[0].data(), totals);

@@ -48,11 +48,7 @@ class DeviceRows final : public NodeRows {
   void propose(Proposal& proposal, const Gradients& gradients, Team& team) override;
   std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) override;
   void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                             Team&) override {
-    round().draw_with_replacement(n_draws, seed, out);
-  }
-
-  DeviceRound& round();
+                             Team& team) override;
 
  private:
   struct Parts;  // memory of the device

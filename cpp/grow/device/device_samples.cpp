@@ -11,23 +11,26 @@ namespace arboost::cuda {
 std::vector<float> DeviceRound::norms_at(const NormArgs& norms, const NormRows& rows) {
   DeviceState& s = state_;
   Device::Use use(s.device);
-  make_room(norms_, rows.n);
+  make_room(memory_->norms, rows.n);
   s.queue.launch(s.device.kernel("norms_of_rows"), {blocks_for(rows.n)}, threads, 0, norms,
-                 std::uint64_t{rows.step}, static_cast<std::uint32_t>(rows.n), norms_.data());
-  return s.receive<float>(norms_.address(), rows.n);
+                 std::uint64_t{rows.step}, static_cast<std::uint32_t>(rows.n),
+                 memory_->norms.data());
+  return s.receive<float>(memory_->norms.address(), rows.n);
 }
 
 template <class Plan>
-void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted, Sample& out) {
+void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted) {
   DeviceState& s = state_;
+  Sample& out = sample_;
+  const std::size_t n_rows = target().n_rows;
   Device::Use use(s.device);
-  make_room(s.sample_positions, n_rows_);
-  if (weighted) make_room(s.sample_weights, n_rows_);
+  make_room(s.sample_positions, n_rows);
+  if (weighted) make_room(s.sample_weights, n_rows);
   const DrawnRows drawn{s.sample_positions.data(), weighted ? s.sample_weights.data() : nullptr,
-                        static_cast<std::uint32_t>(n_rows_)};
-  s.queue.launch(s.device.kernel(kernel), {s.few_blocks(n_rows_)}, threads, 0, plan, drawn,
-                 sample_totals_.start(2, s.queue));
-  const std::vector<std::int64_t> sums = sample_totals_.wait(s.queue);
+                        static_cast<std::uint32_t>(n_rows)};
+  s.queue.launch(s.device.kernel(kernel), {s.few_blocks(n_rows)}, threads, 0, plan, drawn,
+                 s.sample_totals.start(2, s.queue));
+  const std::vector<std::int64_t> sums = s.sample_totals.wait(s.queue);
   out.size = static_cast<std::size_t>(sums[0]);
   out.weighted = weighted;
   out.on_device = true;
@@ -35,44 +38,44 @@ void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted, S
   if (out.size > 0) return;
   out.size = 1;
   out.largest_weight = 1;
-  s.send(std::vector<std::uint32_t>{row_of_empty(n_rows_, plan.seed)}, s.sample_positions);
+  s.send(std::vector<std::uint32_t>{row_of_empty(n_rows, plan.seed)}, s.sample_positions);
   if (weighted) s.send(std::vector<float>{1}, s.sample_weights);
 }
 
-void DeviceRound::draw_uniform(double rate, std::uint32_t seed, Sample& out) {
-  collect("draw_uniform", uniform_plan(rate, seed), false, out);
+void DeviceRound::draw_uniform(double rate, std::uint32_t bits, Team&) {
+  collect("draw_uniform", uniform_plan(rate, bits), false);
 }
 
 void DeviceRound::draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
-                                   std::uint32_t seed, Sample& out) {
+                                   std::uint32_t bits, Team&) {
   NormArgs norms = norms_of(gradients, reg_lambda, false);
   norms.pairs = gradients.device_pairs;
-  const std::vector<float> counted = norms_at(norms, rows_by_gradient(n_rows_));
-  collect("draw_by_gradient", plan_by_gradient(norms, counted, rate, seed), true, out);
+  const std::vector<float> counted = norms_at(norms, rows_by_gradient(target().n_rows));
+  collect("draw_by_gradient", plan_by_gradient(norms, counted, rate, bits), true);
 }
 
 void DeviceRound::draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
-                                std::uint32_t seed, Sample& out) {
+                                std::uint32_t bits, Team&) {
   NormArgs norms = norms_of(gradients, 0, true);
   norms.pairs = gradients.device_pairs;
-  const std::vector<float> counted = norms_at(norms, rows_one_side(n_rows_));
-  collect("draw_one_side", plan_one_side(norms, counted, top_rate, other_rate, seed), true, out);
+  const std::vector<float> counted = norms_at(norms, rows_one_side(target().n_rows));
+  collect("draw_one_side", plan_one_side(norms, counted, top_rate, other_rate, bits), true);
 }
 
-void DeviceRound::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out) {
-  DeviceState& s = state_;
+void draw_with_replacement(DeviceState& s, std::size_t n_rows, std::size_t n_draws,
+                           const DrawSeed& seed, Sample& out) {
   Device::Use use(s.device);
-  make_room(draw_counts_, n_rows_);
-  make_room(s.sample_positions, n_rows_);
-  make_room(s.sample_weights, n_rows_);
-  s.queue.fill_zero(draw_counts_.address(), n_rows_ * sizeof(std::uint32_t));
+  make_room(s.draw_counts, n_rows);
+  make_room(s.sample_positions, n_rows);
+  make_room(s.sample_weights, n_rows);
+  s.queue.fill_zero(s.draw_counts.address(), n_rows * sizeof(std::uint32_t));
   s.queue.launch(s.device.kernel("count_draws"), {blocks_for(n_draws)}, threads, 0,
-                 BootstrapDraws{seed.seed, seed.draw, n_draws, n_rows_}, draw_counts_.data());
+                 BootstrapDraws{seed.seed, seed.draw, n_draws, n_rows}, s.draw_counts.data());
   const DrawnRows drawn{s.sample_positions.data(), s.sample_weights.data(),
-                        static_cast<std::uint32_t>(n_rows_)};
-  s.queue.launch(s.device.kernel("collect_draws"), {s.few_blocks(n_rows_)}, threads, 0,
-                 draw_counts_.data(), drawn, sample_totals_.start(2, s.queue));
-  const std::vector<std::int64_t> sums = sample_totals_.wait(s.queue);
+                        static_cast<std::uint32_t>(n_rows)};
+  s.queue.launch(s.device.kernel("collect_draws"), {s.few_blocks(n_rows)}, threads, 0,
+                 s.draw_counts.data(), drawn, s.sample_totals.start(2, s.queue));
+  const std::vector<std::int64_t> sums = s.sample_totals.wait(s.queue);
   out.size = static_cast<std::size_t>(sums[0]);
   out.weighted = true;
   out.on_device = true;

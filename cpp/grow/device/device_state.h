@@ -50,7 +50,11 @@ struct DeviceState {
   std::uint32_t n_rows = 0;
   DeviceArray<Element> elements[2];
   DeviceArray<PackedSum> wide;
-  Totals root_sums;  // of the quantised rows
+  // Of the quantised rows: sums of the outputs and, where leaves have a least size, the range of
+  // the hessians (kernels/rows.cu).
+  Totals root_sums;
+  Totals sample_totals;
+  DeviceArray<std::uint32_t> draw_counts;
 
   PinnedBytes sent, received;
   std::size_t sent_size = 0, n_sent = 0;
@@ -62,8 +66,9 @@ struct DeviceState {
   // All training rows.
   RowNumbers all_rows() const { return {nullptr, table_rows.data()}; }
   // Sums of the root by channel: those beyond the outputs count rows.
-  std::vector<std::int64_t> root_of(std::size_t channels) {
+  std::vector<std::int64_t> root_of(std::size_t outputs, std::size_t channels) {
     std::vector<std::int64_t> sums = root_sums.wait(queue);
+    sums.resize(outputs);
     sums.resize(channels, n_rows);
     return sums;
   }

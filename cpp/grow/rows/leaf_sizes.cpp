@@ -46,36 +46,30 @@ LeafSizes::LeafSizes(const Codes& codes, const TreeParams& params, std::size_t o
       count_doubts_(count_doubts) {}
 
 void LeafSizes::start_tree(const RowPartition& rows, Collective& workers, Team& team) {
-  counting_ = Counting::none;
-  least_h_ = 1;
-  low_ = high_ = 1;
-  if (!params_.may_count()) return;
-  set_range(rows, workers, team);
-  counting_ = choose();
-  if (counting_ == Counting::always) return;
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  const auto n = static_cast<std::int64_t>(rows.all_rows());
-  const std::int64_t h = std::min(params_.min_samples_leaf, n) * low_ / outputs_;  // rounded down
-  least_h_ = static_cast<std::int32_t>(std::clamp(h, std::int64_t{1}, most));
-}
-
-void LeafSizes::set_range(const RowPartition& rows, Collective& workers, Team& team) {
-  low_ = std::numeric_limits<std::int64_t>::max();
-  high_ = 0;
-  const Element* elements = rows.elements(GrowNode{});  // of the root
+  if (!params_.may_count()) return start_tree();
+  std::int64_t extremes[2] = {-std::numeric_limits<std::int64_t>::max(), 0};  // of -h and h
+  const Element* elements = rows.elements(GrowNode{});                        // of the root
   std::mutex mutex;
   team.for_chunks(0, rows.rows().n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
     const auto [low, high] = hessian_range(rows.sums(), elements + begin, end - begin);
     std::lock_guard lock(mutex);
-    low_ = std::min(low_, low);
-    high_ = std::max(high_, high);
+    extremes[0] = std::max(extremes[0], -low);
+    extremes[1] = std::max(extremes[1], high);
   });
-  std::int64_t extremes[2] = {-low_, high_};
   workers.max(extremes);
-  low_ = -extremes[0];
-  high_ = extremes[1];
-  low_ = std::min(low_, high_);              // no rows
-  high_ = std::max(high_, std::int64_t{1});  // all empty
+  start_tree(-extremes[0], extremes[1], rows.all_rows());
+}
+
+void LeafSizes::start_tree(std::int64_t low, std::int64_t high, std::size_t n_rows) {
+  low_ = std::min(low, high);               // no rows
+  high_ = std::max(high, std::int64_t{1});  // all empty
+  least_h_ = 1;
+  counting_ = choose();
+  if (counting_ == Counting::always) return;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto n = static_cast<std::int64_t>(n_rows);
+  const std::int64_t h = std::min(params_.min_samples_leaf, n) * low_ / outputs_;  // rounded down
+  least_h_ = static_cast<std::int32_t>(std::clamp(h, std::int64_t{1}, most));
 }
 
 // Rows of sparse columns are slow to count, and random thresholds have no second choice to offer.

@@ -40,6 +40,8 @@ class LeafSizes {
 
   // One pass over the tree's rows, unless a leaf may have one row.
   void start_tree(const RowPartition& rows, Collective& workers, Team& team);
+  // The same for n_rows rows elsewhere, whose hessians are in [low, high].
+  void start_tree(std::int64_t low, std::int64_t high, std::size_t n_rows);
   // The same where rows are counted in any case; they need not be in this process.
   void start_tree() {
     counting_ = params_.may_count() ? Counting::always : Counting::none;
@@ -65,7 +67,6 @@ class LeafSizes {
                   std::span<const std::int64_t> counts) const;
 
  private:
-  void set_range(const RowPartition& rows, Collective& workers, Team& team);
   Counting choose() const;
   bool may_overlook_missing(std::size_t feature, const FeatureSplit& split) const;
 

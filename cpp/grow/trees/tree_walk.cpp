@@ -99,11 +99,12 @@ void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
     const std::size_t n = (codes_.stored_rows ? rows_.first_from(window.end) : rows_.n) - first;
     const auto members = static_cast<std::size_t>(team.size());
     const std::size_t share = (n / members + rows_together) / rows_together * rows_together;
-    team.for_chunks(0, n, std::clamp(share, least_chunk, chunk_rows), [&](std::size_t begin, std::size_t end, int) {
-      Buffer<std::uint32_t> leaves(end - begin);
-      walk(window, first + begin, first + end, leaves.data());
-      use(first + begin, first + end, leaves.data());
-    });
+    team.for_chunks(0, n, std::clamp(share, least_chunk, chunk_rows),
+                    [&](std::size_t begin, std::size_t end, int) {
+                      Buffer<std::uint32_t> leaves(end - begin);
+                      walk(window, first + begin, first + end, leaves.data());
+                      use(first + begin, first + end, leaves.data());
+                    });
   });
 }
 
@@ -170,13 +171,9 @@ void TreeWalk::walk_sparse(std::size_t begin, std::size_t end, std::uint32_t* le
     piece.clear();
     for (std::size_t i = first; i < last && n_rows > last - first; ++i)
       piece.push_back(rows_.row(i) - static_cast<RowId>(row));
-    std::vector<const std::uint8_t*> dense = columns_;
-    for (const std::uint8_t*& column : dense)
-      column += row * static_cast<std::size_t>(codes_.width);
     const TreeRows piece_rows{last - first, nullptr, piece.empty() ? nullptr : piece.data()};
-    WalkArgs args = args_of(nodes.data(), piece_rows);
-    args.columns = dense.data();
-    grow_kernels().walk(args, 0, last - first, leaves + (first - begin));
+    grow_kernels().walk(args_of(nodes.data(), piece_rows), 0, last - first,
+                        leaves + (first - begin));
   }
 }
 

@@ -4,8 +4,9 @@
 #include "loss/lane_sums.h"
 #include "loss/pointwise.h"
 
-// scores[i][...] += values of the leaves of row i, tree after tree; values are [node][width].
-extern "C" __global__ void add_round(DeviceCodes codes, const WalkNode* nodes,
+// scores[i][...] += factor * values of the leaves of row i, tree after tree; values are
+// [node][width].
+extern "C" __global__ void add_trees(DeviceCodes codes, const WalkNode* nodes,
                                      const NodeTest* tests, const double* values,
                                      const RoundTree* trees, std::uint32_t n_trees, RowNumbers rows,
                                      std::uint32_t n, std::uint32_t width, std::uint32_t outputs,
@@ -19,7 +20,7 @@ extern "C" __global__ void add_round(DeviceCodes codes, const WalkNode* nodes,
         tree.first + leaf_at(codes, nodes + tree.first, tests + tree.first, row);
     double* score = scores + static_cast<std::uint64_t>(i) * outputs + tree.output;
     for (std::uint32_t k = 0; k < width; ++k)
-      score[k] += values[static_cast<std::uint64_t>(leaf) * width + k];
+      score[k] += tree.factor * values[static_cast<std::uint64_t>(leaf) * width + k];
   }
 }
 

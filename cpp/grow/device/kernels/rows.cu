@@ -34,9 +34,34 @@ extern "C" __global__ void transpose_words(DeviceCodes codes, std::uint8_t* by_c
   transpose(codes, reinterpret_cast<std::uint16_t*>(by_column));
 }
 
+// Range of the hessians of rows, summed over the outputs: in totals behind the sums of the outputs,
+// most_h - the lowest and the highest, where there are totals for them.
+struct HessianRange {
+  unsigned long long below = 0, high = 0;
+
+  void add(std::int64_t h) {
+    below = max(below, static_cast<unsigned long long>(most_h - h));
+    high = max(high, static_cast<unsigned long long>(h));
+  }
+  // By all threads of the block.
+  void give(const GivenTotals& totals, std::uint32_t outputs) const {
+    if (totals.n == outputs) return;
+    __shared__ unsigned long long of_block[2];
+    if (threadIdx.x < 2) of_block[threadIdx.x] = 0;
+    __syncthreads();
+    atomicMax(&of_block[0], below);
+    atomicMax(&of_block[1], high);
+    __syncthreads();
+    if (threadIdx.x < 2)
+      atomicMax(reinterpret_cast<unsigned long long*>(totals.sums + outputs) + threadIdx.x,
+                of_block[threadIdx.x]);
+  }
+};
+
 // The same as grow/kernels/quantise.h.
 extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, GivenTotals totals) {
   std::int64_t lane_total = 0;
+  HessianRange range;
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < args.n;
        i += gridDim.x * blockDim.x) {
     const std::uint32_t position = position_at(args.rows, i);
@@ -49,7 +74,9 @@ extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, Giv
     const auto narrow = static_cast<std::uint32_t>(g * 65536 + h);
     elements[i] = static_cast<Element>(narrow) << 32 | row_at(args.rows, position);
     lane_total += pack(g, h);
+    range.add(h);
   }
+  range.give(totals, 1);
   lane_total = warp_sum(lane_total);
   if (lane_of() == 0) add_to(totals.sums, lane_total);
   give_totals(totals);
@@ -96,10 +123,18 @@ extern "C" __global__ void gather_pairs(PairRows args, const float* weights, dou
   give_totals(totals);
 }
 
-// Sums of all elements, [channels].
+// Sums of all elements, [outputs].
 extern "C" __global__ void sum_values(const Element* elements, std::uint32_t n, RowValues values,
                                       GivenTotals totals) {
-  for (std::uint32_t c = 0; c < values.channels; ++c) {
+  HessianRange range;
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n && totals.n > values.outputs;
+       i += gridDim.x * blockDim.x) {
+    std::int64_t h = 0;
+    for (std::uint32_t c = 0; c < values.outputs; ++c) h += sum_h(value_of(values, elements[i], c));
+    range.add(h);
+  }
+  range.give(totals, values.outputs);
+  for (std::uint32_t c = 0; c < values.outputs; ++c) {
     std::int64_t sum = 0;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
          i += gridDim.x * blockDim.x)

@@ -12,6 +12,9 @@ namespace arboost::cuda {
 // Rows of one launch are divided into tiles; a tile never spans two nodes.
 constexpr std::uint32_t tile_rows = 2048;
 
+// Above all sums of hessians, of which a largest one is taken.
+constexpr std::int64_t most_h = std::int64_t{1} << 62;
+
 // Threads of a block that builds histograms, and blocks of a multiprocessor: their tables of 64 KB
 // share its memory.
 constexpr int table_threads = 512;

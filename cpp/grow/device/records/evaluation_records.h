@@ -5,8 +5,10 @@
 
 namespace arboost::cuda {
 
-// A tree of a round: its first node among those of the round, and the first output it adds to.
+// A tree that is added: its factor, its first node among those of all, and the first output it adds
+// to.
 struct RoundTree {
+  double factor;
   std::uint32_t first, output;
 };
 

@@ -1,31 +1,21 @@
 // A round is one copy and one launch, its loss two launches and an answer of 16 bytes.
 #include "grow/device/rounds/device_evaluation.h"
 
-#include <bit>      // bit_ceil
-#include <cstring>  // memcpy
 #include <utility>  // exchange
 #include <vector>
 
 #include "cuda/staging.h"
-#include "grow/device/records/evaluation_records.h"
 #include "grow/device/table/device_table.h"
-#include "grow/device/table/walked_tree.h"
 #include "loss/lane_sums.h"
 
 namespace arboost::cuda {
 namespace {
 
-constexpr unsigned walk_block = 128, total_block = 256;
+constexpr unsigned total_block = 256;
 constexpr std::size_t most_open = 512;  // losses in the memory of the device
 
 std::size_t in_blocks(std::size_t n, std::size_t size) {
   return (n + size - 1) / size;
-}
-
-// Bytes of an array in a piece of several.
-template <class T>
-std::size_t piece_bytes(std::size_t n) {
-  return (n * sizeof(T) + 15) / 16 * 16;
 }
 
 }  // namespace
@@ -37,8 +27,8 @@ struct DeviceEvaluation::State {
   DeviceArray<double> y, weight, scores, sums, totals, parameters;
   std::vector<double> sent_parameters, losses;  // losses: fetched, and not returned yet
   std::vector<LossSpec> open;                   // losses that were not fetched yet
-  DeviceArray<std::byte> round;                 // trees of the last one
-  PinnedBytes sent, received;
+  TreeAdder adder;
+  PinnedBytes received;
   Buffer<double> host_scores;
 };
 
@@ -65,45 +55,17 @@ DeviceEvaluation::~DeviceEvaluation() {
 
 void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::size_t n,
                            double factor, Team&) {
+  const std::size_t width = forest.width, per_round = outputs() / width;
+  std::vector<AddedTree> trees;
+  for (std::size_t t = first; t < first + n; ++t)
+    trees.push_back({t, t % per_round * width, factor});
   State& s = *state_;
   Device::Use use(device_);
-  const std::size_t width = forest.width, per_round = outputs() / width;
-  std::vector<RoundTree> trees;
-  std::vector<WalkNode> nodes;
-  std::vector<NodeTest> tests;
-  bool has_unusual = false;
-  for (std::size_t t = first; t < first + n; ++t) {
-    const WalkedTree tree = walked_tree(forest, t, codes_);
-    trees.push_back({static_cast<std::uint32_t>(nodes.size()),
-                     static_cast<std::uint32_t>(t % per_round * width)});
-    nodes.insert(nodes.end(), tree.nodes.begin(), tree.nodes.end());
-    tests.insert(tests.end(), tree.tests.begin(), tree.tests.end());
-    has_unusual |= tree.has_unusual;
-  }
-  const std::size_t n_values = nodes.size() * width, n_tests = has_unusual ? tests.size() : 0;
-  const std::size_t values_at = piece_bytes<WalkNode>(nodes.size());
-  const std::size_t trees_at = values_at + piece_bytes<double>(n_values);
-  const std::size_t tests_at = trees_at + piece_bytes<RoundTree>(n);
-  const std::size_t bytes = tests_at + piece_bytes<NodeTest>(n_tests);
-  s.queue.wait();                                     // the last round's copy
-  const std::size_t capacity = std::bit_ceil(bytes);  // trees of later rounds may be larger
-  std::byte* sent = s.sent.buffer(capacity);
-  std::memcpy(sent, nodes.data(), nodes.size() * sizeof(WalkNode));
-  auto* values = reinterpret_cast<double*>(sent + values_at);
-  for (std::size_t i = 0; i < n_values; ++i) values[i] = factor * forest.values(first)[i];
-  std::memcpy(sent + trees_at, trees.data(), n * sizeof(RoundTree));
-  std::memcpy(sent + tests_at, tests.data(), n_tests * sizeof(NodeTest));
-  make_room(s.round, capacity);
-  s.queue.copy_in(sent, bytes, s.round.address());
-  const std::byte* there = s.round.data();
-  s.queue.launch(device_.kernel("add_round"), {in_blocks(n_rows(), walk_block)}, walk_block, 0,
-                 s.table->codes(), reinterpret_cast<const WalkNode*>(there),
-                 reinterpret_cast<const NodeTest*>(there + tests_at),
-                 reinterpret_cast<const double*>(there + values_at),
-                 reinterpret_cast<const RoundTree*>(there + trees_at),
-                 static_cast<std::uint32_t>(n), RowNumbers{nullptr, s.table_rows.data()},
-                 static_cast<std::uint32_t>(n_rows()), static_cast<std::uint32_t>(width),
-                 static_cast<std::uint32_t>(outputs()), s.scores.data());
+  s.adder.add(device_, s.queue, *s.table, codes_, forest, trees,
+              {{nullptr, s.table_rows.data()},
+               static_cast<std::uint32_t>(n_rows()),
+               outputs(),
+               s.scores.data()});
 }
 
 void DeviceEvaluation::start_loss(const LossSpec& spec, Team&) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "grow/device/table/added_trees.h"
 #include "grow/rounds/evaluation_rows.h"
 #include "grow/trees/grown_trees.h"
 #include "loss/apply.h"
