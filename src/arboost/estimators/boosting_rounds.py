@@ -410,6 +410,8 @@ class BoostingRounds:
         before = self.n_rounds
         self.n_rounds += len(ends)
         self._recent_weights = {before + 1 + i: factors for i, factors in enumerate(weights)}
+        if not self.evaluations:
+            return [FinishedRound({})] * len(ends)
         finished = []
         for i, end in enumerate(ends):
             results = {

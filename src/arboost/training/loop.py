@@ -45,7 +45,7 @@ def run_training_loop(
     fitted : list of Fitted
         One for each training.
     rounds : list of list of results
-        For each round the results of each training.
+        For each round that the monitor got, the results of each training.
     """
     rounds: list[list[Results]] = []
     with writer or CheckpointWriter() as checkpoint:
@@ -59,15 +59,19 @@ def run_training_loop(
             limit, seconds = monitor.rounds_ahead(n_rounds, cuts=not checkpoint.has_file)
             limit = min(limit, checkpoint.rounds_at_once(n_rounds) or limit)
             finished = _run_in_step(trainings, limit, metrics, seconds, latest)
-            for number, of_trainings in enumerate(finished, 1):
+            # A monitor that needs no metrics of a round gets the last one of a call only.
+            first_shown = 0 if monitor.needs_every_round else max(0, len(finished) - 1)
+            last_round = n_rounds + len(finished)
+            n_rounds += first_shown
+            for of_trainings in finished[first_shown:]:
+                n_rounds += 1
                 results = [of_training.results for of_training in of_trainings]
                 rounds.append(results)
-                n_rounds += 1
-                is_last = number == len(finished)
-                if not (is_last or monitor.needs_every_round):
-                    continue
                 stop = monitor.after_round(
-                    n_rounds - 1, _means(results), ago=of_trainings[0].ago, is_last=is_last
+                    n_rounds - 1,
+                    _means(results),
+                    ago=of_trainings[0].ago,
+                    is_last=n_rounds == last_round,
                 )
                 if monitor.is_best:
                     best_weights = _weights_after(trainings, n_rounds)
@@ -88,7 +92,7 @@ def _run_in_step(
     metrics: Sequence[Metric],
     seconds: float,
     latest: list[FinishedRound],
-) -> list[list[FinishedRound]]:
+) -> list[tuple[FinishedRound, ...]]:
     """Up to `limit` more rounds of each training: by round, those of all trainings.
 
     The first training that has not ended tells how many. One that has ended keeps its results, the
@@ -106,7 +110,7 @@ def _run_in_step(
     for number, batch in enumerate(batches):
         latest[number] = batch[-1] if batch else latest[number]
         batch.extend([latest[number]] * (n_rounds - len(batch)))
-    return [list(of_trainings) for of_trainings in zip(*batches, strict=True)]
+    return list(zip(*batches, strict=True))
 
 
 def _weights_after(trainings: Sequence[Rounds], n_rounds: int) -> list[Floats]:
