@@ -47,7 +47,8 @@ class Proposal::Windows final : public StoredRows {
     Buffer<std::uint8_t> row_buffer(rows * stride + padding);
     Team team(of_.n_threads_);
     table.each_window(begin, end, [&](const RowWindow& window) {
-      const RowWindow proposed{window.begin, window.end, {row_buffer.data(), window.begin * stride}};
+      const RowWindow proposed{
+          window.begin, window.end, {row_buffer.data(), window.begin * stride}};
       team.for_chunks(
           0, window.end - window.begin, block_rows, [&](std::size_t first, std::size_t last, int) {
             translate(window, window.begin + first, window.begin + last, row_buffer.data());

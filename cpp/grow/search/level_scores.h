@@ -4,6 +4,8 @@
 #pragma once
 
 #include "grow/search/gain.h"
+#include "grow/search/logarithms.h"
+#include "grow/search/node_score.h"
 #include "grow/search/search_data.h"
 #include "grow/search/split.h"
 #include "tree/rule.h"
@@ -48,19 +50,9 @@ double score_of_set(const GainParams& p, const std::int64_t* left, const std::in
 
 // The score of the node itself.
 double score_of_node(const GainParams& p, const std::int64_t* totals) {
-  if (p.criterion == Criterion::error)
-    return error_score(p, totals, error_key(p, totals), [totals](int k) { return totals[k]; });
-  double score = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    const double g = sum_g(totals[k]), h = sum_h(totals[k]);
-    if (p.criterion != Criterion::quadratic)
-      score += log_score(p, g, h);
-    else if (p.bounded)
-      score += score_of_step(p, g, h, bounded_step(p, g, h));
-    else
-      score += is_plain(p) ? side_score<true>(p, g, h) : side_score<false>(p, g, h);
-  }
-  return score;
+  if (!p.bounded) return node_score(p, totals, [](double x) { return log_of(x); });
+  const double g = sum_g(totals[0]), h = sum_h(totals[0]);
+  return score_of_step(p, g, h, bounded_step(p, g, h));
 }
 
 void take_set(const GainParams& p, double score, const CodeSet& set, const std::int64_t* sums,

@@ -66,42 +66,37 @@ void SplitSearch::find(GrowNode& node, int member, Team& team,
                 : with_source(node, member_scratch, [](const auto& from) { return from.cost(); });
   const std::size_t grain =
       std::max<std::size_t>(1, slots_per_search / std::max<std::size_t>(1, cost));
-  member_scratch.best_of_chunks.resize((features.size() + grain - 1) / grain);
-  const auto search_all = [&](bool in_doubt) {
-    if (params_.criterion == Criterion::gain_ratio) {
-      FeatureBest& search_best = member_scratch.best_of_chunks.front();
-      search_best.feature = -1;
-      search_best.split.score = floor;
-      search_ratio(
-          node, features, in_doubt, score, member_scratch,
-          [&](SearchChunk search_chunk) {
-            team.for_chunks(member, features.size(), grain,
-                            [&](std::size_t first, std::size_t last, int who) {
-                              search_chunk(first, last, *scratch_[static_cast<std::size_t>(who)]);
-                            });
-          },
-          search_best);
-      return member_scratch.best_of_chunks.begin();
-    }
+  std::vector<FeatureBest>& best_of_chunks = member_scratch.best_of_chunks;
+  best_of_chunks.resize((features.size() + grain - 1) / grain);
+  const auto each_chunk = [&](SearchChunk search_chunk) {
     team.for_chunks(member, features.size(), grain,
                     [&](std::size_t first, std::size_t last, int who) {
-                      FeatureBest& search_best = member_scratch.best_of_chunks[first / grain];
-                      search_best.feature = -1;
-                      search_best.split.score = floor;
-                      search(node, features.subspan(first, last - first), in_doubt, member_scratch,
-                             *scratch_[static_cast<std::size_t>(who)], search_best);
+                      search_chunk(first, last, *scratch_[static_cast<std::size_t>(who)]);
                     });
-    return std::max_element(member_scratch.best_of_chunks.begin(),
-                            member_scratch.best_of_chunks.end(), [](auto& a, auto& b) {
-                              return a.split.score < b.split.score;  // of equals the first
-                            });
+  };
+  const auto search_all = [&](bool in_doubt) {
+    for (FeatureBest& best : best_of_chunks) {
+      best.feature = -1;
+      best.split.score = floor;
+    }
+    if (params_.criterion == Criterion::gain_ratio)
+      search_ratio(node, features, in_doubt, score, member_scratch, each_chunk,
+                   best_of_chunks.front());
+    else
+      each_chunk([&](std::size_t first, std::size_t last, Scratch& scratch) {
+        search(node, features.subspan(first, last - first), in_doubt, member_scratch, scratch,
+               best_of_chunks[first / grain]);
+      });
+    return std::max_element(best_of_chunks.begin(), best_of_chunks.end(), [](auto& a, auto& b) {
+      return a.split.score < b.split.score;  // of equals the first
+    });
   };
   auto best = search_all(false);
   if (best->feature >= 0 && !has_enough_rows(node, static_cast<std::uint32_t>(best->feature),
                                              best->split, best->left_sums.data(), member_scratch))
     best = search_all(true);
   if (best->feature < 0 && params_.allow_zero_gain) {
-    best = member_scratch.best_of_chunks.begin();
+    best = best_of_chunks.begin();
     search_further(node, features, member_scratch, *best);
   }
   if (best->feature < 0) return;
