@@ -2,7 +2,6 @@
 #include "grow/memory/memory_rows.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/random.h"
 
@@ -82,7 +81,7 @@ std::size_t MemoryRows::subtree_rows(int n_threads) const {
   const bool reads_little = policy_.channels() > 1 || params_.random_cuts;
   if (reads_little && share < 0.25) return n_threads == 1 ? rows_.rows().n : shared_node_rows;
   const double worth = static_cast<double>(small_rows_) / share;
-  return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, getenv("SUBR") ? atof(getenv("SUBR")) : 4096.0)));
+  return std::max(small_rows_, static_cast<std::size_t>(std::min(worth, 4096.0)));
 }
 
 TreeScale MemoryRows::start_tree(const Gradients& gradients, std::size_t output,

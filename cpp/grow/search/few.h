@@ -47,8 +47,8 @@ inline std::size_t whole_rows(std::size_t n) {
   return (n + rows_at_once - 1) / rows_at_once * rows_at_once;
 }
 
-// counts[i] = how many of the n codes are at most codes[i]. Those behind them count for codes of 255
-// alone, which n codes are at most.
+// counts[i] = how many of the n codes are at most codes[i]. Those behind them count for codes of
+// 255 alone, which n codes are at most.
 #if defined(__AVX512BW__)
 template <std::size_t registers>
 inline void count_in_registers(const std::uint8_t* all, std::size_t n, std::uint8_t* to) {
