@@ -41,12 +41,12 @@ constexpr std::uint32_t no_set = ~std::uint32_t{0};
 constexpr std::size_t few_features = 48;  // above, sorting the hashes partly is faster
 
 struct WalkArgs {
-  int width;  // bytes of a code
+  int width;           // bytes of a code
+  std::size_t stride;  // bytes from the code of a row to that of the next; the width with a program
   TreeRows rows;
   const WalkNode* nodes;
   std::size_t n_nodes;
   const CodeSet* sets;  // null: there are none
-  int depth;            // of the deepest leaf
   // For rows that walk together; test i + 1 is that of node i. Null unless many rows of the table
   // walk, which ascend, codes take one byte, and leaves are at most 256.
   const BitProgram* program;

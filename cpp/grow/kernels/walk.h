@@ -6,47 +6,58 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
+#include <algorithm>  // fill_n
+
 #include "grow/kernels/grow_kernels.h"
 #include "grow/kernels/walk_together.h"
 
 namespace arboost::ARBOOST_ISA {
 namespace {
 
-constexpr std::size_t walk_lanes = 16;  // rows that walk together: their loads overlap
+// Rows that walk side by side: their loads overlap. Those that have reached a leaf leave the others
+// every few steps, because the paths of a deep tree differ in length.
+constexpr std::size_t walk_block = 256;
+constexpr int first_steps = 8, more_steps = 4;
+
+struct WalkingRow {
+  std::uint32_t node, number;
+  std::size_t offset;  // of its codes from those of row 0
+};
 
 template <class Code, bool has_sets, class RowAt>
 void walk_rows(const WalkArgs& args, std::size_t begin, std::size_t end, RowAt row_at,
                std::uint32_t* leaves) {
   const WalkNode* ARBOOST_RESTRICT nodes = args.nodes;
   const CodeSet* sets = args.sets;
-  const auto next = [=](std::uint32_t node, RowId row) {
+  const auto next = [=](std::uint32_t node, std::size_t offset) {
     const WalkNode at = nodes[node];
-    const std::uint32_t code = reinterpret_cast<const Code*>(at.column)[row];
+    const std::uint32_t code = *reinterpret_cast<const Code*>(at.column + offset);
     bool goes_left = (code <= at.bin) | (code == at.missing_left);
     if constexpr (has_sets)
       if (at.set != no_set) goes_left = holds(sets[at.set], code);
     return at.left + (goes_left ? 0u : 1u);
   };
-  std::size_t i = begin;
-  for (; i + walk_lanes <= end; i += walk_lanes) {
-    std::uint32_t node[walk_lanes] = {};
-    RowId row[walk_lanes];
-    for (std::size_t j = 0; j < walk_lanes; ++j) row[j] = row_at(i + j);
-    for (int step = 0; step < args.depth; ++step) {
-      std::uint32_t moved = 0;
-      for (std::size_t j = 0; j < walk_lanes; ++j) {
-        const std::uint32_t to = next(node[j], row[j]);
-        moved |= to ^ node[j];
-        node[j] = to;
-      }
-      if (moved == 0) break;
-    }
-    for (std::size_t j = 0; j < walk_lanes; ++j) leaves[i - begin + j] = node[j];
+  if (nodes[0].left == 0) {  // one leaf, whose codes are nowhere
+    std::fill_n(leaves, end - begin, 0u);
+    return;
   }
-  for (; i < end; ++i) {
-    std::uint32_t node = 0;
-    for (int step = 0; step < args.depth; ++step) node = next(node, row_at(i));
-    leaves[i - begin] = node;
+  WalkingRow rows[walk_block];
+  for (std::size_t first = begin; first < end; first += walk_block) {
+    std::size_t n = end - first < walk_block ? end - first : walk_block;
+    for (std::size_t j = 0; j < n; ++j)
+      rows[j] = {0, static_cast<std::uint32_t>(j), row_at(first + j) * args.stride};
+    for (int steps = first_steps; n > 0; steps = more_steps) {
+      for (int step = 0; step < steps; ++step)
+        for (std::size_t j = 0; j < n; ++j) rows[j].node = next(rows[j].node, rows[j].offset);
+      std::size_t n_walking = 0;
+      for (std::size_t j = 0; j < n; ++j) {
+        const WalkingRow row = rows[j];
+        leaves[first - begin + row.number] = row.node;
+        rows[n_walking] = row;
+        n_walking += nodes[row.node].left != row.node ? 1 : 0;
+      }
+      n = n_walking;
+    }
   }
 }
 

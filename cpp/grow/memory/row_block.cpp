@@ -87,7 +87,7 @@ void RowBlock::open(const RowLayout& layout, const RowPartition& rows, std::size
   end_ = end;
   depth_ = depth;
   element_at_ = layout.lanes() + channels * sizeof(std::int64_t);
-  for (auto& buffer : rows_) make_room(buffer, n * stride_);
+  for (auto& buffer : rows_) make_room(buffer, (n + padded_rows) * stride_);
   if (values.size() < n * channels + padded_rows) values.resize(n * channels + padded_rows);
   rows.read_values(elements, n, values.data());
   std::uint8_t* to = rows_[0].data();

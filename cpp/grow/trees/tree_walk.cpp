@@ -26,18 +26,16 @@ TreeWalk::TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& code
     : codes_(codes),
       rows_(rows),
       nodes_(forest.n_nodes(tree)),
+      stride_(static_cast<std::size_t>(codes.width)),
       source_of_(nodes_.size(), std::uint32_t{in_memory}) {
   const std::size_t start = forest.first(tree);
-  std::vector<int> depth(nodes_.size(), 0);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto f = static_cast<std::uint32_t>(forest.feature[start + i]);
     const auto child = static_cast<std::uint32_t>(forest.left[start + i]);
-    depth_ = std::max(depth_, depth[i]);
     if (child == 0) {  // a leaf: every code goes left, to the leaf itself
       nodes_[i] = {nodes_[i].column, no_code, no_code, static_cast<std::uint32_t>(i), no_set};
       continue;
     }
-    depth[child] = depth[child + 1] = depth[i] + 1;
     const std::int32_t set = forest.set[start + i];
     const SplitRule rule =
         rule_of(codes, f,
@@ -82,8 +80,20 @@ bool TreeWalk::pays_together() const {
   return static_cast<double>(span.end - span.begin) * split_steps * n_splits < alone;
 }
 
+// A row that walks alone reads one short row of codes instead of a line of each column.
+void TreeWalk::read_by_row() {
+  constexpr std::size_t short_row = 64;
+  if (!sources_.empty() || codes_.by_row.size() == 0 || codes_.row_stride > short_row) return;
+  stride_ = codes_.row_stride;
+  for (WalkNode& node : nodes_) {
+    if (node.column == nullptr) continue;
+    const auto offset = static_cast<std::size_t>(node.column - codes_.by_column.data());
+    node.column = codes_.by_row.data() + offset / codes_.n_rows;
+  }
+}
+
 void TreeWalk::make_program() {
-  if (!pays_together()) return;
+  if (!pays_together()) return read_by_row();
   const std::size_t n = nodes_.size();
   const ProgramMaker maker(
       n, [&](std::size_t i) { return nodes_[i].left == i ? 0 : nodes_[i].left; },
@@ -111,11 +121,11 @@ void TreeWalk::run(Team& team, GrownTrees::UseLeaves use) const {
 WalkArgs TreeWalk::args_of(const WalkNode* nodes, const TreeRows& rows) const {
   const bool together = !leaves_.empty();
   return {.width = codes_.width,
+          .stride = stride_,
           .rows = rows,
           .nodes = nodes,
           .n_nodes = nodes_.size(),
           .sets = sets_.empty() ? nullptr : sets_.data(),
-          .depth = depth_,
           .program = together ? &program_ : nullptr,
           .leaves = together ? leaves_.data() : nullptr,
           .n_table_rows = codes_.n_rows};

@@ -27,6 +27,7 @@ class TreeWalk {
   void add_column(std::size_t node, std::uint32_t feature);
   bool pays_together() const;
   void make_program();
+  void read_by_row();
   WalkArgs args_of(const WalkNode* nodes, const TreeRows& rows) const;
   void walk(const RowWindow& window, std::size_t begin, std::size_t end,
             std::uint32_t* leaves) const;
@@ -43,8 +44,8 @@ class TreeWalk {
   const Codes& codes_;
   TreeRows rows_;
   std::vector<WalkNode> nodes_;
+  std::size_t stride_;  // bytes from the code of a row to that of the next
   std::vector<CodeSet> sets_;
-  int depth_ = 0;
   // Codes that are copied to columns before a walk: sparse features or, of a table in a file,
   // stored columns.
   std::vector<std::uint32_t> sources_;

@@ -48,8 +48,8 @@ class OutOfBagTruth:
             spread = float(np.ptp(self.y))
         return math.frexp(spread)[1] if math.isfinite(spread) else _LARGEST_EXPONENT
 
-    def errors(self, means: Floats, rows: Any) -> Floats:
-        """The error of each row: 0 or 1 for classes, else squared, by `exponent`."""
+    def errors(self, means: Floats, rows: Any) -> Floats | NDArray[np.bool_]:
+        """The error of each row: whether its class is wrong, or the square, by `exponent`."""
         y = self.y[rows]
         if self.n_classes is None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -60,7 +60,7 @@ class OutOfBagTruth:
             is_wrong: NDArray[np.bool_] = (means[:, 0] > 0.0) != y
         else:
             is_wrong = means.argmax(axis=1) != y
-        return is_wrong.astype(np.float64)
+        return is_wrong
 
     def score(self, mean_error: float) -> float:
         """The error rate, or the root of the mean squared error."""
@@ -112,7 +112,7 @@ class OutOfBagCurve:
         weight = None if self._weight is None else self._weight[rows]
         means = sums[rows] / counts[:, np.newaxis]
         total = self._sums[number]
-        total[0] = self._whole(np.ones(len(means)) if weight is None else weight)
+        total[0] = len(means) << self._shift if weight is None else self._whole(weight)
         first = 0
         for position, truth in enumerate(self._truths, 1):
             errors = truth.errors(means[:, first : first + truth.n_outputs], rows)
@@ -137,8 +137,10 @@ class OutOfBagCurve:
         ]
         return list(sums), errors
 
-    def _whole(self, values: Floats) -> int:
+    def _whole(self, values: Floats | NDArray[np.bool_]) -> int:
         """The sum of numbers, each rounded to a multiple of one small unit."""
+        if values.dtype == np.bool_:
+            return int(np.count_nonzero(values)) << self._shift
         return int(np.rint(np.ldexp(values, self._shift)).astype(np.int64).sum())
 
 
