@@ -13,7 +13,7 @@
 
 #include <immintrin.h>
 
-#include <algorithm>  // sort
+#include <algorithm>   // sort
 #include <functional>  // less
 #include <vector>
 

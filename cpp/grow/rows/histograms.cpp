@@ -12,7 +12,10 @@ namespace {
 
 constexpr std::size_t chunk_rows = 8192;
 
-constexpr std::size_t rows_per_member = 16384;
+// Rows that pay for clearing a histogram for a member of the team, and adding it up.
+constexpr std::size_t rows_per_member = 4096;
+
+constexpr std::size_t slots_per_sum = 8192;  // that one member adds up at a time, over all parts
 
 // Slots of the columns that are built together where columns are divided: they stay in the cache.
 constexpr std::size_t block_slots = 32768;
@@ -177,7 +180,8 @@ std::int64_t* Histograms::build(const Codes& codes, const RowPartition& rows, co
   std::erase(parts, nullptr);
   std::int64_t* total = parts.front();
   if (parts.size() == 1) return total;
-  team.for_chunks(member, size(), 8192, [&](std::size_t begin, std::size_t end, int) {
+  const std::size_t slots_of_chunk = std::max<std::size_t>(512, slots_per_sum / (parts.size() - 1));
+  team.for_chunks(member, size(), slots_of_chunk, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = 1; i < parts.size(); ++i)
       grow_kernels().add(total + begin, parts[i] + begin, end - begin);
   });

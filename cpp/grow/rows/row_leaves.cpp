@@ -21,15 +21,20 @@ struct LeafRows {
 };
 
 // The positions of training rows that a sample left out, ascending.
-std::vector<std::uint32_t> positions_outside(const TreeRows& sample, std::size_t n_training) {
-  std::vector<std::uint32_t> others;
-  others.reserve(n_training - sample.n);
-  for (std::size_t position = 0, i = 0; position < n_training; ++position) {
-    if (i < sample.n && sample.positions[i] == position)
-      ++i;
-    else
-      others.push_back(static_cast<std::uint32_t>(position));
-  }
+std::vector<std::uint32_t> positions_outside(const TreeRows& sample, std::size_t n_training,
+                                             Team& team) {
+  std::vector<std::uint32_t> others(n_training - sample.n);
+  const std::uint32_t *first = sample.positions, *last = first + sample.n;
+  team.for_chunks(0, n_training, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
+    const std::uint32_t* drawn = std::lower_bound(first, last, begin);
+    std::uint32_t* to = others.data() + (begin - static_cast<std::size_t>(drawn - first));
+    for (std::size_t position = begin; position < end; ++position) {
+      if (drawn < last && *drawn == position)
+        ++drawn;
+      else
+        *to++ = static_cast<std::uint32_t>(position);
+    }
+  });
   return others;
 }
 
@@ -207,7 +212,7 @@ void add_leaf_values(const GrownTrees& forest, const Codes& table, const TreeRow
     for (std::size_t i = begin; i < end; ++i) add_leaf(rows.position(i), leaf_of_row[row(i)]);
   };
   if (rows.positions != nullptr) {
-    const std::vector<std::uint32_t> others = positions_outside(rows, n_training);
+    const std::vector<std::uint32_t> others = positions_outside(rows, n_training, team);
     const TreeRows outside{others.size(), others.data(), rows.table_rows};
     forest.walk(last, table, outside, team,
                 [&](std::size_t begin, std::size_t end, const std::uint32_t* leaves) {

@@ -192,10 +192,14 @@ void WorkerRows::pass(std::span<GrowNode* const> divided, std::span<GrowNode* co
   std::vector<SplitRule> rules;
   for (const GrowNode* node : divided) rules.push_back(rows_.rule(*node));
   Stretches& stretches = rows_.stretches();
-  // Few histograms occupy all threads if their columns are divided.
-  const std::size_t tasks = 4 * static_cast<std::size_t>(team.size());
-  const std::size_t most_parts = std::max<std::size_t>(1, histograms_.slots().n_stores / 8);
-  const std::size_t n_parts = team.size() == 1 || built.empty()
+  // Few histograms occupy all threads if their columns are divided: eight columns or more a part,
+  // which share the reading of a row, or two where a thread would have nothing to do otherwise.
+  const auto members = static_cast<std::size_t>(team.size());
+  const std::size_t tasks = 4 * members, n_stores = histograms_.slots().n_stores;
+  const std::size_t members_per_node = members / std::max<std::size_t>(1, built.size());
+  const std::size_t most_parts =
+      std::max({std::size_t{1}, n_stores / 8, std::min(members_per_node, n_stores / 2)});
+  const std::size_t n_parts = members == 1 || built.empty()
                                   ? 1
                                   : std::clamp<std::size_t>(tasks / built.size(), 1, most_parts);
   codes_.each_window(0, codes_.n_rows, [&](const RowWindow& window) {
