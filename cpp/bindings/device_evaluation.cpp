@@ -60,13 +60,8 @@ void bind_device_evaluation(nb::module_& m) {
           "add_trees",
           [](DeviceEvaluation& self, const TreeGrower& grower, const Vector<std::uint32_t>& trees,
              const Vector<double>& factors, const Vector<std::uint32_t>& outputs) {
-            std::vector<cuda::AddedTree> added;
-            for (std::size_t i = 0; i < trees.size(); ++i) {
-              require(trees.data()[i] < grower.trees.n_trees() &&
-                          outputs.data()[i] + grower.trees.width <= self.outputs(),
-                      "the tree does not exist, or does not fit the outputs");
-              added.push_back({trees.data()[i], outputs.data()[i], factors.data()[i]});
-            }
+            const auto added = added_trees(grower, trees, factors, outputs, self.outputs());
+            GilRelease release;
             self.add(grower.trees, added);
           },
           nb::arg("grower"), nb::arg("trees"), nb::arg("factors"), nb::arg("outputs"),

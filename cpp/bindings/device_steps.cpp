@@ -1,4 +1,6 @@
 // Bindings of steps of rounds on a device, one by one.
+#include <algorithm>
+
 #include "bindings/tree_grower.h"
 #include "grow/device/device_rows.h"
 #include "loss/leaf.h"
@@ -19,6 +21,20 @@ double unit_of(const std::optional<Vector<double>>& weight) {
 }
 
 }  // namespace
+
+std::vector<cuda::AddedTree> added_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
+                                         const Vector<double>& factors,
+                                         const Vector<std::uint32_t>& outputs, std::size_t n) {
+  require(factors.size() == trees.size() && outputs.size() == trees.size(),
+          "trees, factors and outputs differ in number");
+  std::vector<cuda::AddedTree> added;
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    require(trees.data()[i] < self.trees.n_trees() && outputs.data()[i] + self.trees.width <= n,
+            "the tree does not exist, or does not fit the outputs");
+    added.push_back({trees.data()[i], outputs.data()[i], factors.data()[i]});
+  }
+  return added;
+}
 
 void bind_device_steps(nb::class_<TreeGrower>& grower) {
   grower
@@ -43,12 +59,10 @@ void bind_device_steps(nb::class_<TreeGrower>& grower) {
           "add_on_device",
           [](TreeGrower& self, const Vector<std::uint32_t>& trees, const Vector<double>& factors,
              const Vector<std::uint32_t>& outputs) {
-            std::vector<cuda::AddedTree> added;
-            for (std::size_t i = 0; i < trees.size(); ++i) {
-              require(trees.data()[i] < self.trees.n_trees(), "the tree does not exist");
-              added.push_back({trees.data()[i], outputs.data()[i], factors.data()[i]});
-            }
-            round_of(self).add(self.trees, added);
+            cuda::DeviceRound& round = round_of(self);
+            const auto added = added_trees(self, trees, factors, outputs, round.outputs());
+            GilRelease release;
+            round.add(self.trees, added);
           },
           nb::arg("trees"), nb::arg("factors"), nb::arg("outputs"),
           "Adds trees in turn, each times its factor to its output, to the scores on the device.");

@@ -10,6 +10,7 @@
 
 #include "bindings/common.h"
 #include "bindings/shared_table.h"
+#include "grow/device/table/added_trees.h"
 #include "grow/grower.h"
 #include "grow/sample/sample.h"
 
@@ -140,7 +141,12 @@ void bind_gathering(nb::module_& m);
 // Values of trees, added to scores (bindings/add_trees.cpp).
 void bind_added_trees(nb::module_& m, nb::class_<TreeGrower>& grower);
 
-// Steps of rounds on a device (bindings/device_steps.cpp).
+// Trees of a grower with their factors, for scores of n outputs on a device
+// (bindings/device_steps.cpp).
+std::vector<cuda::AddedTree> added_trees(const TreeGrower& self, const Vector<std::uint32_t>& trees,
+                                         const Vector<double>& factors,
+                                         const Vector<std::uint32_t>& outputs, std::size_t n);
+// Steps of rounds on a device.
 void bind_device_steps(nb::class_<TreeGrower>& grower);
 
 // Rounds of boosting in one call (bindings/rounds.cpp).

@@ -33,6 +33,7 @@ class DeviceRound {
   void fetch(double* scores);
   // The device has the newest scores, and those of the host are not in use.
   bool is_current() const { return is_current_; }
+  std::size_t outputs() const { return outputs_; }
 
   // The same as arboost::apply_loss. The pairs stay on the device, until the next call with or
   // without least_squares: `out` has their scale and sums.
