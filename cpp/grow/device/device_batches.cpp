@@ -58,7 +58,8 @@ void DeviceBatches::send_columns() {
     is_mixed_ =
         is_mixed_ || codes_.width == 2 || codes_.has_levels(f) || !storage.own_codes.empty();
     columns.push_back(
-        {.first_slot = storage.first_slot,
+        {.store = codes_.where[f].store,
+         .first_slot = storage.first_slot,
          .n_bins = codes_.n_bins[f],
          .direction = params_.monotone.empty() ? 0 : params_.monotone[f],
          .has_missing = codes_.has_missing[f],
@@ -259,7 +260,13 @@ void DeviceBatches::send(Batch& batch) {
                 .most_features = static_cast<std::uint32_t>(batch.most_features),
                 .n_shares = 1,
                 .histogram_size = static_cast<std::uint32_t>(slots_.size()),
-                .is_combined = 1};
+                .is_combined = 1,
+                .certain_h = 0,
+                .min_rows = params_.min_samples_leaf,
+                .elements = {s.elements[0].data(), s.elements[1].data()},
+                .by_column = s.table->codes().by_column,
+                .n_table_rows = codes_.n_rows,
+                .code_width = static_cast<std::uint32_t>(codes_.width)};
 }
 
 void DeviceBatches::launch_searches(const Batch& batch) {
@@ -306,7 +313,7 @@ void DeviceBatches::take_splits(const Batch& batch) {
 
 // Codes of rows without hessians are not seen without counts.
 bool DeviceBatches::is_in_doubt(const GrowNode& node, const FoundSplit& split) const {
-  if (!sizes_.in_doubt() || slots_.channels() > policy_.width()) return false;
+  if (!sizes_.in_doubt() || slots_.channels() > policy_.width() || split.has_rows) return false;
   const bool is_certain = sizes_.is_certain(static_cast<std::size_t>(node.feature), node.split,
                                             node.left_sums.data(), node.sums.data());
   return !is_certain || (sizes_.any_empty() && split.next != split.bin + 1);
@@ -440,6 +447,8 @@ void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes,
   std::size_t n_rows = 0;
   for (const GrowNode* node : batch.nodes) n_rows += node->n_rows();
   send(batch);
+  if (sizes_.in_doubt() && !sizes_.any_empty() && policy.width() == 1)
+    batch.work.certain_h = sizes_.certain_h();
   plan_histograms(n_rows, batch.work);
   const bool clears = batch.work.parts == nullptr;
   const std::size_t clear_blocks = clears ? std::min<std::size_t>(264, 2 * batch.nodes.size()) : 0;

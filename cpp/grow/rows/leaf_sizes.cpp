@@ -91,6 +91,11 @@ bool LeafSizes::may_overlook_missing(std::size_t feature, const FeatureSplit& sp
   return any_empty() && codes_.has_missing[feature] != 0 && !split.missing_seen;
 }
 
+std::int64_t LeafSizes::certain_h() const {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return params_.min_samples_leaf > most / high_ ? most : params_.min_samples_leaf * high_;
+}
+
 bool LeafSizes::is_certain(std::size_t feature, const FeatureSplit& split,
                            const std::int64_t* left_sums, const std::int64_t* sums) const {
   std::int64_t left = 0, all = 0;
@@ -98,9 +103,7 @@ bool LeafSizes::is_certain(std::size_t feature, const FeatureSplit& split,
     left += sum_h(left_sums[k]);
     all += sum_h(sums[k]);
   }
-  // Quotients: products may be beyond 64 bits.
-  return std::min(left, all - left) / high_ >= params_.min_samples_leaf &&
-         !may_overlook_missing(feature, split);
+  return std::min(left, all - left) >= certain_h() && !may_overlook_missing(feature, split);
 }
 
 std::span<const std::int64_t> LeafSizes::count(std::size_t feature, const Element* elements,

@@ -52,6 +52,8 @@ class LeafSizes {
   bool in_doubt() const { return counting_ == Counting::without_histograms; }
   // Least hessian of a side that may have enough rows, mean over the outputs.
   std::int32_t least_h() const { return least_h_; }
+  // Hessian of a side that has enough rows for certain, summed over the outputs.
+  std::int64_t certain_h() const;
   // True if some row has a zero hessian: a code of zero sums may then occur in a node.
   bool any_empty() const { return low_ == 0; }
 

@@ -128,7 +128,8 @@ struct FoundSplit {
   std::int64_t left;  // packed sum
   std::uint32_t bin, next, feature;
   std::uint8_t is_valid, missing_left, missing_seen, by_set;
-  CodeSet levels;  // by_set: on the left
+  CodeSet levels;         // by_set: on the left
+  std::uint8_t has_rows;  // 1: both sides have enough rows, which were counted
 };
 
 // A batch of nodes. State, counts and n_done begin as 0. The host waits for the answer, which is
@@ -153,7 +154,17 @@ struct BatchWork {
   std::uint32_t n_shares;  // blocks that build histograms
   std::uint32_t histogram_size;
   std::uint32_t is_combined;  // else searches add up the parts
+  // Rows on the sides of a best split are counted, in nodes of a few, where the hessian of a side
+  // is below certain_h; 0: nowhere.
+  std::int64_t certain_h, min_rows;
+  const Element* elements[2];
+  const std::uint8_t* by_column;
+  std::uint64_t n_table_rows;
+  std::uint32_t code_width;
 };
+
+// Rows that one block counts while others wait.
+constexpr std::uint32_t most_counted_rows = 16384;
 
 // Groups of levels of a category, as in tree/level_groups.h.
 struct GroupColumn {
@@ -164,7 +175,7 @@ struct GroupColumn {
 
 // Columns of the features, for searches.
 struct FeatureColumn {
-  std::uint32_t first_slot, n_bins;
+  std::uint32_t store, first_slot, n_bins;
   std::int32_t direction;  // of a monotone constraint
   std::uint32_t has_missing;
   std::uint32_t is_category;

@@ -8,7 +8,7 @@ inline void search_splits(const GainParams& p, const BatchWork& batch,
   const std::uint32_t n = batch.searches[blockIdx.y].n_features;
   if (blockIdx.x >= n) return;
   search_feature<plain>(p, batch, columns);
-  if (is_last(batch.n_done + blockIdx.y, n)) choose_feature(batch, blockIdx.y);
+  if (is_last(batch.n_done + blockIdx.y, n)) choose_feature(batch, blockIdx.y, columns);
 }
 
 extern "C" __global__ void __launch_bounds__(search_threads)

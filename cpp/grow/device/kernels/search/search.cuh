@@ -84,14 +84,54 @@ inline std::uint32_t best_feature(const BatchWork& batch, std::uint32_t s) {
   return highest.index;
 }
 
-// Gives the best feature of a search to the host.
-inline void choose_feature(const BatchWork& batch, std::uint32_t s) {
-  const std::uint32_t index = best_feature(batch, s);
+// True if the rows on both sides of a split of a small node are enough; they are counted where
+// hessians leave that in doubt. By all threads of a block.
+inline bool has_enough_rows(const BatchWork& batch, const NodeSearch& search,
+                            const FoundSplit& split, const FeatureColumn& column) {
+  __shared__ std::uint32_t n_left;
+  const NodeCount rows = batch.counts[search.node];
+  const std::uint32_t n = search.side == 0 ? rows.left : rows.right;
+  const std::int64_t left_h = sum_h(split.left), right_h = sum_h(search.total) - left_h;
+  if ((left_h < right_h ? left_h : right_h) >= batch.certain_h) return true;
+  if (n > most_counted_rows || column.own_codes != nullptr) return false;
+  const NodeWork& work = batch.nodes[search.node];
+  const Element* elements =
+      batch.elements[1 - work.buffer] + work.begin + (search.side == 0 ? 0 : rows.left);
+  if (threadIdx.x == 0) n_left = 0;
+  __syncthreads();
+  std::int64_t count = 0;
+  for (std::uint32_t i = threadIdx.x; i < n; i += search_threads) {
+    const std::uint64_t at = column.store * batch.n_table_rows + row_of(elements[i]);
+    const std::uint32_t code = batch.code_width == 1
+                                   ? batch.by_column[at]
+                                   : reinterpret_cast<const std::uint16_t*>(batch.by_column)[at];
+    const bool is_left = split.by_set                                  ? holds(split.levels, code)
+                         : column.has_missing && code == column.n_bins ? split.missing_left != 0
+                                                                       : code <= split.bin;
+    count += is_left ? 1 : 0;
+  }
+  count = warp_sum(count);
+  if (lane_of() == 0) atomicAdd(&n_left, static_cast<std::uint32_t>(count));
+  __syncthreads();
+  return min(n_left, n - n_left) >= batch.min_rows;
+}
+
+// Gives the best feature of a search to the host; by all threads of the last block of a search.
+inline void choose_feature(const BatchWork& batch, std::uint32_t s, const FeatureColumn* columns) {
+  __shared__ std::uint32_t shared_index;
+  const std::uint32_t first_warp_index = best_feature(batch, s);
+  if (threadIdx.x == 0) shared_index = first_warp_index;
+  __syncthreads();
+  const std::uint32_t index = shared_index;
+  const FoundSplit* split =
+      batch.splits + static_cast<std::uint64_t>(s) * batch.most_features + index;
+  const bool is_valid = index != 0xffffffffu;
+  const bool has_rows = is_valid && batch.certain_h > 0 &&
+                        has_enough_rows(batch, batch.searches[s], *split, columns[split->feature]);
   if (threadIdx.x != 0) return;
-  if (index == 0xffffffffu)
-    batch.best[s].is_valid = 0;
-  else
-    batch.best[s] = batch.splits[static_cast<std::uint64_t>(s) * batch.most_features + index];
+  if (is_valid) batch.best[s] = *split;
+  batch.best[s].is_valid = is_valid;
+  batch.best[s].has_rows = has_rows;
   __threadfence_system();
   if (atomicAdd(&batch.state->n_searches, 1u) == batch.n_searches - 1) give(batch.answer);
 }

@@ -140,7 +140,7 @@ inline void search_all_outputs(const GainParams& p, const BatchWork& batch,
   search_outputs_of<plain>(p, batch, columns);
   if (!is_last(batch.n_done + blockIdx.y, n)) return;
   write_left(p, batch, columns);
-  choose_feature(batch, blockIdx.y);
+  choose_feature(batch, blockIdx.y, columns);
 }
 
 extern "C" __global__ void __launch_bounds__(search_threads)

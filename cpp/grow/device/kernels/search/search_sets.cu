@@ -288,5 +288,6 @@ extern "C" __global__ void __launch_bounds__(search_threads)
     search_feature<true, true>(p, batch, columns);
   else
     search_feature<false, true>(p, batch, columns);
-  if (is_last(batch.n_done + blockIdx.y, search.n_features)) choose_feature(batch, blockIdx.y);
+  if (is_last(batch.n_done + blockIdx.y, search.n_features))
+    choose_feature(batch, blockIdx.y, columns);
 }
