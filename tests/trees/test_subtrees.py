@@ -76,11 +76,12 @@ def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.sampled_from([2, 3, 20, 90, 150, 400, 1500]))
     n_bins = draw(st.lists(st.sampled_from([1, 2, 3, 9, 40, 200]), min_size=1, max_size=6))
+    n_bins *= draw(st.sampled_from([1, 1, 1, 8, 12]))  # rows of more than 32 columns, or 64
     if draw(st.integers(0, 4)) == 0:
         n_bins[0] = 300  # two-byte codes
     categories = [0] if n_bins[0] < 100 and draw(st.integers(0, 3)) == 0 else []
     missing = draw(st.sampled_from([0.0, 0.0, 0.3]))
-    outputs = draw(st.sampled_from([1, 1, 2, 3, 4, 7]))
+    outputs = draw(st.sampled_from([1, 1, 2, 3, 4, 9]))
     kind = draw(st.sampled_from(["classes", "numbers", "light rows"]))
     params = {
         "max_depth": draw(st.sampled_from([4, None, None])),

@@ -54,7 +54,7 @@ class RowLayout {
 
 class RowBlock {
  public:
-  static constexpr std::size_t most_rows = std::size_t{1} << 32;
+  static constexpr std::size_t most_rows = 65536;  // two arrays of 3 MB, of 28 columns
 
   // Copies the rows of a node whose elements are [begin, end) of `elements`; `values` is scratch.
   void open(const RowLayout& layout, const RowPartition& rows, std::size_t channels,
