@@ -43,12 +43,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 
-// A member that waits spins for a while: waking a sleeping thread takes 50 us, and time of the one
-// that wakes it. Where threads take turns on a CPU, spinning costs others their turn: teams of more
-// members than CPUs spin shortly, and so do others for some time after a spinning member has lost
-// its CPU.
+// A member that waits spins before it sleeps. Waking a thread takes 50 us, and time of the one that
+// wakes, for each: large teams spin longer. Small ones have little to wake, and two threads of a
+// virtual machine are faster while one sleeps. Where threads take turns on a CPU, spinning costs
+// others their turn: teams of more members than CPUs spin shortly, and so do others for some time
+// after a spinning member has lost its CPU.
 constexpr auto short_spin = std::chrono::microseconds(20),
                long_spin = std::chrono::microseconds(200);
+constexpr int small_team = 4;
 constexpr auto lost_turn = std::chrono::microseconds(100);
 constexpr auto crowded_time = std::chrono::milliseconds(20);
 
@@ -165,9 +167,9 @@ struct Team::Loop {
 };
 
 struct Team::State {
-  explicit State(bool fits_) : fits(fits_) {}
+  explicit State(bool spins_long_) : spins_long(spins_long_) {}
 
-  const bool fits;  // a CPU for each member
+  const bool spins_long;  // unless the CPUs are crowded
   std::mutex mutex;
   std::condition_variable changed;
   std::atomic<unsigned> epoch{0};  // incremented by every change that a member may wait for
@@ -196,7 +198,7 @@ struct Team::State {
       const auto now = Clock::now();
       if (now - before > lost_turn) crowded_until = (now + crowded_time).time_since_epoch().count();
       before = now;
-      const bool has_cpu = fits && now.time_since_epoch().count() > crowded_until;
+      const bool has_cpu = spins_long && now.time_since_epoch().count() > crowded_until;
       if (now - start < (has_cpu ? long_spin : short_spin)) continue;
       sleepers.fetch_add(1);
       {
@@ -282,7 +284,7 @@ Team::Team(int n_threads, Poll poll)
   prepare_exceptions();
   if (size_ == 1) return;
   static const int cpus = available_threads();
-  state_ = std::make_shared<State>(size_ <= cpus);
+  state_ = std::make_shared<State>(size_ > small_team && size_ <= cpus);
   for (int member = 1; member < size_; ++member) {
     try {
       state_->lender->lend([state = state_, member] { state->serve(member); });
