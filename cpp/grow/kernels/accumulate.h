@@ -17,7 +17,9 @@ constexpr std::size_t prefetch_distance = 24;
 class RowPrefetch {
  public:
   RowPrefetch(const RowCodes& codes, const Slots& slots)
-      : distance_(slots.n_stores < 15 ? 96 : slots.n_stores > 175 ? 8 : 1400 / slots.n_stores),
+      : distance_(slots.n_stores < 15    ? 96
+                  : slots.n_stores > 175 ? 8
+                                         : 1400 / slots.n_stores),
         rows_(codes.first + slots.store(0) * static_cast<std::size_t>(codes.width)),
         stride_(codes.stride),
         last_((slots.store(slots.n_stores - 1) - slots.store(0) + 1) *

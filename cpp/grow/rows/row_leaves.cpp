@@ -66,9 +66,13 @@ LeafSums RowLeaves::sums_of(const TreeShape& shape, const Gradients& gradients, 
 
 // Writes the leaf of each row: a leaf's rows are contiguous elements, but scattered in the table.
 void RowLeaves::assign(const TreeShape& shape, Team& team) {
+  constexpr std::size_t ahead = 64;
   const auto assign = [&](const LeafRows& rows) {
-    for (std::size_t i = 0; i < rows.n; ++i)
-      space_.leaf_of_row[row_of(rows.elements[i])] = rows.leaf;
+    std::uint32_t* leaves = space_.leaf_of_row.data();
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      if (i + ahead < rows.n) prefetch(leaves + row_of(rows.elements[i + ahead]));
+      leaves[row_of(rows.elements[i])] = rows.leaf;
+    }
   };
   const auto each = [&](auto use) {
     for (std::size_t id = 0; id < shape.size(); ++id) {

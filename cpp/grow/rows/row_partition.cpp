@@ -169,8 +169,8 @@ void RowPartition::split_stretch(const GrowNode& node, const SplitRule& rule,
 // lines of the row-major order then serve the histogram of a child.
 ColumnCodes RowPartition::column_of(std::size_t store, std::size_t n) const {
   constexpr std::size_t scattered = 128, short_row = 128;
-  const bool in_rows = codes_.by_row.size() > 0 && codes_.row_stride <= short_row &&
-                       n <= codes_.n_rows / scattered;
+  const bool in_rows =
+      codes_.by_row.size() > 0 && codes_.row_stride <= short_row && n <= codes_.n_rows / scattered;
   return in_rows ? codes_.codes_in_rows(store) : codes_.column_codes(store);
 }
 
