@@ -171,8 +171,8 @@ double mean_loss(const LossSpec& spec, const LossRows& rows, Team& team) {
   team.for_chunks(0, blocks.size(), grain, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t block = begin; block < end; ++block) {
       const std::size_t first = block * value_block;
-      blocks[block] = loss_kernels().loss_value(args, first,
-                                                std::min(first + value_block, rows.n_rows));
+      blocks[block] =
+          loss_kernels().loss_value(args, first, std::min(first + value_block, rows.n_rows));
     }
   });
   LossValue total, chunk;

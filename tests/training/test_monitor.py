@@ -95,7 +95,7 @@ def test_first_metric_of_the_last_set_decides():
 
 
 def test_is_best_after_each_round():
-    """With dropout, training copies the tree weights after each round with is_best."""
+    """With dropout, training keeps the tree weights of the best round."""
     monitor = Monitor(10, metrics=[LOSS])
     actual = []
     for index, value in enumerate([3.0, 2.0, 2.5, 1.0, 1.0]):

@@ -59,24 +59,10 @@ def run_training_loop(
             limit, seconds = monitor.rounds_ahead(n_rounds, cuts=not checkpoint.has_file)
             limit = min(limit, checkpoint.rounds_at_once(n_rounds) or limit)
             finished = _run_in_step(trainings, limit, metrics, seconds, latest)
-            # A monitor that needs no metrics of a round gets the last one of a call only.
-            first_shown = 0 if monitor.needs_every_round else max(0, len(finished) - 1)
-            last_round = n_rounds + len(finished)
-            n_rounds += first_shown
-            for of_trainings in finished[first_shown:]:
-                n_rounds += 1
-                results = [of_training.results for of_training in of_trainings]
-                rounds.append(results)
-                stop = monitor.after_round(
-                    n_rounds - 1,
-                    _means(results),
-                    ago=of_trainings[0].ago,
-                    is_last=n_rounds == last_round,
-                )
-                if monitor.is_best:
-                    best_weights = _weights_after(trainings, n_rounds)
-                if stop:
-                    break
+            before = n_rounds
+            n_rounds, stop = _show_rounds(finished, before, monitor, rounds)
+            if monitor.best_index is not None and before <= monitor.best_index < n_rounds:
+                best_weights = _weights_after(trainings, monitor.best_index + 1)
             if not stop and all(training.ended is not None for training in trainings):
                 stop = monitor.end(str(first.ended))
             checkpoint.after_round(first, monitor, best_weights[0])
@@ -111,6 +97,29 @@ def _run_in_step(
         latest[number] = batch[-1] if batch else latest[number]
         batch.extend([latest[number]] * (n_rounds - len(batch)))
     return list(zip(*batches, strict=True))
+
+
+def _show_rounds(
+    finished: Sequence[Sequence[FinishedRound]],
+    before: int,
+    monitor: Monitor,
+    rounds: list[list[Results]],
+) -> tuple[int, bool]:
+    """Show rounds to the monitor; return the number of all up to a stop, and whether it stopped.
+
+    A monitor that needs no metrics of each round gets the last one only.
+    """
+    n_rounds, last_round = before, before + len(finished)
+    if not monitor.needs_every_round:
+        n_rounds = max(before, last_round - 1)
+    for of_trainings in finished[n_rounds - before :]:
+        n_rounds += 1
+        results = [of_training.results for of_training in of_trainings]
+        rounds.append(results)
+        ago, is_last = of_trainings[0].ago, n_rounds == last_round
+        if monitor.after_round(n_rounds - 1, _means(results), ago=ago, is_last=is_last):
+            return n_rounds, True
+    return n_rounds, False
 
 
 def _weights_after(trainings: Sequence[Rounds], n_rounds: int) -> list[Floats]:

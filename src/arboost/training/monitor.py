@@ -104,8 +104,6 @@ class Monitor:
         Results of all rounds, by evaluation set and metric.
     best_index : int or None
         The best round; None without an evaluation set.
-    is_best : bool
-        Whether the round just done is the best so far.
     stop_reason : str or None
         "n_iter_no_change", "callback NAME", "max_time", "n_estimators", or a reason of the
         algorithm; None while the fit runs.
@@ -135,7 +133,6 @@ class Monitor:
         self._round_ends = [clock()]
         self.history: dict[str, dict[str, list[float]]] = {}
         self.best_index: int | None = None
-        self.is_best = False
         self.stop_reason: str | None = None
 
     @property
@@ -263,8 +260,7 @@ class Monitor:
                         "targets of extreme size, or a metric that divides by 0."
                     )
                 self.history.setdefault(name, {}).setdefault(metric, []).append(float(value))
-        self.is_best = bool(results) and self._is_better(index)
-        if self.is_best:
+        if results and self._is_better(index):
             self.best_index = index
 
     def _monitored(self) -> list[float]:
