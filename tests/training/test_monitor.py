@@ -73,7 +73,7 @@ def test_without_early_stopping_the_best_is_known_but_nothing_is_cut():
 def test_without_evaluation_sets():
     monitor = Monitor(2, n_iter_no_change=1)
     assert not monitor.after_round(0, {})
-    assert not monitor.is_best
+    assert monitor.best_index is None
     assert monitor.after_round(1, {})
     assert (monitor.best_index, monitor.best_score, monitor.history) == (None, None, {})
     assert not monitor.cuts_to_best
@@ -94,14 +94,14 @@ def test_first_metric_of_the_last_set_decides():
     assert monitor.history["train"]["error"] == [0, -1, -2, -3]
 
 
-def test_is_best_after_each_round():
+def test_best_round_after_each_round():
     """With dropout, training keeps the tree weights of the best round."""
     monitor = Monitor(10, metrics=[LOSS])
     actual = []
     for index, value in enumerate([3.0, 2.0, 2.5, 1.0, 1.0]):
         monitor.after_round(index, {"validation": {"loss": value}})
-        actual.append(monitor.is_best)
-    assert actual == [True, True, False, True, False]
+        actual.append(monitor.best_index)
+    assert actual == [0, 1, 1, 3, 3]
 
 
 def test_not_a_number():
