@@ -81,49 +81,50 @@ inline std::size_t append_kept(const std::uint32_t* kept, const float* block_wei
   return n;
 }
 
+// Marks n rows from `first` on, and weights them.
+template <class Args>
+void mark_by_norms(const Args& args, std::uint32_t first, std::size_t n,
+                   std::uint32_t* ARBOOST_RESTRICT kept, float* ARBOOST_RESTRICT weights) {
+  const Args a = args;
+  float norms[draw_block];
+  gradient_norms(a.norms, first, first + n, norms);
+  for (std::uint32_t j = 0; j < n; ++j) {
+    const DrawnRow row = draw_row(a, first + j, norms[j]);
+    weights[j] = row.weight;
+    kept[j] = row.kept;
+  }
+}
+
 // The rows are marked in blocks, in loops that vectorise, and then collected.
-std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::uint32_t* positions,
-                 float* weights) {
+template <class Mark>
+std::size_t draw_blocks(std::size_t begin, std::size_t end, std::uint32_t* positions,
+                        float* weights, Mark mark) {
   std::uint32_t kept[draw_block];
-  float norms[draw_block], block_weights[draw_block];
-  const DrawArgs a = args;
+  float block_weights[draw_block];
   std::size_t n = 0;
   for (std::size_t first = begin; first < end; first += draw_block) {
     const std::size_t size = end - first < draw_block ? end - first : draw_block;
-    const auto start = static_cast<std::uint32_t>(first);
-    if (a.norms.pairs == nullptr) {
-      for (std::uint32_t j = 0; j < size; ++j) kept[j] = draw_row(a, start + j).kept;
-    } else {
-      gradient_norms(a.norms, first, first + size, norms);
-      for (std::uint32_t j = 0; j < size; ++j) {
-        const DrawnRow row = draw_row(a, start + j, norms[j]);
-        block_weights[j] = row.weight;
-        kept[j] = row.kept;
-      }
-    }
+    mark(static_cast<std::uint32_t>(first), size, kept, block_weights);
     n = append_kept(kept, block_weights, first, size, n, positions, weights);
   }
   return n;
 }
 
+std::size_t draw(const DrawArgs& args, std::size_t begin, std::size_t end, std::uint32_t* positions,
+                 float* weights) {
+  if (args.norms.pairs != nullptr)
+    return draw_blocks(begin, end, positions, weights,
+                       [&](auto... of) { mark_by_norms(args, of...); });
+  return draw_blocks(begin, end, positions, nullptr,
+                     [a = args](std::uint32_t first, std::size_t n, std::uint32_t* kept, float*) {
+                       for (std::uint32_t j = 0; j < n; ++j) kept[j] = draw_row(a, first + j).kept;
+                     });
+}
+
 std::size_t draw_top(const TopArgs& args, std::size_t begin, std::size_t end,
                      std::uint32_t* positions, float* weights) {
-  std::uint32_t kept[draw_block];
-  float norms[draw_block], block_weights[draw_block];
-  const TopArgs a = args;
-  std::size_t n = 0;
-  for (std::size_t first = begin; first < end; first += draw_block) {
-    const std::size_t size = end - first < draw_block ? end - first : draw_block;
-    const auto start = static_cast<std::uint32_t>(first);
-    gradient_norms(a.norms, first, first + size, norms);
-    for (std::uint32_t j = 0; j < size; ++j) {
-      const DrawnRow row = draw_row(a, start + j, norms[j]);
-      block_weights[j] = row.weight;
-      kept[j] = row.kept;
-    }
-    n = append_kept(kept, block_weights, first, size, n, positions, weights);
-  }
-  return n;
+  return draw_blocks(begin, end, positions, weights,
+                     [&](auto... of) { mark_by_norms(args, of...); });
 }
 
 void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t n,
@@ -150,7 +151,7 @@ std::size_t draw_few(std::uint64_t key, const std::uint32_t* features, std::size
   static_assert(few_features == 48);
   std::uint64_t ranks[few_features];
   std::int16_t tops[few_features] = {};
-  for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
+  rank_features(key, features, n, ranks);
   for (std::size_t j = 0; j < n; ++j)  // unsigned order as signed
     tops[j] = static_cast<std::int16_t>(static_cast<std::uint16_t>(ranks[j] >> 48) ^ 0x8000u);
   std::uint64_t bits = n <= 16   ? lowest_of<16>(tops, n, size)
