@@ -19,9 +19,8 @@ inline double score_both(const GainParams& p, std::int64_t left, std::int64_t ri
   const double left_g = sum_g(left), left_h = sum_h(left);
   const double right_g = sum_g(right), right_h = sum_h(right);
   if constexpr (!plain)
-    if (p.criterion != Criterion::quadratic)
-      return log_score(p, left_g, left_h) + log_score(p, right_g, right_h);
-  if (!p.bounded) return split_score<plain, double>(p, left_g, left_h, right_g, right_h);
+    if (p.criterion != Criterion::quadratic) return log_score_of_sides(p, left, right);
+  if (!p.bounded) return score_of_sides<plain>(p, left, right);
   return score_of_step(p, left_g, left_h, bounded_step(p, left_g, left_h)) +
          score_of_step(p, right_g, right_h, bounded_step(p, right_g, right_h));
 }

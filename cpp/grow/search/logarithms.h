@@ -25,22 +25,14 @@ inline double log_score(const GainParams& p, double g, double h) {
   return arboost::log_score(p, g, h, [](double x) { return log_of(x); });
 }
 
+// The scores of both sides of one output, from their packed sums.
+inline double log_score_of_sides(const GainParams& p, std::int64_t left, std::int64_t right) {
+  return log_score(p, sum_g(left), sum_h(left)) + log_score(p, sum_g(right), sum_h(right));
+}
+
 // A mean of 0 has infinite deviance for any positive count, so it is not allowed.
 inline bool allows(const GainParams& p, std::int64_t left, std::int64_t right) {
   return p.criterion != Criterion::poisson || (sum_g(left) < 0 && sum_g(right) < 0);
-}
-
-// The score of the split after entry b.
-inline double exact_log_score(const GainParams& p, const Pass& pass, std::size_t b,
-                              const SplitScratch& scratch) {
-  double score = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    const std::int64_t left =
-        scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
-    const std::int64_t right = pass.totals[k] - left;
-    score += log_score(p, sum_g(left), sum_h(left)) + log_score(p, sum_g(right), sum_h(right));
-  }
-  return score;
 }
 
 // log x for normal x > 0, with an error below 2e-7 + 1e-7 |log x|: log_of with a shorter series.
@@ -83,27 +75,18 @@ inline float rough_side(double h_per_g, std::int32_t g, std::int32_t h) {
   }
 }
 
-// One output's rough scores of n splits, and the hessians on their left, added to those of the
-// outputs before.
+// One output's rough scores of n splits, added to those of the outputs before.
 template <SideSums sums, bool is_counts>
 void add_rough_logs(const GainParams& p, const Pass& pass, std::size_t n, int output,
                     SplitScratch& scratch) {
-  const double h_per_g = p.h_per_g;
-  const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + output * scratch.stride;
-  float* ARBOOST_RESTRICT rough = scratch.rough_sums.data();
-  std::int64_t* ARBOOST_RESTRICT hessians = scratch.hessians.data();
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[output];
-  const std::int64_t total = pass.totals[output];
-  for (std::size_t b = 0; b < n; ++b) {
-    const std::int64_t left = prefix[b] + extra;
-    const std::int64_t right = total - left;
-    const std::int32_t left_g = sum_g(left), right_g = sum_g(right);
-    const float score = rough_side<sums>(h_per_g, left_g, sum_h(left)) +
-                        rough_side<sums>(h_per_g, right_g, sum_h(right));
-    const bool allowed = !is_counts || ((left_g < 0) & (right_g < 0));  // see `allows`
-    rough[b] += allowed ? score : -std::numeric_limits<float>::infinity();
-    hessians[b] += left & 0xffffffff;
-  }
+  add_rough<false>(
+      pass, n, output, scratch, [h_per_g = p.h_per_g](std::int64_t left, std::int64_t right) {
+        const std::int32_t left_g = sum_g(left), right_g = sum_g(right);
+        const float score = rough_side<sums>(h_per_g, left_g, sum_h(left)) +
+                            rough_side<sums>(h_per_g, right_g, sum_h(right));
+        const bool allowed = !is_counts || ((left_g < 0) & (right_g < 0));  // see `allows`
+        return allowed ? score : -std::numeric_limits<float>::infinity();
+      });
 }
 
 // The largest error of a rough score, and the constant between rough scores and scores.
@@ -141,9 +124,9 @@ std::size_t first_best_of_logarithms(const GainParams& p, const Pass& pass, doub
   const std::int32_t highest = allowed_scores(p, pass, n, scratch);
   if (highest < 0) return pass.n;
   const double least = std::max(std::bit_cast<float>(highest) - 2 * bounds.slack, 0.0);
-  return first_best_of_hits(p, pass, std::bit_cast<std::int32_t>(static_cast<float>(least)), floor,
-                            scratch,
-                            [&](std::size_t b) { return exact_log_score(p, pass, b, scratch); });
+  return first_best_of_hits(
+      p, pass, std::bit_cast<std::int32_t>(static_cast<float>(least)), floor, scratch,
+      [&](std::int64_t left, std::int64_t right) { return log_score_of_sides(p, left, right); });
 }
 
 }  // namespace

@@ -29,13 +29,18 @@ struct Pass {
   std::size_t n;
   const std::int64_t* totals;
   const std::int64_t* extra;  // [channels], or null for none
+
+  std::int64_t extra_of(int channel) const { return extra == nullptr ? 0 : extra[channel]; }
+  // The sum on the left of the split after entry b.
+  std::int64_t left(const SplitScratch& scratch, int channel, std::size_t b) const {
+    return scratch.prefix[channel * scratch.stride + b] + extra_of(channel);
+  }
 };
 
-// The score of the split after a prefix entry, as score_one_output<true> has it.
-inline double exact_score(const GainParams& p, const Pass& pass, std::int64_t prefix) {
-  const std::int64_t left = prefix + (pass.extra == nullptr ? 0 : pass.extra[0]);
-  const std::int64_t right = pass.totals[0] - left;
-  return split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+// The scores of both sides of one output, from their packed sums.
+template <bool plain>
+inline double score_of_sides(const GainParams& p, std::int64_t left, std::int64_t right) {
+  return split_score<plain, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
 }
 
 constexpr std::size_t rough_lanes = 16;  // scores that are compared at once
@@ -70,13 +75,11 @@ std::size_t first_best_of_lanes(const GainParams& params, const Pass& pass, std:
   const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + group;
   const std::int32_t* ARBOOST_RESTRICT rough = scratch.rough.data() + group;
   double* ARBOOST_RESTRICT scores = scratch.scores.data() + group;
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t extra = pass.extra_of(0);
   const std::int64_t total = pass.totals[0];
   for (std::size_t j = 0; j < rough_lanes; ++j) {
     const std::int64_t left = prefix[j] + extra;
-    const std::int64_t right = total - left;
-    const double score =
-        split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+    const double score = score_of_sides<true>(p, left, total - left);
     scores[j] = rough[j] >= least ? score : forbidden;
   }
   double best = floor;
@@ -156,7 +159,7 @@ std::int32_t rough_of_entries(const GainParams& params, const std::int64_t* ARBO
 std::int32_t plain_rough_scores(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
   constexpr std::size_t lanes = rough_lanes;
   std::int64_t* prefix = scratch.prefix.data();
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t extra = pass.extra_of(0);
   const std::int64_t total = pass.totals[0];
   // Pad with splits that send all rows left, so nothing right.
   std::fill_n(prefix + pass.n, lanes, total - extra);
@@ -174,7 +177,6 @@ std::size_t first_best_plain(const GainParams& p, const Pass& pass, double floor
   const double roughly = std::bit_cast<float>(highest);
   if (roughly * (1 + rough_slack) <= floor) return pass.n;
   const auto least = std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - rough_slack)));
-  const std::int64_t* prefix = scratch.prefix.data();
   const std::int32_t* rough = scratch.rough.data();
   const std::size_t n = (pass.n + lanes - 1) & ~(lanes - 1);
   std::size_t index = pass.n;
@@ -187,7 +189,8 @@ std::size_t first_best_plain(const GainParams& p, const Pass& pass, double floor
     }
     for (std::uint32_t left = hits; left != 0; left &= left - 1) {
       const std::size_t b = group + static_cast<std::size_t>(std::countr_zero(left));
-      const double score = exact_score(p, pass, prefix[b]);
+      const std::int64_t sum = pass.left(scratch, 0, b);
+      const double score = score_of_sides<true>(p, sum, pass.totals[0] - sum);
       if (!(score > floor)) continue;
       floor = scratch.scores[b] = score;
       index = b;
@@ -196,38 +199,17 @@ std::size_t first_best_plain(const GainParams& p, const Pass& pass, double floor
   return index;
 }
 
-// The score of the split after entry b, as score_outputs<true> has it.
-inline double exact_score_of_outputs(const GainParams& p, const Pass& pass, std::size_t b,
-                                     const SplitScratch& scratch) {
-  double score = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    const std::int64_t left =
-        scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
-    const std::int64_t right = pass.totals[k] - left;
-    score += split_score<true, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
-  }
-  return score;
-}
-
-// One output's rough scores of n splits, and the hessians on their left, added to those of the
-// outputs before.
-template <bool is_first>
-void add_rough(const GainParams& p, const Pass& pass, std::size_t n, int output,
-               SplitScratch& scratch) {
-  const float lambda = static_cast<float>(p.reg_lambda);
+// One output's rough scores of n splits, score_of(left, right), and the hessians on their left,
+// added to those of the outputs before.
+template <bool is_first, class Score>
+void add_rough(const Pass& pass, std::size_t n, int output, SplitScratch& scratch, Score score_of) {
   const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data() + output * scratch.stride;
   float* ARBOOST_RESTRICT rough = scratch.rough_sums.data();
   std::int64_t* ARBOOST_RESTRICT hessians = scratch.hessians.data();
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[output];
-  const std::int64_t total = pass.totals[output];
+  const std::int64_t extra = pass.extra_of(output), total = pass.totals[output];
   for (std::size_t b = 0; b < n; ++b) {
     const std::int64_t left = prefix[b] + extra;
-    const std::int64_t right = total - left;
-    const auto left_g = static_cast<float>(sum_g(left)), right_g = static_cast<float>(sum_g(right));
-    const float left_h = static_cast<float>(sum_h(left)) + lambda;
-    const float right_h = static_cast<float>(sum_h(right)) + lambda;
-    const float score =
-        (left_g * left_g * right_h + right_g * right_g * left_h) / (left_h * right_h);
+    const float score = score_of(left, total - left);
     rough[b] = is_first ? score : rough[b] + score;
     hessians[b] = (is_first ? 0 : hessians[b]) + (left & 0xffffffff);
   }
@@ -251,7 +233,7 @@ std::int32_t allowed_scores(const GainParams& p, const Pass& pass, std::size_t n
   }
   if (p.channels > p.outputs) {
     const std::int64_t* counts = scratch.prefix.data() + p.outputs * scratch.stride;
-    const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[p.outputs];
+    const std::int64_t extra = pass.extra_of(p.outputs);
     const std::int64_t least = p.min_count - extra;
     const std::int64_t most = pass.totals[p.outputs] - extra - p.min_count;
     for (std::size_t b = 0; b < n; ++b)
@@ -268,13 +250,13 @@ std::size_t pad_outputs(const GainParams& p, const Pass& pass, SplitScratch& scr
   constexpr std::size_t lanes = rough_lanes;
   for (int c = 0; c < p.channels; ++c)
     for (std::size_t j = 0; j < lanes; ++j)
-      scratch.prefix[c * scratch.stride + pass.n + j] =
-          pass.totals[c] - (pass.extra == nullptr ? 0 : pass.extra[c]);
+      scratch.prefix[c * scratch.stride + pass.n + j] = pass.totals[c] - pass.extra_of(c);
   return (pass.n + lanes - 1) & ~(lanes - 1);
 }
 
 // Among the entries with rough scores of at least `least`, the first with the highest score above
-// `floor`, which is then in scratch.scores; else pass.n. exact(b) is the score of entry b.
+// `floor`, which is then in scratch.scores; else pass.n. A score is the sum of exact(left, right)
+// over the outputs.
 template <class Exact>
 std::size_t first_best_of_hits(const GainParams& p, const Pass& pass, std::int32_t least,
                                double floor, SplitScratch& scratch, Exact exact) {
@@ -291,7 +273,11 @@ std::size_t first_best_of_hits(const GainParams& p, const Pass& pass, std::int32
       }
       if (repeated) continue;
       last = b;
-      const double score = exact(b);
+      double score = 0;
+      for (int k = 0; k < p.outputs; ++k) {
+        const std::int64_t left = pass.left(scratch, k, b);
+        score += exact(left, pass.totals[k] - left);
+      }
       if (!(score > floor)) continue;
       floor = scratch.scores[b] = score;
       index = b;
@@ -304,15 +290,23 @@ std::size_t first_best_of_outputs(const GainParams& p, const Pass& pass, double 
                                   SplitScratch& scratch) {
   const double slack = rough_slack + 1e-7 * p.outputs;
   const std::size_t n = pad_outputs(p, pass, scratch);
-  add_rough<true>(p, pass, n, 0, scratch);
-  for (int k = 1; k < p.outputs; ++k) add_rough<false>(p, pass, n, k, scratch);
+  const float lambda = static_cast<float>(p.reg_lambda);
+  const auto rough = [lambda](std::int64_t left, std::int64_t right) {
+    const auto left_g = static_cast<float>(sum_g(left)), right_g = static_cast<float>(sum_g(right));
+    const float left_h = static_cast<float>(sum_h(left)) + lambda;
+    const float right_h = static_cast<float>(sum_h(right)) + lambda;
+    return (left_g * left_g * right_h + right_g * right_g * left_h) / (left_h * right_h);
+  };
+  add_rough<true>(pass, n, 0, scratch, rough);
+  for (int k = 1; k < p.outputs; ++k) add_rough<false>(pass, n, k, scratch, rough);
   const std::int32_t highest = allowed_scores(p, pass, n, scratch);
   if (highest < 0) return pass.n;
   const double roughly = std::bit_cast<float>(highest);
   if (roughly * (1 + slack) <= floor) return pass.n;
   return first_best_of_hits(
       p, pass, std::bit_cast<std::int32_t>(static_cast<float>(roughly * (1 - slack))), floor,
-      scratch, [&](std::size_t b) { return exact_score_of_outputs(p, pass, b, scratch); });
+      scratch,
+      [&](std::int64_t left, std::int64_t right) { return score_of_sides<true>(p, left, right); });
 }
 
 }  // namespace

@@ -26,13 +26,13 @@ void score_one_output(const GainParams& params, const Pass& pass, std::size_t be
   const GainParams p = params;  // a copy of its own lets the compiler keep it in registers
   const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
   double* ARBOOST_RESTRICT scores = scratch.scores.data();
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t extra = pass.extra_of(0);
   const std::int64_t total = pass.totals[0];
   for (std::size_t b = begin; b < end; ++b) {
     const std::int64_t left = prefix[b] + extra;
     const std::int64_t right = total - left;
     const std::int32_t left_h = sum_h(left), right_h = sum_h(right);
-    const double score = split_score<plain, double>(p, sum_g(left), left_h, sum_g(right), right_h);
+    const double score = score_of_sides<plain>(p, left, right);
     const bool allowed = (left_h >= p.min_h) & (right_h >= p.min_h);
     scores[b] = allowed ? score : forbidden;
   }
@@ -44,7 +44,7 @@ void score_bounded(const GainParams& params, const Pass& pass, std::size_t begin
   const GainParams p = params;
   const std::int64_t* ARBOOST_RESTRICT prefix = scratch.prefix.data();
   double* ARBOOST_RESTRICT scores = scratch.scores.data();
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[0];
+  const std::int64_t extra = pass.extra_of(0);
   const double direction = p.direction;
   for (std::size_t b = begin; b < end; ++b) {
     const std::int64_t left = prefix[b] + extra;
@@ -71,12 +71,10 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
     double score = 0;
     std::int64_t left_h = 0, right_h = 0;
     for (int k = 0; k < p.outputs; ++k) {
-      const std::int64_t left =
-          scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
-      const std::int64_t right = pass.totals[k] - left;
+      const std::int64_t left = pass.left(scratch, k, b), right = pass.totals[k] - left;
       left_h += sum_h(left);
       right_h += sum_h(right);
-      score += split_score<plain, double>(p, sum_g(left), sum_h(left), sum_g(right), sum_h(right));
+      score += score_of_sides<plain>(p, left, right);
     }
     const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
     scores[b] = left_h >= min_h && right_h >= min_h ? score : forbidden;
@@ -86,10 +84,8 @@ void score_outputs(const GainParams& p, const Pass& pass, SplitScratch& scratch)
 // Forbids splits that leave a side with too few rows; the count is the last channel.
 void require_counts(const GainParams& p, const Pass& pass, SplitScratch& scratch) {
   if (p.channels == p.outputs) return;
-  const std::int64_t* prefix = scratch.prefix.data() + p.outputs * scratch.stride;
-  const std::int64_t extra = pass.extra == nullptr ? 0 : pass.extra[p.outputs];
   for (std::size_t b = 0; b < pass.n; ++b) {
-    const std::int64_t left = prefix[b] + extra;
+    const std::int64_t left = pass.left(scratch, p.outputs, b);
     const bool enough = left >= p.min_count && pass.totals[p.outputs] - left >= p.min_count;
     if (!enough) scratch.scores[b] = forbidden;
   }
@@ -119,9 +115,7 @@ void score_errors(const GainParams& p, const Pass& pass, SplitScratch& scratch) 
   const double key = error_key(p, pass.totals);
   const std::int64_t min_h = std::int64_t{p.min_h} * p.outputs;  // the mean over outputs counts
   for (std::size_t b = 0; b < pass.n; ++b) {
-    const auto left = [&](int k) {
-      return scratch.prefix[k * scratch.stride + b] + (pass.extra == nullptr ? 0 : pass.extra[k]);
-    };
+    const auto left = [&](int k) { return pass.left(scratch, k, b); };
     std::int64_t left_h = 0, right_h = 0;
     for (int k = 0; k < p.outputs; ++k) {
       left_h += sum_h(left(k));
@@ -167,9 +161,7 @@ void run_pass(const GainParams& p, const Pass& pass, bool missing_left, SplitScr
   best->score = scratch.scores[index];
   best->bin = static_cast<std::uint32_t>(index);
   best->missing_left = missing_left;
-  for (int c = 0; c < p.channels; ++c)
-    scratch.left[c] =
-        scratch.prefix[c * scratch.stride + index] + (pass.extra == nullptr ? 0 : pass.extra[c]);
+  for (int c = 0; c < p.channels; ++c) scratch.left[c] = pass.left(scratch, c, index);
 }
 
 // Both passes over prefix sums of `n` entries; `missing` are the sums of the missing rows or null.
