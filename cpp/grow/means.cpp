@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "grow/rows/row_leaves.h"
+
 namespace arboost {
 namespace {
 
@@ -17,7 +19,7 @@ class LastTree {
       : width(trees.width),
         n_nodes(trees.n_nodes(trees.n_trees() - 1)),
         n_rows(grower.rows().n),
-        left(trees.left.data() + trees.first(trees.n_trees() - 1)),
+        left(trees.left.data() + trees.first(trees.n_trees() - 1), n_nodes),
         value(trees.values(trees.n_trees() - 1)),
         grower_(grower),
         y_(y),
@@ -34,7 +36,7 @@ class LastTree {
   }
 
   std::size_t width, n_nodes, n_rows;
-  const std::int32_t* left;
+  std::span<const std::int32_t> left;
   double* value;  // [node][width]
 
  private:
@@ -73,14 +75,8 @@ void set_means(const Grower& grower, std::span<const double> y, std::span<const 
     total[leaf] += w;
     for (std::size_t k = 0; k < width; ++k) value[leaf * width + k] += w * tree.y(i, k);
   }
-  // Children come after their parents: in reverse order, sums are complete when reached.
-  for (std::size_t node = n; node-- > 0;) {
-    if (tree.left[node] == 0) continue;
-    const auto child = static_cast<std::size_t>(tree.left[node]);
-    total[node] = total[child] + total[child + 1];
-    for (std::size_t k = 0; k < width; ++k)
-      value[node * width + k] = value[child * width + k] + value[(child + 1) * width + k];
-  }
+  add_inner_sums(tree.left, 1, total);
+  add_inner_sums(tree.left, width, value);
   for (std::size_t node = 0; node < n; ++node)
     for (std::size_t k = 0; k < width; ++k)
       value[node * width + k] = total[node] > 0 ? value[node * width + k] / total[node] : 0.0;
@@ -92,10 +88,7 @@ void set_covers(const Grower& grower, std::span<const double> weight, const Samp
   double* cover = trees.cover.data() + trees.first(trees.n_trees() - 1);
   std::fill_n(cover, tree.n_nodes, 0.0);
   for (std::size_t i = 0; i < tree.n_rows; ++i) cover[tree.leaf(i)] += tree.weight(i);
-  for (std::size_t node = tree.n_nodes; node-- > 0;) {
-    const auto child = static_cast<std::size_t>(tree.left[node]);
-    if (child != 0) cover[node] = cover[child] + cover[child + 1];
-  }
+  add_inner_sums(tree.left, 1, cover);
 }
 
 void set_medians(const Grower& grower, std::span<const double> y, std::span<const double> weight,
@@ -106,10 +99,7 @@ void set_medians(const Grower& grower, std::span<const double> y, std::span<cons
   // summed from the last node to the root, ranges assigned from the root down, left child first.
   std::vector<std::size_t> size(n, 0), begin(n, 0);
   for (std::size_t i = 0; i < tree.n_rows; ++i) ++size[tree.leaf(i)];
-  for (std::size_t node = n; node-- > 0;) {
-    const auto child = static_cast<std::size_t>(tree.left[node]);
-    if (child != 0) size[node] = size[child] + size[child + 1];
-  }
+  add_inner_sums(tree.left, 1, size);
   for (std::size_t node = 0; node < n; ++node) {
     const auto child = static_cast<std::size_t>(tree.left[node]);
     if (child == 0) continue;

@@ -187,16 +187,6 @@ std::vector<std::int64_t> RowLeaves::walked_sums(const TreeShape& shape, const T
   return sums.with_inner(shape.left(), workers_);
 }
 
-void add_inner_sums(const std::vector<std::int32_t>& left_of, std::size_t per_node,
-                    std::vector<std::int64_t>& sums) {
-  for (std::size_t id = left_of.size(); id-- > 0;) {
-    if (left_of[id] == 0) continue;
-    const auto left = static_cast<std::size_t>(left_of[id]);
-    for (std::size_t j = 0; j < per_node; ++j)
-      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
-  }
-}
-
 void add_leaf_values(const GrownTrees& forest, const Codes& table, const TreeRows& rows,
                      std::size_t n_training, const std::uint32_t* leaf_of_row, ScoreRows scores,
                      Team& team) {

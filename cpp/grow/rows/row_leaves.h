@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/collective.h"
@@ -30,8 +31,15 @@ void each_holder(const GrowNode* leaf, Use use) {
 
 // Sums of inner nodes [node][per_node] from those of leaves: children come after their parents, so
 // in reverse order every node's sums are complete when reached.
-void add_inner_sums(const std::vector<std::int32_t>& left_of, std::size_t per_node,
-                    std::vector<std::int64_t>& sums);
+template <class Sums>
+void add_inner_sums(std::span<const std::int32_t> left_of, std::size_t per_node, Sums& sums) {
+  for (std::size_t id = left_of.size(); id-- > 0;) {
+    if (left_of[id] == 0) continue;
+    const auto left = static_cast<std::size_t>(left_of[id]);
+    for (std::size_t j = 0; j < per_node; ++j)
+      sums[id * per_node + j] = sums[left * per_node + j] + sums[(left + 1) * per_node + j];
+  }
+}
 
 // Adds the values of the forest's last tree, grown on `rows`, to the scores of all training rows.
 // `leaf_of_row`: leaves of these rows, by table row; others are walked to theirs.
