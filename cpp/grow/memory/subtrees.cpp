@@ -13,78 +13,60 @@ namespace {
 
 constexpr std::size_t cells_per_poll = std::size_t{1} << 20;  // about a millisecond
 
+// True if like(a, b) holds for the contributions of the first row and every other one.
+template <class Like>
+bool all_like_first(const FewRows& rows, std::size_t outputs, Like like) {
+  for (std::size_t i = 1; i < rows.n; ++i)
+    for (std::size_t k = 0; k < outputs; ++k)
+      if (!like(rows.values[k], rows.values[i * rows.value_stride + k])) return false;
+  return true;
+}
+
 // True if all rows have the same ratio g / h: no split has a gain then, because the scores H^2 / (H
 // + lambda) of two sides never sum to more than that of the node.
 bool agree(const FewRows& rows, std::size_t outputs) {
-  for (std::size_t i = 1; i < rows.n; ++i)
-    for (std::size_t k = 0; k < outputs; ++k) {
-      const std::int64_t first_row = rows.values[k], other = rows.values[i * rows.value_stride + k];
-      if (sum_h(first_row) == 0 || std::int64_t{sum_g(first_row)} * sum_h(other) !=
-                                       std::int64_t{sum_g(other)} * sum_h(first_row))
-        return false;
-    }
-  return true;
+  return all_like_first(rows, outputs, [](std::int64_t first_row, std::int64_t other) {
+    return sum_h(first_row) != 0 && std::int64_t{sum_g(first_row)} * sum_h(other) ==
+                                        std::int64_t{sum_g(other)} * sum_h(first_row);
+  });
 }
 
 // True if the ratio g / h of some row differs from the first row's by more than the rounding of
 // both: at most 1 and 2^-16 of a unit in each number, less than 2^15 units where it is above 1.
 // Then Purity finds the node impure, too.
 bool differ(const FewRows& rows, std::size_t outputs) {
-  for (std::size_t i = 1; i < rows.n; ++i)
-    for (std::size_t k = 0; k < outputs; ++k) {
-      const std::int64_t first_row = rows.values[k], other = rows.values[i * rows.value_stride + k];
-      const std::int64_t g = sum_g(first_row), h = sum_h(first_row), g2 = sum_g(other),
-                         h2 = sum_h(other);
-      if (std::abs(g * h2 - g2 * h) > std::abs(g) + h + std::abs(g2) + h2 + 8) return true;
-    }
-  return false;
-}
-
-// Stable partition: left in place, right via `spare` behind the left.
-template <class GoesLeft>
-std::size_t partition_in_place(Element* elements, std::size_t n, Element* ARBOOST_RESTRICT spare,
-                               GoesLeft goes_left) {
-  std::size_t n_left = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Element e = elements[i];
-    elements[n_left] = e;
-    spare[i - n_left] = e;
-    n_left += goes_left(i, row_of(e)) ? 1 : 0;
-  }
-  std::memcpy(elements + n_left, spare, (n - n_left) * sizeof(Element));
-  return n_left;
-}
-
-template <class CodeOf>
-std::size_t partition_by(const SplitRule& rule, CodeOf code_of, Element* elements, std::size_t n,
-                         Element* spare) {
-  if (rule.by_set)
-    return partition_in_place(elements, n, spare, [&](std::size_t i, RowId row) {
-      return holds(rule.left, code_of(i, row));
-    });
-  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
-  return partition_in_place(elements, n, spare, [&](std::size_t i, RowId row) {
-    const std::uint32_t c = code_of(i, row);
-    return (c <= bin) | (c == missing_left);
+  return !all_like_first(rows, outputs, [](std::int64_t first_row, std::int64_t other) {
+    const std::int64_t g = sum_g(first_row), h = sum_h(first_row), g2 = sum_g(other),
+                       h2 = sum_h(other);
+    return std::abs(g * h2 - g2 * h) <= std::abs(g) + h + std::abs(g2) + h2 + 8;
   });
 }
 
-// `table`: the feature's codes by stored ones, or null.
+// Stable partition: left in place, right via `spare` behind the left. `table`: the feature's codes
+// by stored ones, or null.
 template <class Code>
 std::size_t partition_rows(const Codes& codes, std::size_t feature, const std::uint8_t* table,
-                           const SplitRule& rule, std::span<Element> elements, Element* spare) {
+                           const SplitRule& split_rule, std::span<Element> elements,
+                           Element* ARBOOST_RESTRICT spare) {
   // Row-major codes of few rows are still in the cache; for many rows, columns are denser.
   constexpr std::size_t few = 512;
   const std::size_t n = elements.size(), store = codes.where[feature].store;
   const Code* first = n <= few ? codes.row<Code>(0) + store : codes.column<Code>(store);
   const std::size_t stride = n <= few ? codes.row_stride / sizeof(Code) : 1;
-  if (table != nullptr)
-    return partition_by(
-        rule, [=](std::size_t, RowId row) -> std::uint32_t { return table[first[row * stride]]; },
-        elements.data(), n, spare);
-  return partition_by(
-      rule, [=](std::size_t, RowId row) -> std::uint32_t { return first[row * stride]; },
-      elements.data(), n, spare);
+  const SplitRule rule = split_rule;  // in registers
+  std::size_t n_left = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Element e = elements[i];
+    const std::uint32_t stored = first[row_of(e) * stride];
+    elements[n_left] = e;
+    spare[i - n_left] = e;
+    const std::uint32_t code = table == nullptr ? stored : table[stored];
+    const bool is_left =  // without branches
+        rule.by_set ? holds(rule.left, code) : (code <= rule.bin) | (code == rule.missing_left);
+    n_left += is_left ? 1 : 0;
+  }
+  std::memcpy(elements.data() + n_left, spare, (n - n_left) * sizeof(Element));
+  return n_left;
 }
 
 }  // namespace
@@ -173,7 +155,7 @@ FewRows Subtrees::rows_of(Member& worker, SplitSearch::Scratch& scratch, const O
   const SubtreeNode& node = worker.trees.nodes[at.node];
   const std::size_t n = node.end - node.begin;
   const Element* elements = space_.elements[buffer].data() + node.begin;
-  if (layout_.fits(channels_) && n <= RowBlock::most_rows) {
+  if (has_block(n)) {
     if (!worker.block.covers(node.begin, node.end))
       worker.block.open(layout_, rows_, channels_, elements, node.begin, node.end, at.depth,
                         scratch.values);
@@ -215,7 +197,6 @@ bool Subtrees::find(Member& worker, SplitSearch::Scratch& scratch, const Open& a
   if (best.feature < 0 && !is_done && !is_ratio)
     search_as_node(worker, scratch, at, buffer, features, score, best);
   if (best.feature < 0) return false;
-  worker.codes = best.codes;
   FeatureSplit& split = best.split;
   node.feature = best.feature;
   node.gain = std::max(split.score - score, 0.0);
@@ -291,15 +272,10 @@ void Subtrees::split(Member& worker, const Open& at, int buffer) {
   const auto partition =
       codes_.width == 1 ? partition_rows<std::uint8_t> : partition_rows<std::uint16_t>;
   const std::span elements(space_.elements[buffer].data() + node.begin, node.end - node.begin);
-  const std::uint8_t* gathered = worker.codes;
-  const bool is_dense = layout_.fits(channels_) && elements.size() <= RowBlock::most_rows;
   const std::size_t n_left =
-      is_dense ? worker.block.split(layout_, feature, rule, node.begin, node.end, at.depth,
-                                    elements.data())
-      : gathered != nullptr
-          ? partition_by(
-                rule, [=](std::size_t i, RowId) -> std::uint32_t { return gathered[i]; },
-                elements.data(), elements.size(), worker.spare.data())
+      has_block(elements.size())
+          ? worker.block.split(layout_, feature, rule, node.begin, node.end, at.depth,
+                               elements.data())
           : partition(codes_, feature, search_.table(feature), rule, elements, worker.spare.data());
   const std::uint32_t middle = node.begin + static_cast<std::uint32_t>(n_left);
   const std::size_t left = nodes.size();

@@ -50,8 +50,7 @@ class Subtrees {
     std::vector<Open> open;
     std::vector<std::int64_t> open_sums;        // [open][channels]
     std::vector<std::int64_t> sums, left_sums;  // of the node that is being split
-    const std::uint8_t* codes = nullptr;        // NodeSplit::codes of its split
-    std::vector<Element> spare;                 // rows on their way to the right
+    std::vector<Element> spare;                 // room for the rows of a split
     RowBlock block;
     GrowNode view;  // a node, for searches that have no kernel
   };
@@ -61,6 +60,9 @@ class Subtrees {
             const std::int64_t* sums);
   bool find(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer);
   FewRows rows_of(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer);
+  bool has_block(std::size_t n_rows) const {
+    return layout_.fits(channels_) && n_rows <= RowBlock::most_rows;
+  }
   bool is_pure(const FewRows& rows) const;
   bool cut(const FewRows& rows, std::span<const std::uint32_t> features, std::uint64_t path,
            SplitSearch::Scratch& scratch, NodeSplit& best);

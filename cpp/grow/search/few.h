@@ -243,15 +243,9 @@ void score_few(FewSearch& search) {
   std::size_t group = 0;
   while (search.groups[group + 1].begin <= index) ++group;
   const SplitGroup& split_group = search.groups[group];
-  NodeSplit& best = search.best;
-  best.feature = static_cast<std::int32_t>(split_group.feature);
-  best.split = {};
-  best.split.score = search.scratch.scores[index];
-  best.split.is_valid = true;
-  best.split.missing_seen = split_group.missing_seen;
-  best.split.missing_left = split_group.missing_left;
-  for (std::size_t c = 0; c < search.channels(); ++c)
-    best.left_sums[c] = search.scratch.prefix[c * search.stride() + index];
+  take_candidate(search.p, split_group.feature, index, search.scratch, search.best);
+  search.best.split.missing_seen = split_group.missing_seen;
+  search.best.split.missing_left = split_group.missing_left;
   search.best_count = index - split_group.begin + 1;
   search.by_count = true;
 }

@@ -358,17 +358,10 @@ std::size_t find_cut_few(const GainParams& p, const FewRows& rows, const CutDraw
         find_best_cut(p, {n, rows.totals, nullptr}, best.split.score, scratch);
     if (best_cut == n) continue;
     const Cut& cut = cuts[best_cut];
-    best.feature = static_cast<std::int32_t>(cut.feature);
-    best.split = {};
-    best.split.score = scratch.scores[best_cut];
-    best.split.is_valid = true;
+    take_candidate(p, cut.feature, best_cut, scratch, best);
     best.split.bin = cut.bin;
     best.split.missing_seen = cut.missing_seen;
     best.split.missing_left = cut.missing_left;
-    // The next group overwrites gathered codes.
-    best.codes = features.n <= cut_group ? cut.codes : nullptr;
-    for (int c = 0; c < p.channels; ++c)
-      best.left_sums[c] = scratch.prefix[c * scratch.stride + best_cut];
   }
   return n_varying;
 }

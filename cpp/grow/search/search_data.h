@@ -146,8 +146,6 @@ struct NodeSplit {            // the best of a node among several features
   std::int32_t feature = -1;  // -1: none
   FeatureSplit split;
   std::int64_t* left_sums;  // [channels]
-  // The rows' codes of the feature, if the search has gathered them; until the next search.
-  const std::uint8_t* codes = nullptr;
 };
 
 constexpr std::size_t padded_rows = 32;  // that loops over random thresholds may read past the end

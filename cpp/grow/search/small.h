@@ -43,6 +43,17 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
 #endif
 }
 
+// Takes over a candidate as the best split so far; its codes and missing rows are the caller's.
+inline void take_candidate(const GainParams& p, std::uint32_t feature, std::size_t index,
+                           const SplitScratch& scratch, NodeSplit& best) {
+  best.feature = static_cast<std::int32_t>(feature);
+  best.split = {};
+  best.split.score = scratch.scores[index];
+  best.split.is_valid = true;
+  for (int c = 0; c < p.channels; ++c)
+    best.left_sums[c] = scratch.prefix[c * scratch.stride + index];
+}
+
 // True if the codes of n rows are read from the row-major codes: a cache line has all features of a
 // row. Columns are denser where several of the rows share a line of 64 rows.
 inline bool reads_by_row(const Codes& codes, std::size_t n) {
