@@ -227,12 +227,11 @@ GainParams TreePolicy::gain_of(const GrowNode& node) const {
 }
 
 bool TreePolicy::may_split(std::int64_t depth, std::size_t n_rows, const std::int64_t* sums) const {
-  std::int64_t h = 0;
-  for (std::size_t k = 0; k < width_; ++k) h += sum_h(sums[k]);
   return depth < params_.max_depth &&
          n_rows >= 2 * static_cast<std::size_t>(params_.min_samples_leaf) &&
          n_rows >= static_cast<std::size_t>(params_.min_samples_split) &&
-         h >= 2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
+         sum_of_h(sums, width_) >=
+             2 * std::int64_t{gain_.min_h} * static_cast<std::int64_t>(width_);
 }
 
 double TreePolicy::node_score(const GrowNode& node) const {
@@ -261,16 +260,6 @@ void TreePolicy::settle(std::int32_t feature, FeatureSplit& split, std::uint32_t
   if (!params_.random_cuts)
     split.bin = middle_bin(codes_.edges[f].data(), codes_.n_bins[f], split.bin, next);
   if (!split.missing_seen) split.missing_left = is_heavier(left_sums, sums);
-}
-
-// Without missing values in the node, missing values go to the child of larger hessian.
-bool TreePolicy::is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const {
-  std::int64_t left_h = 0, h = 0;
-  for (std::size_t k = 0; k < width_; ++k) {
-    left_h += sum_h(left_sums[k]);
-    h += sum_h(sums[k]);
-  }
-  return 2 * left_h >= h;
 }
 
 }  // namespace arboost

@@ -17,6 +17,7 @@
 #include "grow/sample/column_sampler.h"
 #include "grow/sample/sample.h"
 #include "grow/search/gain.h"
+#include "grow/search/node_score.h"
 #include "grow/trees/grow_node.h"
 #include "grow/trees/tree_params.h"
 #include "table/codes.h"
@@ -106,6 +107,10 @@ class TreePolicy {
   // node's rows, or the missing code.
   void settle(std::int32_t feature, FeatureSplit& split, std::uint32_t next,
               const std::int64_t* left_sums, const std::int64_t* sums) const;
+  // Without missing values in the node, missing values go to the child of larger hessian.
+  bool is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const {
+    return 2 * sum_of_h(left_sums, width_) >= sum_of_h(sums, width_);
+  }
 
   // Of the tree that has grown: its nodes by id, and the real value of a split's gain.
   const std::vector<GrowNode*>& tree() const { return tree_; }
@@ -120,7 +125,6 @@ class TreePolicy {
   GrowNode& new_node(std::size_t begin, std::size_t end, int buffer, std::int64_t depth);
   void bound_children(GrowNode& node) const;
   void commit(GrowNode& node);
-  bool is_heavier(const std::int64_t* left_sums, const std::int64_t* sums) const;
 
   const Codes& codes_;
   TreeParams params_;

@@ -5,36 +5,13 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
-#include <utility>  // pair
+
+#include "grow/search/node_score.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 65536;
-
-// Lowest and highest hessian of n rows, summed over the outputs.
-std::pair<std::int64_t, std::int64_t> hessian_range(const RowSums& sums, const Element* elements,
-                                                    std::size_t n) {
-  if (sums.wide == nullptr) {
-    std::int32_t low = 0xffff, high = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto h = static_cast<std::int32_t>(elements[i] >> 32 & 0xffff);
-      low = h < low ? h : low;
-      high = h > high ? h : high;
-    }
-    return {low, high};
-  }
-  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
-  const auto outputs = static_cast<std::size_t>(sums.outputs);
-  for (std::size_t i = 0; i < n; ++i) {
-    const PackedSum* values = sums.wide + row_of(elements[i]) * outputs;
-    std::int64_t h = 0;
-    for (std::size_t k = 0; k < outputs; ++k) h += sum_h(values[k]);
-    low = std::min(low, h);
-    high = std::max(high, h);
-  }
-  return {low, high};
-}
 
 }  // namespace
 
@@ -51,7 +28,7 @@ void LeafSizes::start_tree(const RowPartition& rows, Collective& workers, Team& 
   const Element* elements = rows.elements(GrowNode{});                        // of the root
   std::mutex mutex;
   team.for_chunks(0, rows.rows().n, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    const auto [low, high] = hessian_range(rows.sums(), elements + begin, end - begin);
+    const auto [low, high] = rows.hessian_range(elements + begin, end - begin);
     std::lock_guard lock(mutex);
     extremes[0] = std::max(extremes[0], -low);
     extremes[1] = std::max(extremes[1], high);
@@ -98,11 +75,8 @@ std::int64_t LeafSizes::certain_h() const {
 
 bool LeafSizes::is_certain(std::size_t feature, const FeatureSplit& split,
                            const std::int64_t* left_sums, const std::int64_t* sums) const {
-  std::int64_t left = 0, all = 0;
-  for (std::int64_t k = 0; k < outputs_; ++k) {
-    left += sum_h(left_sums[k]);
-    all += sum_h(sums[k]);
-  }
+  const auto outputs = static_cast<std::size_t>(outputs_);
+  const std::int64_t left = sum_of_h(left_sums, outputs), all = sum_of_h(sums, outputs);
   return std::min(left, all - left) >= certain_h() && !may_overlook_missing(feature, split);
 }
 

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <bit>  // bit_width
 #include <cstring>
+#include <limits>
+
+#include "grow/search/node_score.h"
 
 namespace arboost {
 namespace {
@@ -55,19 +58,25 @@ void RowPartition::read_values(const Element* e, std::size_t n, std::int64_t* va
   }
 }
 
-bool RowPartition::any_empty(const GrowNode& node) const {
-  if (sums_.counted) return false;
-  const Element* e = elements(node);
-  const auto outputs = static_cast<std::size_t>(sums_.outputs);
-  bool any = false;
-  for (std::size_t i = 0; i < node.n_rows(); ++i) {
-    std::uint64_t h = sums_.wide == nullptr ? e[i] >> 32 & 0xffff : 0;
-    if (sums_.wide != nullptr)
-      for (std::size_t k = 0; k < outputs; ++k)
-        h |= static_cast<std::uint32_t>(sum_h(sums_.wide[row_of(e[i]) * outputs + k]));
-    any |= h == 0;
+std::pair<std::int64_t, std::int64_t> RowPartition::hessian_range(const Element* elements,
+                                                                  std::size_t n) const {
+  if (sums_.wide == nullptr) {
+    std::int32_t low = 0xffff, high = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto h = static_cast<std::int32_t>(elements[i] >> 32 & 0xffff);
+      low = h < low ? h : low;
+      high = h > high ? h : high;
+    }
+    return {low, high};
   }
-  return any;
+  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = 0;
+  const auto outputs = static_cast<std::size_t>(sums_.outputs);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t h = sum_of_h(sums_.wide + row_of(elements[i]) * outputs, outputs);
+    low = std::min(low, h);
+    high = std::max(high, h);
+  }
+  return {low, high};
 }
 
 // A split on a sparse feature as a column of bytes: 1 for rows on the other side than the usual

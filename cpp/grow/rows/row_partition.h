@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>  // pair
 #include <vector>
 
 #include "base/collective.h"
@@ -103,8 +104,12 @@ class RowPartition {
   // True if neither the rounding to fixed point nor that of the values was lossy, as for the
   // gradients of class indicators.
   bool values_are_exact(const Gradients& gradients, std::size_t output) const;
+  // Lowest and highest hessian of n rows, summed over the outputs.
+  std::pair<std::int64_t, std::int64_t> hessian_range(const Element* elements, std::size_t n) const;
   // True if some row of the node has a zero hessian in all outputs, and rows are not counted.
-  bool any_empty(const GrowNode& node) const;
+  bool any_empty(const GrowNode& node) const {
+    return !sums_.counted && hessian_range(elements(node), node.n_rows()).first == 0;
+  }
 
   // The test of the node's split.
   SplitRule rule(const GrowNode& node) const;

@@ -56,10 +56,9 @@ void pool_rare(const GainParams& p, LevelSums& levels) {
   bool any_shared = false;
   for (std::size_t i = 0; i < levels.n; ++i) {
     const std::int64_t* sums = levels.sums.data() + i * channels;
-    std::int64_t h = 0;
-    for (int k = 0; k < p.outputs; ++k) h += sum_h(sums[k]);
+    const auto h = static_cast<double>(sum_of_h(sums, static_cast<std::size_t>(p.outputs)));
     const bool shared = is_shared(levels, levels.codes[i]);
-    const bool rare = static_cast<double>(h) < least || shared;
+    const bool rare = h < least || shared;
     any_shared |= shared;
     if (rare) put(levels.pool, levels.codes[i], true);
     std::int64_t* to = rare ? pooled : levels.sums.data() + kept * channels;
@@ -146,12 +145,10 @@ void complete_set(const GainParams& p, const std::int64_t* totals, std::uint32_t
                   bool in_order, SplitScratch& scratch, FeatureSplit& best) {
   const CodeSet& seen = scratch.levels.seen;
   best.missing_seen = holds(seen, missing);
-  std::int64_t left_h = 0, h = 0;
-  for (int k = 0; k < p.outputs; ++k) {
-    left_h += sum_h(scratch.left[k]);
-    h += sum_h(totals[k]);
-  }
-  best.missing_left = best.missing_seen ? holds(best.left, missing) : 2 * left_h >= h;
+  const auto outputs = static_cast<std::size_t>(p.outputs);
+  best.missing_left = best.missing_seen
+                          ? holds(best.left, missing)
+                          : 2 * sum_of_h(scratch.left.data(), outputs) >= sum_of_h(totals, outputs);
   if (!best.missing_left) return;
   const LevelGroups* groups = scratch.levels.groups;
   const CodeSet known = in_order ? first_groups(*groups, groups->order.size()) : seen;

@@ -3,6 +3,7 @@
 // Logarithms are an argument: each instruction set and each device has its own (loss/functions.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "grow/search/gain.h"
@@ -15,6 +16,13 @@ constexpr double least_relative_gain = 1e-10;
 
 // In an unnamed namespace: each instruction set's variant keeps a copy of its own.
 namespace {
+
+// The hessian of a side, over all outputs.
+inline std::int64_t sum_of_h(const std::int64_t* sums, std::size_t outputs) {
+  std::int64_t h = 0;
+  for (std::size_t k = 0; k < outputs; ++k) h += sum_h(sums[k]);
+  return h;
+}
 
 // The score of one side for entropy and counts.
 template <class Log>

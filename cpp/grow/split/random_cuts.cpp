@@ -236,12 +236,8 @@ FeatureSplit SplitSearch::find_cut(const GainParams& p, const GrowNode& node, st
   }
   // Levels unseen in the node go where missing values go, as in grow/search/category.h; groups are
   // in order.
-  std::int64_t left_h = 0, h = 0;
-  for (std::size_t k = 0; k < width_; ++k) {
-    left_h += sum_h(split.left[k]);
-    h += sum_h(node.sums[k]);
-  }
-  best.missing_left = best.missing_seen ? holds(best.left, n_bins) : 2 * left_h >= h;
+  best.missing_left = best.missing_seen ? holds(best.left, n_bins)
+                                        : policy_.is_heavier(split.left.data(), node.sums.data());
   const CodeSet known = groups != nullptr ? first_groups(*groups, n_bins) : range.seen;
   if (best.missing_left)
     for (std::size_t w = 0; w < 4; ++w) best.left.words[w] |= ~known.words[w];

@@ -4,6 +4,7 @@
 // mean, splits of few rows would win, whose entropy is near 0. Features are searched in parallel.
 #include <algorithm>
 
+#include "grow/search/node_score.h"
 #include "grow/split/split_search.h"
 #include "loss/loss_kernels.h"
 
@@ -21,11 +22,8 @@ double times_log(double weight) {
 
 SplitSearch::FeatureRatio SplitSearch::ratio_of(const GrowNode& node, const FeatureSplit& split,
                                                 double score, const Scratch& scratch) const {
-  double left = 0, all = 0;
-  for (std::size_t k = 0; k < width_; ++k) {
-    left += sum_h(scratch.split.left[k]);
-    all += sum_h(node.sums[k]);
-  }
+  const auto left = static_cast<double>(sum_of_h(scratch.split.left.data(), width_));
+  const auto all = static_cast<double>(sum_of_h(node.sums.data(), width_));
   const double gain = std::max(split.score - score, 0.0);
   const double entropy = times_log(all) - times_log(left) - times_log(all - left);
   return {gain, entropy > 0 ? gain / entropy : 0.0};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grow/search/node_score.h"
 #include "grow/split/sources.h"
 
 namespace arboost {
@@ -289,9 +290,8 @@ FewRows SplitSearch::few_rows(const Element* elements, std::size_t n, const std:
 // Hessian between the split candidates of a node; -1: all values are candidates.
 std::int64_t SplitSearch::apart(const GrowNode& node) const {
   if (params_.candidates != Candidates::per_node) return -1;
-  std::int64_t h = 0;
-  for (std::size_t k = 0; k < width_; ++k) h += sum_h(node.sums[k]);
-  return static_cast<std::int64_t>(std::floor(params_.sketch_eps * static_cast<double>(h)));
+  const auto h = static_cast<double>(sum_of_h(node.sums.data(), width_));
+  return static_cast<std::int64_t>(std::floor(params_.sketch_eps * h));
 }
 
 }  // namespace arboost
