@@ -9,30 +9,6 @@
 namespace arboost::bindings {
 namespace {
 
-// Memory of a device for a result, freed with the object.
-class CudaMemory {
- public:
-  CudaMemory(std::size_t bytes, int device) : device_(cuda::Device::number(device)) {
-    cuda::Device::Use use(device_);
-    memory_ = cuda::DeviceArray<std::byte>(bytes);
-  }
-  ~CudaMemory() {
-    try {
-      cuda::Device::Use use(device_);
-      memory_ = {};
-    } catch (const cuda::DeviceError&) {  // the device is gone, and its memory with it
-    }
-  }
-  CudaMemory(const CudaMemory&) = delete;
-  CudaMemory& operator=(const CudaMemory&) = delete;
-
-  cuda::Address address() const { return memory_.address(); }
-
- private:
-  cuda::Device& device_;
-  cuda::DeviceArray<std::byte> memory_;
-};
-
 // An array that another package exports by DLPack, alive as long as this object.
 class DlpackArray {
  public:
@@ -51,12 +27,7 @@ class DlpackArray {
     return strides;
   }
   // Kind and bytes, as NumPy has them: "f4"; kind V for types that it has no number for.
-  std::string dtype() const {
-    const nb::dlpack::dtype type = array_.dtype();
-    std::string text(1, type.code < 7 && type.lanes == 1 ? "iufVVVb"[type.code] : 'V');
-    text += std::to_string(array_.itemsize());
-    return text;
-  }
+  std::string dtype() const { return kind_of(array_.dtype()) + std::to_string(array_.itemsize()); }
   int device_type() const { return array_.device_type(); }
   int device() const { return array_.device_id(); }
 
@@ -107,16 +78,16 @@ void copy_to_cuda(const Vector<std::uint8_t>& bytes, std::uint64_t address, int 
 
 void wait_for_cuda_stream(std::uint64_t stream, int device) {
   GilRelease release;
-  cuda::Device::Use use(cuda::Device::number(device));
+  cuda::Device::Use use(device);
   cuda::wait_for(stream);
 }
 
 }  // namespace
 
 void bind_cuda_arrays(nb::module_& m) {
-  nb::class_<CudaMemory>(m, "CudaMemory", "Memory of a CUDA device, freed with the object.")
+  nb::class_<cuda::OwnedBytes>(m, "CudaMemory", "Memory of a CUDA device, freed with the object.")
       .def(nb::init<std::size_t, int>(), nb::arg("bytes"), nb::arg("device"))
-      .def_prop_ro("address", &CudaMemory::address);
+      .def_prop_ro("address", &cuda::OwnedBytes::address);
   nb::class_<DlpackArray>(m, "DlpackArray", "An array that a DLPack capsule holds.")
       .def(nb::init<nb::handle>(), nb::arg("capsule"))
       .def_prop_ro("address", &DlpackArray::address)

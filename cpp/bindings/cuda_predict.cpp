@@ -19,9 +19,9 @@ cuda::DeviceForest::Combination combination(const Vector<double>& base, double m
   return {{base.data(), base.size()}, mean_of, {weights.data(), weights.size()}};
 }
 
-Team team_for(const KeptCudaForest& forest, const Columns& columns, int n_threads) {
+Team prediction_team(const KeptCudaForest& forest, const Columns& columns, int n_threads) {
   const std::size_t n_values = columns.n_rows * forest.made.trees().columns.size();
-  return Team(threads_for(n_values, n_threads), python_poll());
+  return team_for(n_values, n_threads);
 }
 
 template <class Array>
@@ -35,7 +35,7 @@ void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vec
           "out is not one column for each output with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
   GilRelease release;
-  Team team = team_for(forest, columns, n_threads);
+  Team team = prediction_team(forest, columns, n_threads);
   forest.made.scores(rows, combination(base, mean_of, weights), team, host_sink(out));
 }
 
@@ -54,7 +54,7 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
           "out is not one column for each tree with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
   GilRelease release;
-  Team team = team_for(forest, columns, n_threads);
+  Team team = prediction_team(forest, columns, n_threads);
   forest.made.leaves(rows, team, host_sink(out));
 }
 
@@ -76,7 +76,7 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
   const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   GilRelease release;
-  Team team = team_for(forest, columns, n_threads);
+  Team team = prediction_team(forest, columns, n_threads);
   shap.values(rows, {divisors.data(), divisors.size()}, team, host_sink(out));
 }
 

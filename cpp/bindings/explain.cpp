@@ -35,23 +35,19 @@ struct KeptShapForest {
   }
 
   void values(const Columns& columns, const Out<3>& out, int n_threads) const {
-    require_table(columns, out.shape(0));
-    if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
-      throw std::invalid_argument("out is not features by outputs for each row");
+    require_values(columns, out);
     GilRelease release;
-    Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
     shap_values(columns, checked, team, out.data());
   }
 
   void against(const Columns& columns, const Columns& background, const Out<3>& out,
                int n_threads) const {
-    require_table(columns, out.shape(0));
+    require_values(columns, out);
     require_table(background, background.n_rows);
     if (background.n_rows == 0) throw std::invalid_argument("the background has no rows");
-    if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
-      throw std::invalid_argument("out is not features by outputs for each row");
     GilRelease release;
-    Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
     shap_against(columns, background, checked, team, out.data());
   }
 
@@ -61,10 +57,15 @@ struct KeptShapForest {
         out.shape(3) != checked.n_outputs)
       throw std::invalid_argument("out is not features by features by outputs for each row");
     GilRelease release;
-    Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
     shap_interactions(columns, checked, team, out.data());
   }
 
+  void require_values(const Columns& columns, const Out<3>& out) const {
+    require_table(columns, out.shape(0));
+    require(out.shape(1) == checked.n_features && out.shape(2) == checked.n_outputs,
+            "out is not features by outputs for each row");
+  }
   void require_table(const Columns& columns, std::size_t n_rows) const {
     if (columns.n_rows != n_rows)
       throw std::invalid_argument("out has another number of rows than the table");

@@ -42,16 +42,14 @@ void grow_in_parts(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
                    const std::optional<Vector<double>>& weight, TreeRequest request,
                    std::shared_ptr<const Sample> sample, int n_threads) {
   const std::size_t n = self.n_training(), width = self.trees.width;
-  require(y.shape(0) == n && y.shape(1) == width && (!weight || weight->shape(0) == n),
-          "these numbers do not fit the grower's table and outputs");
+  self.check_target(y, weight);
   require(sample == nullptr ||
               (sample->size > 0 && !sample->on_device && sample->positions[sample->size - 1] < n),
           "the sample does not match the training rows");
   self.has_leaves = false;
   self.sample = std::move(sample);
   request.sample = self.sample.get();
-  const PartTarget target{{y.data(), y.size()},
-                          {weight ? weight->data() : nullptr, weight ? n : 0}};
+  const PartTarget target{span_of(y), span_of(weight)};
   GilRelease release;
   if (!self.part_gradients) {
     self.part_gradients = std::make_unique<Gradients>(n, width, width > 1);
@@ -73,24 +71,17 @@ void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, s
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   self.last_with_leaves();
-  std::vector<std::uint32_t> leaves;
-  {
-    GilRelease release;
-    leaves = self.grower.leaf_of_position();
-  }
-  return to_numpy(std::move(leaves));
+  return to_numpy(without_gil([&] { return self.grower.leaf_of_position(); }));
 }
 
 Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
                            int n_threads) {
   self.check_gradients(gradients, output);
   const std::size_t n_nodes = self.trees.n_nodes(self.last_with_leaves());
-  std::vector<double> sums;
-  {
-    GilRelease release;
+  auto sums = without_gil([&] {
     Team team = self.team(8 * self.n_training(), n_threads);
-    sums = self.grower.sums(gradients, output, team);
-  }
+    return self.grower.sums(gradients, output, team);
+  });
   return to_numpy<3>(std::move(sums), {n_nodes, self.trees.width, 2});
 }
 
@@ -105,15 +96,11 @@ template <auto set>  // means or medians
 void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
                  const std::optional<Vector<double>>& weight, const Sample* sample) {
   self.last_with_leaves();
-  require(y.shape(0) == self.n_training() && y.shape(1) == self.trees.width &&
-              (!weight || weight->shape(0) == self.n_training()),
-          "these numbers do not fit the grower's table and outputs");
+  self.check_target(y, weight);
   require(sample == nullptr || sample->size == self.grower.rows().n,
           "this is not the sample that the last tree was grown on");
-  const std::size_t n_weights = weight ? self.n_training() : 0;
-  const std::span<const double> weights{weight ? weight->data() : nullptr, n_weights};
   GilRelease release;
-  set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
+  set(self.grower, span_of(y), span_of(weight), sample, self.trees);
 }
 
 void set_covers(TreeGrower& self, const Vector<double>& weight, const Sample* sample) {
@@ -140,6 +127,15 @@ void set_groups(TreeParams& p, const nb::dict& groups) {
       put(level_groups.shared, code, true);
     p.grouped.emplace(nb::cast<std::uint32_t>(feature), std::move(level_groups));
   }
+}
+
+template <class Table>
+void bind_constructor(nb::class_<TreeGrower>& grower) {
+  grower.def(nb::init<const Table&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
+                      std::shared_ptr<Workspace>>(),
+             nb::arg("codes"), nb::arg("width"), nb::arg("params"),
+             nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
+             nb::keep_alive<1, 2>());
 }
 
 void bind_params(nb::module_& m) {
@@ -193,22 +189,10 @@ void bind_grow(nb::module_& m) {
         return self.histograms.size() * self.histogram_size * sizeof(std::int64_t);
       });
   nb::class_<TreeGrower> grower(m, "Grower", "Grows trees on one binned table, and keeps them.");
+  bind_constructor<Ranks>(grower);  // before its base
+  bind_constructor<Codes>(grower);
+  bind_constructor<SharedTable>(grower);
   grower
-      .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
-                    std::shared_ptr<Workspace>>(),
-           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::keep_alive<1, 2>())
-      .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
-                    std::shared_ptr<Workspace>>(),
-           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::keep_alive<1, 2>())
-      .def(nb::init<const SharedTable&, std::size_t, const TreeParams&,
-                    const std::optional<RowIds>&, std::shared_ptr<Workspace>>(),
-           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::keep_alive<1, 2>())
       .def(
           "propose", &propose, nb::arg("gradients"), nb::arg("n_threads"),
           "Proposes bins for the hessians of a round, before its first tree; with other candidates "

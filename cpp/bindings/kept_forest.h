@@ -23,7 +23,7 @@ struct KeptForest {
     if (out.shape(0) != columns.n_rows)
       throw std::invalid_argument("out has another number of rows than the table");
     GilRelease release;
-    Team team(threads_for(columns.n_rows * packed.n_trees(), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * packed.n_trees(), n_threads);
     packed.traverse(columns, out.shape(1), team, out.data());
   }
 
@@ -33,7 +33,7 @@ struct KeptForest {
       throw std::invalid_argument("out is not one column for each tree with the table's rows");
     std::int32_t* leaf = out.data();
     GilRelease release;
-    Team team(threads_for(columns.n_rows * n_trees, n_threads), python_poll());
+    Team team = team_for(columns.n_rows * n_trees, n_threads);
     packed.traverse_leaves(columns, n_trees, team, [&](const LeafBlock& block, int) {
       for (std::size_t row = block.begin; row < block.end; ++row)
         for (std::size_t t = 0; t < n_trees; ++t)

@@ -34,7 +34,7 @@ class KeptGrid {
     check(out);
     const std::size_t n_rows = out.shape(0);
     GilRelease release;
-    Team team(threads_for(n_rows * arrays_.output.size(), n_threads), python_poll());
+    Team team = team_for(n_rows * arrays_.output.size(), n_threads);
     partial_of_rows(columns, begin, begin + n_rows, grid_forest_, n_outputs_, team, out.data());
   }
 

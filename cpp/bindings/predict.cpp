@@ -21,7 +21,7 @@ void traverse(const Columns& columns, nb::handle forest, const Scores& out, std:
     throw std::invalid_argument("out has another number of rows than the table");
   const ForestArrays arrays(forest);
   GilRelease release;
-  Team team(threads_for(columns.n_rows * (tree_end - tree_begin), n_threads), python_poll());
+  Team team = team_for(columns.n_rows * (tree_end - tree_begin), n_threads);
   arboost::traverse(columns, arrays.views(), {tree_begin, tree_end}, out.shape(1), team,
                     out.data());
 }
@@ -33,7 +33,7 @@ void traverse_median(const Columns& columns, nb::handle forest, const Vector<dou
   if (tree_end > weights.size()) throw std::invalid_argument("trees without weights");
   const ForestArrays arrays(forest);
   GilRelease release;
-  Team team(threads_for(columns.n_rows * tree_end, n_threads), python_poll());
+  Team team = team_for(columns.n_rows * tree_end, n_threads);
   arboost::traverse_median(columns, arrays.views(), {weights.data(), tree_end}, team, out.data());
 }
 
@@ -41,15 +41,14 @@ Owned<double> weighted_median(const Strided& values, const Vector<double>& weigh
   if (values.shape(1) != weights.size())
     throw std::invalid_argument("another number of weights than values in a row");
   std::vector<double> out(values.shape(0));
-  {
-    GilRelease release;
-    Team team(threads_for(values.size(), n_threads), python_poll());
+  without_gil([&] {
+    Team team = team_for(values.size(), n_threads);
     arboost::weighted_median({.data = values.data(),
                               .n_rows = values.shape(0),
                               .row_stride = static_cast<std::ptrdiff_t>(values.stride(0)),
                               .column_stride = static_cast<std::ptrdiff_t>(values.stride(1))},
                              {weights.data(), weights.size()}, team, out.data());
-  }
+  });
   return to_numpy(std::move(out));
 }
 
@@ -90,7 +89,7 @@ void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle di
     throw std::invalid_argument("out is not one column for each quantile with the table's rows");
   GilRelease release;
   validate(views);
-  Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
+  Team team = team_for(quantile_cells(out, views), n_threads);
   arboost::traverse_quantiles(columns, trees.views(), views, {quantiles.data(), quantiles.size()},
                               team, out.data());
 }

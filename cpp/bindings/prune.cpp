@@ -13,11 +13,7 @@ namespace {
 using Order = std::tuple<Owned<std::int32_t>, Owned<double>, Owned<double>>;
 
 Order order_of(const Vector<std::int32_t>& left, const Vector<double>& decrease) {
-  PruneOrder order;
-  {
-    GilRelease release;
-    order = prune_order({left.data(), left.size()}, {decrease.data(), decrease.size()});
-  }
+  PruneOrder order = without_gil([&] { return prune_order(span_of(left), span_of(decrease)); });
   return {to_numpy(std::move(order.node)), to_numpy(std::move(order.alpha)),
           to_numpy(std::move(order.kept))};
 }

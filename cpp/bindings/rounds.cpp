@@ -7,7 +7,7 @@
 #include <chrono>
 #include <span>
 
-#include "bindings/loss_names.h"
+#include "bindings/loss_rows.h"
 #include "bindings/tree_grower.h"
 #include "grow/device/rounds/device_evaluation.h"
 #include "grow/shards/worker_round.h"
@@ -16,8 +16,6 @@
 namespace arboost::bindings {
 namespace {
 
-using Weights = std::optional<Vector<double>>;
-using GivenScores = Array<double, nb::ndim<2>>;
 using ScoreArray = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
 LossSpec loss_spec(const std::string& name, std::vector<double> parameters) {
@@ -64,7 +62,7 @@ struct RoundTrees {
     return ScoreArray(const_cast<double*>(scores), {n_rows, n_outputs}, nb::find(this));
   }
   Team loss_team(int n_threads) const {
-    return Team(threads_for(8 * grower.n_training() * n_outputs, n_threads), python_poll());
+    return team_for(8 * grower.n_training() * n_outputs, n_threads);
   }
 
   TreeGrower& grower;
@@ -155,7 +153,7 @@ nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
     Team team = grower.team(grower.n_training() * grower.codes.n_features, n_threads);
     std::optional<Team> other;
     const int for_loss = threads_for(8 * grower.n_training() * self.n_outputs, n_threads);
-    if (for_loss != team.size()) other.emplace(for_loss, python_poll());
+    if (for_loss != team.size()) other.emplace(for_loss, poll_python);
     grower.has_leaves = false;
     grower.sample.reset();
     finished = self.boosting.run(n_rounds, std::chrono::duration<double>(seconds), evaluations,
@@ -197,13 +195,6 @@ void bind_params(nb::module_& m) {
 
 // Rows of a table in this process, on a device, or shared by workers.
 void bind_evaluation(nb::module_& m) {
-  const auto rows_of = [](const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                          std::size_t n) {
-    require(y.size() == n && scores.shape(0) == n && scores.shape(1) > 0 &&
-                (!weight || weight->size() == n),
-            "y, weights and scores do not fit the rows");
-    return LossRows{y.data(), weight ? weight->data() : nullptr, scores.data(), n, scores.shape(1)};
-  };
   nb::class_<EvaluationRows> evaluation(m, "EvaluationRows", "An evaluation set, with its scores.");
   evaluation
       .def(
@@ -235,7 +226,7 @@ void bind_evaluation(nb::module_& m) {
              int n_threads) {
             const LossSpec spec{loss_named(loss), std::move(parameters)};
             GilRelease release;
-            Team team(threads_for(8 * self.n_rows(), n_threads), python_poll());
+            Team team = team_for(8 * self.n_rows(), n_threads);
             self.losses();
             self.start_loss(spec, team);
             return self.losses().front();
@@ -249,34 +240,29 @@ void bind_evaluation(nb::module_& m) {
                               nb::find(self));
           },
           nb::rv_policy::automatic, "The scores, until the next round.");
-  m.def(
-      "make_evaluation",
-      [rows_of](const Codes& codes, const std::optional<RowIds>& table_rows,
-                const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                bool adds_repeatedly, int device) -> EvaluationRows* {
-        const std::span<const RowId> ids = checked_rows(table_rows, codes.n_rows);
-        const LossRows rows = rows_of(y, weight, scores, ids.empty() ? codes.n_rows : ids.size());
-        GilRelease release;
-        if (device >= 0) return new cuda::DeviceEvaluation(device, codes, ids, rows);
-        return new HostEvaluation(codes, ids, rows, adds_repeatedly);
-      },
-      nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"), nb::arg("weight").none(),
-      nb::arg("scores"), nb::arg("adds_repeatedly"), nb::arg("device"), nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
-      "An evaluation set where its rows are.");
-  m.def(
-      "make_evaluation",
-      [rows_of](const SharedTable& table, const std::optional<RowIds>& table_rows,
-                const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                bool adds_repeatedly, int) -> EvaluationRows* {
-        const std::span<const RowId> ids = checked_rows(table_rows, table.codes.n_rows);
-        const LossRows rows =
-            rows_of(y, weight, scores, ids.empty() ? table.codes.n_rows : ids.size());
-        return new SharedEvaluation(table.codes, ids, rows, adds_repeatedly);
-      },
-      nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"), nb::arg("weight").none(),
-      nb::arg("scores"), nb::arg("adds_repeatedly"), nb::arg("device"), nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership);
+  const auto define = [&m](auto make) {
+    m.def("make_evaluation", make, nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"),
+          nb::arg("weight").none(), nb::arg("scores"), nb::arg("adds_repeatedly"),
+          nb::arg("device"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(),
+          nb::rv_policy::take_ownership, "An evaluation set where its rows are.");
+  };
+  define([](const Codes& codes, const std::optional<RowIds>& table_rows, const Vector<double>& y,
+            const Weights& weight, const GivenScores& scores, bool adds_repeatedly,
+            int device) -> EvaluationRows* {
+    const std::span<const RowId> ids = checked_rows(table_rows, codes.n_rows);
+    const LossRows rows = loss_rows(y, weight, scores, ids.empty() ? codes.n_rows : ids.size());
+    GilRelease release;
+    if (device >= 0) return new cuda::DeviceEvaluation(device, codes, ids, rows);
+    return new HostEvaluation(codes, ids, rows, adds_repeatedly);
+  });
+  define([](const SharedTable& table, const std::optional<RowIds>& table_rows,
+            const Vector<double>& y, const Weights& weight, const GivenScores& scores,
+            bool adds_repeatedly, int) -> EvaluationRows* {
+    const std::span<const RowId> ids = checked_rows(table_rows, table.codes.n_rows);
+    const LossRows rows =
+        loss_rows(y, weight, scores, ids.empty() ? table.codes.n_rows : ids.size());
+    return new SharedEvaluation(table.codes, ids, rows, adds_repeatedly);
+  });
 }
 
 }  // namespace
@@ -311,12 +297,7 @@ void bind_rounds(nb::module_& m) {
       .def_prop_ro(
           "scores",
           [](RoundTrees& self) {
-            const double* scores;
-            {
-              GilRelease release;
-              scores = self.boosting.rows().scores();
-            }
-            return self.array_of(scores);
+            return self.array_of(without_gil([&] { return self.boosting.rows().scores(); }));
           },
           nb::rv_policy::automatic, "The scores of all training rows, until the next round.")
       .def_prop_rw(

@@ -36,7 +36,7 @@ void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed
   require_rows(n_rows);
   require_share(rate);
   GilRelease release;
-  Team team(threads_for(4 * n_rows, n_threads), python_poll());
+  Team team = team_for(4 * n_rows, n_threads);
   sample_uniform(n_rows, rate, draw_bits({seed, draw}), self, team);
 }
 
@@ -46,7 +46,7 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
   require_share(rate);
   require(reg_lambda >= 0, "reg_lambda is below 0");
   GilRelease release;
-  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  Team team = team_for(8 * gradients.n_rows, n_threads);
   sample_by_gradient(gradients, rate, reg_lambda, draw_bits({seed, draw}), self, team);
 }
 
@@ -55,7 +55,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
   require_gradients(gradients);
   for (const double share : {top_rate, other_rate, top_rate + other_rate}) require_share(share);
   GilRelease release;
-  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  Team team = team_for(8 * gradients.n_rows, n_threads);
   sample_one_side(gradients, top_rate, other_rate, draw_bits({seed, draw}), self, team);
 }
 
@@ -73,7 +73,7 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
   require_rows(n_rows);
   require_draws(n_draws);
   GilRelease release;
-  Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
+  Team team = team_for(8 * (n_rows + n_draws), n_threads);
   bootstrap_by_weight({weight.data(), n_rows}, n_draws, {seed, draw}, self, team);
 }
 
@@ -82,7 +82,7 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
   require_rows(n_rows);
   require_draws(n_draws);
   GilRelease release;
-  Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
+  Team team = team_for(8 * (n_rows + n_draws), n_threads);
   bootstrap(n_rows, n_draws, {seed, draw}, self, team);
 }
 

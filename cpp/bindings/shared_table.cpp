@@ -15,11 +15,8 @@ namespace {
 
 nb::list gather(PythonWorkers& self, const nb::bytes& message) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.c_str());
-  std::vector<Collective::Bytes> all;
-  {
-    GilRelease release;
-    all = self.exchange(Collective::View(bytes, message.size()));
-  }
+  const std::vector<Collective::Bytes> all = without_gil(
+      [&] { return std::vector(self.exchange(Collective::View(bytes, message.size()))); });
   nb::list messages;
   for (std::size_t r = 0; r < all.size(); ++r)
     messages.append(r == self.rank() ? message : nb::bytes(all[r].data(), all[r].size()));
@@ -38,8 +35,7 @@ nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_thread
     GilRelease release;
     const std::vector<RowId> local =
         self.codes.local(ids.subspan(local_range.begin, local_range.size()));
-    Team team(threads_for(local.size() * self.codes.local_codes.n_features, n_threads),
-              python_poll());
+    Team team = team_for(local.size() * self.codes.local_codes.n_features, n_threads);
     taken = take_rows(self.codes.local_codes, {local.size(), nullptr, local.data()}, team);
   }
   return nb::cast(SharedTable(nb::cast(std::move(taken)), local_range.begin, ids.size(),
@@ -158,8 +154,7 @@ void bind_shared(nb::module_& m) {
           "gather",
           [](const SharedTable& self, int n_threads) {
             GilRelease release;
-            Team team(threads_for(self.codes.n_rows * self.codes.local_codes.n_features, n_threads),
-                      python_poll());
+            Team team = team_for(self.codes.n_rows * self.codes.local_codes.n_features, n_threads);
             return gather_rows(self.codes, team);
           },
           nb::arg("n_threads"), "Copy of all rows, in the memory of each worker.")
@@ -167,9 +162,8 @@ void bind_shared(nb::module_& m) {
           "checksum",
           [](const SharedTable& self, int n_threads) {
             GilRelease release;
-            Team team(threads_for(self.codes.local_codes.n_rows * self.codes.local_codes.n_features,
-                                  n_threads),
-                      python_poll());
+            const Codes& local = self.codes.local_codes;
+            Team team = team_for(local.n_rows * local.n_features, n_threads);
             return checksum(self.codes, team);
           },
           nb::arg("n_threads") = 1, "A number that depends on all codes, and not on the workers.")

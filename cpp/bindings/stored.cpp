@@ -23,7 +23,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 Codes bound_open(int descriptor, int n_threads) {
   GilRelease nogil;
-  Team team(n_threads == 0 ? available_threads() : n_threads, python_poll());
+  Team team(n_threads == 0 ? available_threads() : n_threads, poll_python);
   return open_codes(descriptor, team);
 }
 

@@ -25,33 +25,10 @@ namespace {
 
 using Values = nb::ndarray<nb::ro, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::device::cpu>;
-using Index = nb::ndarray<const RowId, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Index = Vector<RowId>;
 
 Type type_of(nb::dlpack::dtype dtype) {
-  using Code = nb::dlpack::dtype_code;
-  const auto code = static_cast<Code>(dtype.code);
-  const auto pick = [&](Type b8, Type b16, Type b32, Type b64) {
-    switch (dtype.bits) {
-      case 8:
-        return b8;
-      case 16:
-        return b16;
-      case 32:
-        return b32;
-      case 64:
-        return b64;
-      default:
-        return Type::null;
-    }
-  };
-  Type type = Type::null;
-  if (code == Code::Bool) type = pick(Type::boolean, Type::null, Type::null, Type::null);
-  if (code == Code::Int) type = pick(Type::int8, Type::int16, Type::int32, Type::int64);
-  if (code == Code::UInt) type = pick(Type::uint8, Type::uint16, Type::uint32, Type::uint64);
-  if (code == Code::Float) type = pick(Type::null, Type::float16, Type::float32, Type::float64);
-  if (type == Type::null || dtype.lanes != 1)
-    throw nb::type_error("A column must be of numbers of at most 64 bits, or of bool.");
-  return type;
+  return arboost::bindings::type_of(kind_of(dtype), dtype.bits % 8 == 0 ? dtype.bits / 8 : 0);
 }
 
 void check_length(const Columns& table, std::size_t length, const char* what) {
@@ -61,18 +38,18 @@ void check_length(const Columns& table, std::size_t length, const char* what) {
 }
 
 Column make_column(const Values& values, std::size_t n_rows, std::size_t axis_offset) {
-  Column column;
-  column.type = type_of(values.dtype());
-  const auto size = static_cast<std::ptrdiff_t>(item_size(column.type));
-  column.stride = values.stride(0) * size;
-  if (n_rows == 0) return column;
-  const std::ptrdiff_t across = values.ndim() == 2 ? values.stride(1) * size : 0;
-  Piece piece;
-  piece.end = n_rows;
-  piece.values = static_cast<const std::byte*>(values.data()) +
-                 static_cast<std::ptrdiff_t>(axis_offset) * across;
-  column.pieces.push_back(piece);
-  return column;
+  const Type type = type_of(values.dtype());
+  const auto size = static_cast<std::ptrdiff_t>(item_size(type));
+  const std::ptrdiff_t across = n_rows > 0 && values.ndim() == 2 ? values.stride(1) * size : 0;
+  return whole_column(type, values.stride(0) * size,
+                      static_cast<const std::byte*>(values.data()) +
+                          static_cast<std::ptrdiff_t>(axis_offset) * across,
+                      n_rows);
+}
+
+void append(Columns& table, const Columns& more) {
+  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
+  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
 }
 
 void add(Columns& table, const Values& values, const std::optional<Mask>& mask) {
@@ -116,9 +93,7 @@ void add_sparse(Columns& table, const Index& rows, const Values& values, double 
   check_row_count(table.n_rows);
   const RowId* first = rows.data();
   check_rows(table, first, rows.size());
-  Column column;
-  column.type = type_of(values.dtype());
-  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  Column column = make_column(values, 0, 0);
   column.sparse = {first, static_cast<const std::byte*>(values.data()), rows.size(), fill};
   table.owners.push_back(std::make_shared<Index>(rows));
   table.owners.push_back(std::make_shared<Values>(values));
@@ -135,9 +110,7 @@ void add_csc(Columns& table, const Vector<Offset>& starts, const Index& rows, co
   if (starts.size() == 0 || starts.data()[0] != 0 ||
       static_cast<std::size_t>(starts.data()[starts.size() - 1]) != rows.size())
     throw std::invalid_argument("A sparse table's columns do not hold all of its values.");
-  Column column;
-  column.type = type_of(values.dtype());
-  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  Column column = make_column(values, 0, 0);
   std::vector<Column> added(starts.size() - 1, column);
   for (std::size_t c = 0; c < added.size(); ++c) {
     const auto begin = static_cast<std::ptrdiff_t>(starts.data()[c]);
@@ -165,25 +138,13 @@ void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>&
     throw std::invalid_argument("The row offsets of the sparse table are empty.");
   check_length(table, starts.size() - 1, "A sparse table");
   const Column column = make_column(values, values.shape(0), 0);
-  Columns more;
-  {
-    GilRelease nogil;
-    more = transpose<Offset>({{starts.data(), starts.size()},
-                              {indices.data(), indices.size()},
-                              &column,
-                              n_columns,
-                              fill});
-  }
-  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
-  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
+  append(table, without_gil([&] {
+           return transpose<Offset>({span_of(starts), span_of(indices), &column, n_columns, fill});
+         }));
 }
 
 void add_missing(Columns& table) {
-  Column column;
-  Piece piece;
-  piece.end = table.n_rows;
-  if (table.n_rows > 0) column.pieces.push_back(piece);
-  table.columns.push_back(std::move(column));
+  table.columns.push_back(whole_column(Type::null, 0, nullptr, table.n_rows));
 }
 
 using Ticks = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
@@ -195,14 +156,8 @@ bool add_times(Columns& table, const Ticks& ticks, std::int64_t seconds, std::in
   auto values = std::make_shared<std::vector<double>>(table.n_rows);
   Clock clock({seconds, per_second});
   for (std::size_t i = 0; i < table.n_rows; ++i) (*values)[i] = clock.seconds(ticks(i));
-  Column column;
-  column.type = Type::float64;
-  column.stride = sizeof(double);
-  Piece piece;
-  piece.end = table.n_rows;
-  piece.values = reinterpret_cast<const std::byte*>(values->data());
-  if (table.n_rows > 0) column.pieces.push_back(piece);
-  table.columns.push_back(std::move(column));
+  table.columns.push_back(
+      whole_column(Type::float64, sizeof(double), values->data(), table.n_rows));
   table.owners.push_back(std::move(values));
   return clock.is_inexact();
 }
@@ -254,9 +209,7 @@ void set_missing(Columns& table, double value, const std::vector<std::size_t>& e
 
 void extend(Columns& table, const Columns& other) {
   check_length(table, other.n_rows, "The other table");
-  const Columns more = other;  // a copy first: a table may extend itself
-  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
-  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
+  append(table, Columns(other));  // a copy: a table may extend itself
 }
 
 Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {

@@ -133,7 +133,6 @@ void bind_text(nb::module_& m) {
            "(bytes, offsets, codes): the strings that occur, sorted by their bytes, and each row's "
            "place among them, -1 where it is missing.",
            nb::rv_policy::automatic)
-      .def_prop_ro("n_strings", [](const Text& text) { return text.strings.size(); })
       .def_prop_ro("n_present",
                    [](const Text& text) {
                      return text.codes.size() - static_cast<std::size_t>(std::count(

@@ -132,10 +132,6 @@ double fill_of(const Column& column) {
   return fill == column.missing ? missing : fill;
 }
 
-std::size_t item_size(Type type) {
-  return bytes_of(type);
-}
-
 bool fits_float32(Type type) {
   switch (type) {
     case Type::int32:

@@ -16,9 +16,6 @@
 
 namespace arboost {
 
-// Bytes of one value; 0 for bit and null.
-std::size_t item_size(Type type);
-
 // True if float32 represents every value of the type exactly.
 bool fits_float32(Type type);
 
@@ -52,6 +49,17 @@ struct Column {
   std::optional<Sparse> sparse;
   double missing = std::numeric_limits<double>::quiet_NaN();  // stands for missing, as NaN does
 };
+
+// A column whose rows are one piece.
+inline Column whole_column(Type type, std::ptrdiff_t stride, const void* values,
+                           std::size_t n_rows) {
+  Column column;
+  column.type = type;
+  column.stride = stride;
+  if (n_rows > 0)
+    column.pieces = {Piece{.end = n_rows, .values = static_cast<const std::byte*>(values)}};
+  return column;
+}
 
 struct Columns {
   std::size_t n_rows = 0;

@@ -14,10 +14,6 @@ namespace {
 constexpr unsigned total_block = 256;
 constexpr std::size_t most_open = 512;  // losses in the memory of the device
 
-std::size_t in_blocks(std::size_t n, std::size_t size) {
-  return (n + size - 1) / size;
-}
-
 }  // namespace
 
 struct DeviceEvaluation::State {
@@ -46,11 +42,7 @@ DeviceEvaluation::DeviceEvaluation(int device, const Codes& codes,
 }
 
 DeviceEvaluation::~DeviceEvaluation() {
-  try {
-    Device::Use use(device_);
-    state_.reset();
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  free_on(device_, [this] { state_.reset(); });
 }
 
 void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::size_t n,

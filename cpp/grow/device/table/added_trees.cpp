@@ -53,8 +53,8 @@ void TreeAdder::add(Device& device, Queue& queue, const DeviceTable& table, cons
   queue.copy_in(staged, size, trees_.address());
   const std::byte* there = trees_.data();
   constexpr unsigned threads = 128;
-  queue.launch(device.kernel("add_trees"), {(rows.n + threads - 1) / threads}, threads, 0,
-               table.codes(), reinterpret_cast<const WalkNode*>(there + nodes_at),
+  queue.launch(device.kernel("add_trees"), {in_blocks(rows.n, threads)}, threads, 0, table.codes(),
+               reinterpret_cast<const WalkNode*>(there + nodes_at),
                reinterpret_cast<const NodeTest*>(there + tests_at),
                reinterpret_cast<const double*>(there + values_at),
                reinterpret_cast<const RoundTree*>(there + places_at),
