@@ -53,8 +53,7 @@ std::vector<Owned<double>> bound_quantiles(const Table& table, const std::option
 
 template <class Table>
 Edges checked_edges(const Table& table, const std::vector<Doubles>& edges) {
-  if (edges.size() != table.columns.size())
-    throw std::invalid_argument("encode needs the edges of every column.");
+  require(edges.size() == table.columns.size(), "encode needs the edges of every column.");
   Edges spans = spans_of(edges);
   const bool fit = std::all_of(spans.begin(), spans.end(), [](auto column) {
     const auto wrong = [](double a, double b) { return !(a < b); };
@@ -225,7 +224,6 @@ nb::list arrays_of(nb::handle self) {
 // Stages of binning, for one kind of table.
 template <class Table>
 void bind_stages(nb::module_& m) {
-  using namespace nb::literals;
   m.def("quantiles", &bound_quantiles<Table>, "columns"_a, "rows"_a.noconvert().none(),
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
         "Edges of every column, ascending; weights are those of the used rows.");
@@ -241,9 +239,6 @@ void bind_stages(nb::module_& m) {
 }  // namespace
 
 void bind_bin(nb::module_& m) {
-  using namespace nb::literals;
-
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<Codes>(m, "Codes", "A binned table.")
       .def_prop_ro("n_rows", [](const Codes& codes) { return codes.n_rows; })
       .def_prop_ro("n_features", [](const Codes& codes) { return codes.n_features; })

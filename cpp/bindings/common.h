@@ -23,6 +23,9 @@
 namespace arboost::bindings {
 
 namespace nb = nanobind;
+using namespace nb::literals;
+
+constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
 
 template <class T, class Shape>
 using Array = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;

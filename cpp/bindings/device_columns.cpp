@@ -69,9 +69,6 @@ void set_missing(DeviceColumns& table, double value, const std::vector<std::size
 }  // namespace
 
 void bind_device_columns(nb::module_& m) {
-  using namespace nb::literals;
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
-
   nb::class_<DeviceColumns>(m, "DeviceColumns",
                             "Columns of numbers in the memory of a CUDA device, without a copy.")
       .def(

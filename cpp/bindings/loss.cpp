@@ -156,7 +156,7 @@ void bind_function(nb::module_& m, const char* name, const char* description) {
         replace(&x, 1);
         return x;
       },
-      nb::arg("x"), description);
+      "x"_a, description);
   m.def(
       name,
       [](const Numbers& x) {
@@ -168,7 +168,7 @@ void bind_function(nb::module_& m, const char* name, const char* description) {
         replace(values->data(), values->size());
         return nb::ndarray<nb::numpy, double>(values->data(), shape.size(), shape.data(), owner);
       },
-      nb::arg("x"));
+      "x"_a);
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ void bind_loss(nb::module_& m) {
             require(n_outputs > 0 && n_outputs <= most_outputs, "a row needs an output");
             new (self) Gradients(n_rows, n_outputs, by_row);
           },
-          nb::arg("n_rows"), nb::arg("n_outputs"), nb::arg("by_row"))
+          "n_rows"_a, "n_outputs"_a, "by_row"_a)
       .def_ro("n_rows", &Gradients::n_rows)
       .def_ro("n_outputs", &Gradients::outputs)
       .def_ro("g_exponent", &Gradients::g_exponent)
@@ -205,17 +205,15 @@ void bind_loss(nb::module_& m) {
             return to_numpy<3>(std::move(copy), {self.n_rows, self.outputs, 2});
           },
           "A copy of the integers, shape (n_rows, n_outputs, 2).");
-  m.def("apply_loss", &apply_loss_to, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores").none(), nb::arg("out"), nb::arg("n_threads"), nb::kw_only(),
-        nb::arg("parameters") = std::vector<double>(), nb::arg("least_squares") = false,
-        nb::arg("largest_weight") = nb::none(),
+  m.def("apply_loss", &apply_loss_to, "loss"_a, "y"_a, "weight"_a.none(), "scores"_a.none(),
+        "out"_a, "n_threads"_a, nb::kw_only(), "parameters"_a = std::vector<double>(),
+        "least_squares"_a = false, "largest_weight"_a = nb::none(),
         "Fills `out` with the gradients of a loss at the scores; squared_error and one_hot take "
         "None for scores of 0. A given bound of the weights saves a pass over them.");
-  m.def("set_gradients", &set_gradients, nb::arg("g"), nb::arg("h"), nb::arg("out"),
-        nb::arg("n_threads"), "Fills `out` from arrays of gradients and hessians.");
-  m.def("loss_value", &loss_value, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores"), nb::arg("n_threads"), nb::kw_only(),
-        nb::arg("parameters") = std::vector<double>(),
+  m.def("set_gradients", &set_gradients, "g"_a, "h"_a, "out"_a, "n_threads"_a,
+        "Fills `out` from arrays of gradients and hessians.");
+  m.def("loss_value", &loss_value, "loss"_a, "y"_a, "weight"_a.none(), "scores"_a, "n_threads"_a,
+        nb::kw_only(), "parameters"_a = std::vector<double>(),
         "The weighted mean of a loss over the rows (and the quantiles).");
   m.def(
       "refit_leaves",
@@ -224,13 +222,11 @@ void bind_loss(nb::module_& m) {
          std::optional<double> delta) {
         return refit(y, weight, scores, output, leaf, n_nodes, {alpha, delta}, n_threads);
       },
-      nb::arg("y"), nb::arg("weight").none(), nb::arg("scores"), nb::arg("output"), nb::arg("leaf"),
-      nb::arg("n_nodes"), nb::arg("n_threads"), nb::kw_only(), nb::arg("alpha"),
-      nb::arg("delta") = nb::none(),
+      "y"_a, "weight"_a.none(), "scores"_a, "output"_a, "leaf"_a, "n_nodes"_a, "n_threads"_a,
+      nb::kw_only(), "alpha"_a, "delta"_a = nb::none(),
       "The quantile at alpha of the residuals in each leaf; with delta, Huber's leaf around it.");
-  m.def("residual_quantile", &quantile, nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores").none(), nb::kw_only(), nb::arg("alpha"), nb::arg("absolute"),
-        nb::arg("n_threads"),
+  m.def("residual_quantile", &quantile, "y"_a, "weight"_a.none(), "scores"_a.none(), nb::kw_only(),
+        "alpha"_a, "absolute"_a, "n_threads"_a,
         "The quantile at alpha of y - score, of |y - score|, or of y where scores is None.");
 }
 

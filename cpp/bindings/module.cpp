@@ -51,32 +51,30 @@ NB_MODULE(_core, m) {
   m.def(
       "instruction_set", [] { return arboost::variant().name; },
       "Variant of the kernels on this CPU: baseline, avx2 or avx512.");
-  using namespace arboost::bindings;
-  for (const auto bind : {bind_text,
-                          bind_table,
-                          bind_arrow,
-                          bind_device_columns,
-                          bind_storage_plan,
-                          bind_bin,
-                          bind_stored,
-                          bind_shared,
-                          bind_stream,
-                          bind_statistics,
-                          bind_sketch,
-                          bind_loss,
-                          bind_sample,
-                          bind_grow,
-                          bind_prune,
-                          bind_reweight,
-                          bind_predict,
-                          bind_explain,
-                          bind_rows,
-                          bind_save,
-                          bind_random,
-                          bind_kernels,
-                          bind_partial_dependence,
-                          bind_cuda,
-                          bind_cuda_arrays,
-                          bind_cuda_predict})
-    bind(m);
+  arboost::bindings::bind_text(m);
+  arboost::bindings::bind_table(m);
+  arboost::bindings::bind_arrow(m);
+  arboost::bindings::bind_device_columns(m);
+  arboost::bindings::bind_storage_plan(m);
+  arboost::bindings::bind_bin(m);
+  arboost::bindings::bind_stored(m);
+  arboost::bindings::bind_shared(m);
+  arboost::bindings::bind_stream(m);
+  arboost::bindings::bind_statistics(m);
+  arboost::bindings::bind_sketch(m);
+  arboost::bindings::bind_loss(m);
+  arboost::bindings::bind_sample(m);
+  arboost::bindings::bind_grow(m);
+  arboost::bindings::bind_prune(m);
+  arboost::bindings::bind_reweight(m);
+  arboost::bindings::bind_predict(m);
+  arboost::bindings::bind_explain(m);
+  arboost::bindings::bind_rows(m);
+  arboost::bindings::bind_save(m);
+  arboost::bindings::bind_random(m);
+  arboost::bindings::bind_kernels(m);
+  arboost::bindings::bind_partial_dependence(m);
+  arboost::bindings::bind_cuda(m);
+  arboost::bindings::bind_cuda_arrays(m);
+  arboost::bindings::bind_cuda_predict(m);
 }

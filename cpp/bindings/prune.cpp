@@ -21,7 +21,7 @@ Order order_of(const Vector<std::int32_t>& left, const Vector<double>& decrease)
 }  // namespace
 
 void bind_prune(nb::module_& m) {
-  m.def("prune_order", &order_of, nb::arg("left"), nb::arg("decrease"),
+  m.def("prune_order", &order_of, "left"_a, "decrease"_a,
         "Nodes of a tree in the order in which they become leaves, the alpha of each, and the sum "
         "of the decreases of all splits before each step and after the last.");
 }

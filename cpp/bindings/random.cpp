@@ -27,8 +27,8 @@ Owned<std::uint64_t> hashes(const std::string& purpose, std::uint64_t seed, std:
 }  // namespace
 
 void bind_random(nb::module_& m) {
-  m.def("counter_hash", &hashes, nb::arg("purpose"), nb::arg("seed"), nb::arg("round"),
-        nb::arg("count"), "64 random bits for each index below `count`.");
+  m.def("counter_hash", &hashes, "purpose"_a, "seed"_a, "round"_a, "count"_a,
+        "64 random bits for each index below `count`.");
 }
 
 }  // namespace arboost::bindings

@@ -92,22 +92,21 @@ void reweight(const Vector<double>& losses, double log_beta_times_rate, Out dist
 }  // namespace
 
 void bind_reweight(nb::module_& m) {
-  m.def("class_distribution", &distribution, nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+  m.def("class_distribution", &distribution, "y"_a, "weight"_a.none(), "scores"_a,
+        "out"_a.noconvert(), "n_threads"_a,
         "Fills `out` with weight * exp(-margin), scaled to mean 1. Returns the log of the "
         "exponential loss, and the weighted error. Scores are "
         "one column, above 0 for class 1, or one for each class.");
-  m.def("weighted_error", &error_of, nb::arg("y"), nb::arg("distribution"), nb::arg("votes"),
-        nb::arg("n_threads"),
+  m.def("weighted_error", &error_of, "y"_a, "distribution"_a, "votes"_a, "n_threads"_a,
         "Weighted error of the votes under the distribution. Votes are one column, above 0 "
         "for class 1, or one for each class.");
-  m.def("r2_losses", &losses_of, nb::arg("y"), nb::arg("prediction"), nb::arg("distribution"),
-        nb::arg("kind"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+  m.def("r2_losses", &losses_of, "y"_a, "prediction"_a, "distribution"_a, "kind"_a,
+        "out"_a.noconvert(), "n_threads"_a,
         "Fills `out` with the losses of AdaBoost.R2: of d = |y - prediction| / the largest of the "
         "rows of nonzero weight, d (linear), d^2 (square) or 1 - exp(-d) (exponential). "
         "Returns their mean under the distribution, whatever its sum.");
-  m.def("r2_reweight", &reweight, nb::arg("losses"), nb::arg("log_beta_times_rate"),
-        nb::arg("distribution").noconvert(), nb::arg("n_threads"),
+  m.def("r2_reweight", &reweight, "losses"_a, "log_beta_times_rate"_a, "distribution"_a.noconvert(),
+        "n_threads"_a,
         "Multiplies the distribution by exp(log_beta_times_rate * (1 - losses)), in place, and "
         "scales it to sum 1.");
 }

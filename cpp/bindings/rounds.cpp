@@ -186,7 +186,7 @@ void bind_params(nb::module_& m) {
           [](RoundParams& self, const std::string& loss, std::vector<double> parameters) {
             self.loss = loss_spec(loss, std::move(parameters));
           },
-          nb::arg("loss"), nb::arg("parameters"),
+          "loss"_a, "parameters"_a,
           "The loss; \"\": its gradients are given. Huber's has the quantile of its delta.");
   ARBOOST_BIND_FIELDS(params, RoundParams, least_squares, leaves, leaf_quantiles, max_step, rate,
                       largest_weight, seed, first_round, sampling, parallel_trees, dropout,
@@ -205,7 +205,7 @@ void bind_evaluation(nb::module_& m) {
             GilRelease release;
             self.set_scores(scores.data());
           },
-          nb::arg("scores"), "Replaces the scores.")
+          "scores"_a, "Replaces the scores.")
       .def(
           "add",
           [](EvaluationRows& self, const TreeGrower& grower, std::size_t first, std::size_t n_trees,
@@ -217,8 +217,7 @@ void bind_evaluation(nb::module_& m) {
             Team team = grower.team(8 * self.n_rows(), n_threads);
             self.add(grower.trees, first, n_trees, factor, team);
           },
-          nb::arg("grower"), nb::arg("first"), nb::arg("n_trees"), nb::arg("factor"),
-          nb::arg("n_threads"),
+          "grower"_a, "first"_a, "n_trees"_a, "factor"_a, "n_threads"_a,
           "Adds trees times a factor; those of a round are in the order of their outputs.")
       .def(
           "mean_loss",
@@ -231,7 +230,7 @@ void bind_evaluation(nb::module_& m) {
             self.start_loss(spec, team);
             return self.losses().front();
           },
-          nb::arg("loss"), nb::arg("parameters"), nb::arg("n_threads"),
+          "loss"_a, "parameters"_a, "n_threads"_a,
           "The weighted mean loss at the scores, as `loss_value`.")
       .def_prop_ro(
           "scores",
@@ -241,10 +240,10 @@ void bind_evaluation(nb::module_& m) {
           },
           nb::rv_policy::automatic, "The scores, until the next round.");
   const auto define = [&m](auto make) {
-    m.def("make_evaluation", make, nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"),
-          nb::arg("weight").none(), nb::arg("scores"), nb::arg("adds_repeatedly"),
-          nb::arg("device"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(),
-          nb::rv_policy::take_ownership, "An evaluation set where its rows are.");
+    m.def("make_evaluation", make, "codes"_a, "rows"_a.none(), "y"_a, "weight"_a.none(), "scores"_a,
+          "adds_repeatedly"_a, "device"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(),
+          nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
+          "An evaluation set where its rows are.");
   };
   define([](const Codes& codes, const std::optional<RowIds>& table_rows, const Vector<double>& y,
             const Weights& weight, const GivenScores& scores, bool adds_repeatedly,
@@ -273,8 +272,7 @@ void bind_rounds(nb::module_& m) {
   nb::class_<RoundTrees>(m, "Boosting", "Rounds of gradient boosting by one grower.")
       .def(nb::init<TreeGrower&, const RoundParams&, std::size_t, const Vector<double>&,
                     const Weights&>(),
-           nb::arg("grower"), nb::arg("params"), nb::arg("n_outputs"), nb::arg("y"),
-           nb::arg("weight").none(), nb::keep_alive<1, 2>())
+           "grower"_a, "params"_a, "n_outputs"_a, "y"_a, "weight"_a.none(), nb::keep_alive<1, 2>())
       .def(
           "start_scores",
           [](RoundTrees& self, const Vector<double>& of_row, int n_threads) {
@@ -283,7 +281,7 @@ void bind_rounds(nb::module_& m) {
             Team team = self.loss_team(n_threads);
             self.boosting.rows().start_scores({of_row.data(), of_row.size()}, team);
           },
-          nb::arg("of_row"), nb::arg("n_threads"), "Sets the scores of all training rows.")
+          "of_row"_a, "n_threads"_a, "Sets the scores of all training rows.")
       .def(
           "set_scores",
           [](RoundTrees& self, const GivenScores& scores) {
@@ -293,7 +291,7 @@ void bind_rounds(nb::module_& m) {
             GilRelease release;
             self.boosting.rows().set_scores(scores.data());
           },
-          nb::arg("scores"), "Replaces the scores of the training rows.")
+          "scores"_a, "Replaces the scores of the training rows.")
       .def_prop_ro(
           "scores",
           [](RoundTrees& self) {
@@ -315,8 +313,7 @@ void bind_rounds(nb::module_& m) {
           [](RoundTrees& self, bool least_squares) -> const Gradients& {
             return self.boosting.rows().gradients(least_squares);
           },
-          nb::arg("least_squares"), nb::rv_policy::reference_internal,
-          "Gradients of the last round.")
+          "least_squares"_a, nb::rv_policy::reference_internal, "Gradients of the last round.")
       .def_prop_ro(
           "sample", [](RoundTrees& self) -> const Sample& { return self.boosting.rows().sample(); },
           nb::rv_policy::reference_internal, "Rows of the last tree, where they were drawn.")
@@ -327,11 +324,10 @@ void bind_rounds(nb::module_& m) {
             Team team = self.loss_team(n_threads);
             self.boosting.add_all(sets, team);
           },
-          nb::arg("sets"), nb::arg("n_threads"), "Adds all trees of the grower to the scores.")
-      .def("run", &run, nb::arg("n_rounds"), nb::arg("seconds"), nb::kw_only(), nb::arg("sets"),
-           nb::arg("losses"), nb::arg("parameters"), nb::arg("keeps_scores"),
-           nb::arg("gradients").none() = nb::none(), nb::arg("step_length").none() = nb::none(),
-           nb::arg("leaf_values").none() = nb::none(), nb::arg("n_threads"),
+          "sets"_a, "n_threads"_a, "Adds all trees of the grower to the scores.")
+      .def("run", &run, "n_rounds"_a, "seconds"_a, nb::kw_only(), "sets"_a, "losses"_a,
+           "parameters"_a, "keeps_scores"_a, "gradients"_a.none() = nb::none(),
+           "step_length"_a.none() = nb::none(), "leaf_values"_a.none() = nb::none(), "n_threads"_a,
            "Adds up to n_rounds rounds, at least one; fewer where the time is over. Returns by "
            "round: seconds since the call, losses of each set, scores of each set if they are "
            "kept, and the factors of all rounds under dropout.");
@@ -346,7 +342,7 @@ void bind_rounds(nb::module_& m) {
         leaf_steps(spec, n_outputs, g.data(), h.data(), g.size(), steps.data());
         return to_numpy(std::move(steps));
       },
-      nb::arg("loss"), nb::arg("parameters"), nb::arg("n_outputs"), nb::arg("g"), nb::arg("h"),
+      "loss"_a, "parameters"_a, "n_outputs"_a, "g"_a, "h"_a,
       "Steps that minimise a loss in leaves of these sums; \"\": one step of Newton's method.");
 }
 

@@ -98,8 +98,8 @@ struct OwnProposal {
 
 void update(OwnProposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
   Proposal& proposal = self.proposal;
-  if (hessians.size() != proposal.codes().n_rows)
-    throw std::invalid_argument("A proposal needs one hessian for each row of the table.");
+  require(hessians.size() == proposal.codes().n_rows,
+          "A proposal needs one hessian for each row of the table.");
   GilRelease nogil;
   Team team = team_for(hessians.size() * proposal.codes().n_features, n_threads);
   proposal.update({hessians.data(), hessians.size()}, team);
@@ -119,7 +119,6 @@ std::uint32_t last_code(const OwnProposal& self, std::size_t feature, std::size_
 }  // namespace
 
 void bind_sketch(nb::module_& m) {
-  using namespace nb::literals;
   nb::class_<Ranks, Codes>(m, "Ranks", "Codes that are ranks of distinct values.")
       .def_prop_ro("order", &order_of, nb::rv_policy::automatic,
                    "Rows by value, missing ones last: (n_features, n_rows).")

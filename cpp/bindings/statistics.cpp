@@ -65,7 +65,6 @@ Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_leve
 
 template <class Label>
 void bind_label(nb::module_& m) {
-  using namespace nb::literals;
   using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "index_labels",
@@ -91,7 +90,6 @@ void bind_labels(nb::module_& m) {
 }  // namespace
 
 void bind_statistics(nb::module_& m) {
-  using namespace nb::literals;
   m.def("level_statistics", &bound_statistics, "codes"_a, "n_levels"_a, "target"_a,
         "weight"_a.none(),
         "(number of each row, number of each level): smoothed means of the target; codes of -1 are "

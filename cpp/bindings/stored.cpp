@@ -30,7 +30,6 @@ Codes bound_open(int descriptor, int n_threads) {
 }  // namespace
 
 void bind_stored(nb::module_& m) {
-  using namespace nb::literals;
   nb::register_exception_translator(translate);
   nb::class_<CodesWriter>(m, "CodesWriter", "Writer of a binned table to a file, part by part.")
       .def(nb::init<int, std::size_t>(), "descriptor"_a, "window_rows"_a,

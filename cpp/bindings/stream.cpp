@@ -132,8 +132,6 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
 }  // namespace
 
 void bind_stream(nb::module_& m) {
-  using namespace nb::literals;
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<TableSketch>(m, "TableSketch", "Edges of a table whose rows come in batches.")
       .def(
           "__init__",

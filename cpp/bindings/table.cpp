@@ -53,7 +53,7 @@ void append(Columns& table, const Columns& more) {
 }
 
 void add(Columns& table, const Values& values, const std::optional<Mask>& mask) {
-  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
+  require(values.ndim() == 1, "A column must have one dimension.");
   check_length(table, values.shape(0), "A column");
   Column column = make_column(values, table.n_rows, 0);
   if (mask) {
@@ -69,7 +69,7 @@ void add(Columns& table, const Values& values, const std::optional<Mask>& mask) 
 }
 
 void add_matrix(Columns& table, const Values& values) {
-  if (values.ndim() != 2) throw std::invalid_argument("A matrix must have two dimensions.");
+  require(values.ndim() == 2, "A matrix must have two dimensions.");
   check_length(table, values.shape(0), "A matrix");
   table.owners.push_back(std::make_shared<Values>(values));
   table.columns.reserve(table.columns.size() + values.shape(1));
@@ -87,9 +87,8 @@ void check_rows(const Columns& table, const RowId* rows, std::size_t n) {
 }
 
 void add_sparse(Columns& table, const Index& rows, const Values& values, double fill) {
-  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
-  if (values.shape(0) != rows.size())
-    throw std::invalid_argument("A sparse column needs as many rows as values.");
+  require(values.ndim() == 1, "A column must have one dimension.");
+  require(values.shape(0) == rows.size(), "A sparse column needs as many rows as values.");
   check_row_count(table.n_rows);
   const RowId* first = rows.data();
   check_rows(table, first, rows.size());
@@ -105,8 +104,8 @@ template <class Offset>
 void add_csc(Columns& table, const Vector<Offset>& starts, const Index& rows, const Values& values,
              double fill) {
   check_row_count(table.n_rows);
-  if (values.ndim() != 1 || values.shape(0) != rows.size())
-    throw std::invalid_argument("A sparse table needs as many rows as values.");
+  require(values.ndim() == 1 && values.shape(0) == rows.size(),
+          "A sparse table needs as many rows as values.");
   if (starts.size() == 0 || starts.data()[0] != 0 ||
       static_cast<std::size_t>(starts.data()[starts.size() - 1]) != rows.size())
     throw std::invalid_argument("A sparse table's columns do not hold all of its values.");
@@ -132,8 +131,8 @@ template <class Offset>
 void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>& indices,
              const Values& values, std::size_t n_columns, double fill) {
   check_row_count(table.n_rows);
-  if (values.ndim() != 1 || values.shape(0) != indices.size())
-    throw std::invalid_argument("A sparse table needs as many indices as values.");
+  require(values.ndim() == 1 && values.shape(0) == indices.size(),
+          "A sparse table needs as many indices as values.");
   if (starts.size() == 0)
     throw std::invalid_argument("The row offsets of the sparse table are empty.");
   check_length(table, starts.size() - 1, "A sparse table");
@@ -164,7 +163,7 @@ bool add_times(Columns& table, const Ticks& ticks, std::int64_t seconds, std::in
 
 void put(Columns& table, std::size_t i, const Columns& other) {
   check_length(table, other.n_rows, "The other table");
-  if (other.columns.size() != 1) throw std::invalid_argument("The other table is not one column.");
+  require(other.columns.size() == 1, "The other table is not one column.");
   table.columns.at(i) = other.columns[0];
   table.owners.insert(table.owners.end(), other.owners.begin(), other.owners.end());
 }
@@ -223,9 +222,6 @@ Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
 }  // namespace
 
 void bind_table(nb::module_& m) {
-  using namespace nb::literals;
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
-
   nb::class_<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
       .def(
           "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },

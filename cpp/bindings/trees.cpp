@@ -128,8 +128,7 @@ nb::dict last_tree(const TreeGrower& self) {
 }
 
 void bind_gathering(nb::module_& m) {
-  m.def("gather_forest", &gather_forest, nb::arg("growers"), nb::arg("order"), nb::arg("edges"),
-        nb::arg("n_threads"),
+  m.def("gather_forest", &gather_forest, "growers"_a, "order"_a, "edges"_a, "n_threads"_a,
         "Trees of growers as flat arrays, in the order of the numbers given: those of the first "
         "grower are numbered first, then those of the second ...");
 }

@@ -80,9 +80,6 @@ void read_block(const Column& column, std::size_t begin, std::size_t end, double
 // Values of the given rows, in their order.
 void read_rows(const Column& column, std::span<const RowId> rows, double* out);
 
-// The i-th stored value of a sparse column.
-double sparse_value(const Column& column, std::size_t i);
-
 // Stored values [begin, end) of a sparse column, and the value of all other rows; missing ones as
 // NaN.
 void read_stored(const Column& column, std::size_t begin, std::size_t end, double* out);

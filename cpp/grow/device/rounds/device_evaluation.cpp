@@ -73,15 +73,11 @@ void DeviceEvaluation::start_loss(const LossSpec& spec, Team&) {
   const std::size_t n_blocks = in_blocks(n_rows(), value_block);
   make_room(s.sums, 2 * (n_blocks + in_blocks(n_rows(), value_chunk)));
   make_room(s.totals, 2 * most_open);
-  const LossArgs args{.loss = spec.loss,
-                      .parameters = s.parameters.data(),
-                      .least_squares = false,
-                      .rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows(), outputs()},
-                      .g_scale = 1,
-                      .h_scale = 1,
-                      .pairs = nullptr,
-                      .row_stride = 0,
-                      .output_stride = 0};
+  LossArgs args{};
+  args.loss = spec.loss;
+  args.parameters = s.parameters.data();
+  args.rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows(), outputs()};
+  args.g_scale = args.h_scale = 1;
   s.queue.launch(device_.kernel("block_losses"), {n_blocks}, value_block, 0, args, s.sums.data());
   s.queue.launch(device_.kernel("total_loss"), {1}, total_block, 0, s.sums.data(),
                  static_cast<std::uint32_t>(n_blocks), s.sums.data() + 2 * n_blocks,

@@ -5,7 +5,6 @@
 #include <cstring>  // memcpy
 #include <vector>
 
-#include "grow/device/records/evaluation_records.h"
 #include "grow/device/table/walked_tree.h"
 
 namespace arboost::cuda {
