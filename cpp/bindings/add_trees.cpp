@@ -52,14 +52,14 @@ void add_shared_tree(const TreeGrower& self, std::size_t tree, double factor,
 
 void bind_added_trees(nb::class_<TreeGrower>& grower) {
   grower
-      .def("add_leaves", &add_leaves, nb::arg("scores").noconvert(), nb::arg("output"),
-           nb::arg("n_threads"), "Adds the last tree's values to the training rows' scores.")
-      .def("add_tree", &add_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
-           nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
-           nb::arg("n_threads"), "Adds a tree's values, times a factor, to the scores of any rows.")
-      .def("add_tree", &add_shared_tree, nb::arg("tree"), nb::arg("factor"), nb::arg("codes"),
-           nb::arg("rows").none(), nb::arg("scores").noconvert(), nb::arg("output"),
-           nb::arg("n_threads"), "The same for rows that workers share.");
+      .def("add_leaves", &add_leaves, "scores"_a.noconvert(), "output"_a, "n_threads"_a,
+           "Adds the last tree's values to the training rows' scores.")
+      .def("add_tree", &add_tree, "tree"_a, "factor"_a, "codes"_a, "rows"_a.none(),
+           "scores"_a.noconvert(), "output"_a, "n_threads"_a,
+           "Adds a tree's values, times a factor, to the scores of any rows.")
+      .def("add_tree", &add_shared_tree, "tree"_a, "factor"_a, "codes"_a, "rows"_a.none(),
+           "scores"_a.noconvert(), "output"_a, "n_threads"_a,
+           "The same for rows that workers share.");
 }
 
 }  // namespace arboost::bindings

@@ -48,8 +48,6 @@ nb::list orders_of(const ArrowColumn& column) {
 }  // namespace
 
 void bind_arrow(nb::module_& m) {
-  using namespace nb::literals;
-
   nb::class_<ArrowColumn>(m, "ArrowColumn", "Type and values of a column of an Arrow stream.")
       .def_ro("name", &ArrowColumn::name)
       .def_ro("format", &ArrowColumn::format)

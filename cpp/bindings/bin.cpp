@@ -25,55 +25,36 @@
 namespace arboost::bindings {
 namespace {
 
-using Index = nb::ndarray<const RowId, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Index = Vector<RowId>;
+using Doubles = Vector<double>;
 
 // Sums of so large weights stay finite.
 constexpr double most_weight = std::numeric_limits<double>::max() / static_cast<double>(most_rows);
 
-template <class Table>
-Rows rows_of(const Table& table, const std::optional<Index>& rows) {
-  if (!rows) return Rows(table.n_rows, nullptr);
-  const RowId* index = rows->data();
-  const std::size_t n = rows->size();
-  if (n > 0 && *std::max_element(index, index + n) >= table.n_rows)
-    throw std::invalid_argument("A row index lies beyond the table.");
-  return Rows(n, index);
-}
-
-// Tables are Columns or DeviceColumns.
 template <class Table>
 std::vector<Owned<double>> bound_quantiles(const Table& table, const std::optional<Index>& rows,
                                            const std::optional<Doubles>& weights,
                                            std::size_t max_bins, int n_threads) {
   if (max_bins < 2 || max_bins > 65535)
     throw std::invalid_argument("max_bins must be from 2 to 65535.");
-  std::vector<std::vector<double>> edges;
-  {
-    GilRelease nogil;
+  return each_to_numpy(without_gil([&] {
     const Rows used = rows_of(table, rows);
-    std::span<const double> w;
-    if (weights) w = {weights->data(), weights->size()};
+    const std::span<const double> w = span_of(weights);
     if (weights && w.size() != used.size())
       throw std::invalid_argument("Quantiles need one weight for each used row.");
     const auto fits = [](double weight) { return weight >= 0 && weight <= most_weight; };
     require(std::all_of(w.begin(), w.end(), fits) &&
                 (w.empty() || *std::max_element(w.begin(), w.end()) > 0),
             "The weights of quantiles must be finite and at least 0, and one of them above 0.");
-    Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
-    edges = quantiles(table, used, w, max_bins, team);
-  }
-  std::vector<Owned<double>> result;
-  for (auto& column : edges) result.push_back(to_numpy(std::move(column)));
-  return result;
+    Team team = team_for(used.size() * table.columns.size(), n_threads);
+    return quantiles(table, used, w, max_bins, team);
+  }));
 }
 
 template <class Table>
 Edges checked_edges(const Table& table, const std::vector<Doubles>& edges) {
-  if (edges.size() != table.columns.size())
-    throw std::invalid_argument("encode needs the edges of every column.");
-  Edges spans;
-  for (const Doubles& column : edges) spans.emplace_back(column.data(), column.size());
+  require(edges.size() == table.columns.size(), "encode needs the edges of every column.");
+  Edges spans = spans_of(edges);
   const bool fit = std::all_of(spans.begin(), spans.end(), [](auto column) {
     const auto wrong = [](double a, double b) { return !(a < b); };
     return column.size() < 0xfffffffe && (column.empty() || !std::isnan(column[0])) &&
@@ -105,7 +86,7 @@ Codes checked_codes(const Table& table, const std::optional<Index>& rows,
   if (plan != nullptr) check_plan(*plan, table.columns.size());
   GilRelease nogil;
   const Rows used = rows_of(table, rows);
-  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
+  Team team = team_for(used.size() * table.columns.size(), n_threads);
   const std::vector<std::uint8_t> is_category(categorical.begin(), categorical.end());
   return encode_rows(used, spans, is_category, plan, team);
 }
@@ -138,7 +119,7 @@ StoragePlan bound_plan(const Table& table, const std::optional<Index>& rows,
   GilRelease nogil;
   const Rows used = rows_of(table, rows);
   check_row_count(used.size());
-  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
+  Team team = team_for(used.size() * table.columns.size(), n_threads);
   return plan_storage(table, used, spans,
                       {{categorical.begin(), categorical.end()}, bundling, max_conflict_rate},
                       team);
@@ -158,16 +139,14 @@ std::vector<std::vector<std::vector<std::uint32_t>>> shared_columns(const Codes&
 }
 
 // Codes of all features, decoded from stored columns.
-nb::ndarray<nb::numpy, std::uint16_t, nb::ndim<2>> feature_codes(const Codes& codes) {
-  auto* all = new std::vector<std::uint16_t>(codes.n_rows * codes.n_features);
-  nb::capsule owner(all,
-                    [](void* p) noexcept { delete static_cast<std::vector<std::uint16_t>*>(p); });
+Owned<std::uint16_t, 2> feature_codes(const Codes& codes) {
+  std::vector<std::uint16_t> all(codes.n_rows * codes.n_features);
   std::vector<std::uint16_t> column(codes.n_rows);
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     read_codes(codes, f, column.data());
-    for (std::size_t i = 0; i < codes.n_rows; ++i) (*all)[i * codes.n_features + f] = column[i];
+    for (std::size_t i = 0; i < codes.n_rows; ++i) all[i * codes.n_features + f] = column[i];
   }
-  return {all->data(), {codes.n_rows, codes.n_features}, owner};
+  return to_numpy<2>(std::move(all), {codes.n_rows, codes.n_features});
 }
 
 Codes bound_take(const Codes& codes, const std::optional<Index>& rows, int n_threads) {
@@ -180,30 +159,20 @@ Codes bound_take(const Codes& codes, const std::optional<Index>& rows, int n_thr
             "The rows of a table in a file must ascend.");
   }
   GilRelease nogil;
-  Team team(threads_for(taken.n * codes.n_features, n_threads), python_poll());
+  Team team = team_for(taken.n * codes.n_features, n_threads);
   return take_rows(codes, taken, team);
 }
 
 Owned<std::uint64_t> bound_keys(const Codes& codes) {
   if (codes.width == 4) throw std::invalid_argument("Ranks have no row keys.");
-  std::vector<std::uint64_t> keys;
-  {
-    GilRelease nogil;
-    keys = row_keys(codes);
-  }
-  return to_numpy(std::move(keys));
+  return to_numpy(without_gil([&] { return row_keys(codes); }));
 }
 
 Owned<RowId> bound_mixed(const Vector<std::uint64_t>& keys,
                          const Array<double, nb::ndim<2>>& targets) {
   require(targets.shape(0) == keys.size(), "There are not as many targets as keys.");
-  std::vector<RowId> rows;
-  {
-    GilRelease nogil;
-    rows =
-        mixed_rows({keys.data(), keys.size()}, {targets.data(), targets.size()}, targets.shape(1));
-  }
-  return to_numpy(std::move(rows));
+  return to_numpy(
+      without_gil([&] { return mixed_rows(span_of(keys), span_of(targets), targets.shape(1)); }));
 }
 
 void require_memory(const Codes& codes) {
@@ -255,7 +224,6 @@ nb::list arrays_of(nb::handle self) {
 // Stages of binning, for one kind of table.
 template <class Table>
 void bind_stages(nb::module_& m) {
-  using namespace nb::literals;
   m.def("quantiles", &bound_quantiles<Table>, "columns"_a, "rows"_a.noconvert().none(),
         "weights"_a.noconvert().none(), "max_bins"_a, "n_threads"_a,
         "Edges of every column, ascending; weights are those of the used rows.");
@@ -271,9 +239,6 @@ void bind_stages(nb::module_& m) {
 }  // namespace
 
 void bind_bin(nb::module_& m) {
-  using namespace nb::literals;
-
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<Codes>(m, "Codes", "A binned table.")
       .def_prop_ro("n_rows", [](const Codes& codes) { return codes.n_rows; })
       .def_prop_ro("n_features", [](const Codes& codes) { return codes.n_features; })

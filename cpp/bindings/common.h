@@ -8,18 +8,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
-#include <stdexcept>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>  // move
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/require.h"
 #include "bindings/casters.h"
 #include "bindings/gil.h"
+#include "table/columns.h"
 
 namespace arboost::bindings {
 
 namespace nb = nanobind;
+using namespace nb::literals;
+
+constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
 
 template <class T, class Shape>
 using Array = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
@@ -41,6 +47,26 @@ Owned<T> to_numpy(std::vector<T> values) {
   const std::size_t size = values.size();
   return to_numpy<1>(std::move(values), {size});
 }
+template <class T>
+std::vector<Owned<T>> each_to_numpy(std::vector<std::vector<T>> lists) {
+  std::vector<Owned<T>> arrays;
+  for (std::vector<T>& list : lists) arrays.push_back(to_numpy(std::move(list)));
+  return arrays;
+}
+
+template <class T, class Shape>
+std::span<const T> span_of(const Array<T, Shape>& array) {
+  return {array.data(), array.size()};
+}
+template <class T>
+std::span<const T> span_of(const std::optional<Vector<T>>& array) {
+  return array ? span_of(*array) : std::span<const T>();
+}
+inline std::vector<std::span<const double>> spans_of(const std::vector<Vector<double>>& arrays) {
+  std::vector<std::span<const double>> spans;
+  for (const auto& array : arrays) spans.push_back(span_of(array));
+  return spans;
+}
 
 // Makes fields of a record attributes of its class, under their names:
 //   ARBOOST_BIND_FIELDS(class_of_it, Record, first, second);
@@ -59,8 +85,34 @@ Owned<T> to_numpy(std::vector<T> values) {
 #define ARBOOST_SCAN_4(...) ARBOOST_SCAN(ARBOOST_SCAN(ARBOOST_SCAN(ARBOOST_SCAN(__VA_ARGS__))))
 #define ARBOOST_SCAN(...) __VA_ARGS__
 
-inline void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
+// Tables are Columns or DeviceColumns.
+template <class Table>
+Rows rows_of(const Table& table, const std::optional<Vector<RowId>>& rows) {
+  if (!rows) return Rows(table.n_rows, nullptr);
+  const RowId* index = rows->data();
+  const std::size_t n = rows->size();
+  require(n == 0 || *std::max_element(index, index + n) < table.n_rows,
+          "A row index lies beyond the table.");
+  return Rows(n, index);
+}
+
+// Kind of a number as NumPy has it; V for types that it has no number for.
+inline char kind_of(nb::dlpack::dtype type) {
+  return type.code < 7 && type.lanes == 1 ? "iufVVVb"[type.code] : 'V';
+}
+// Type of a column's values, by their kind and bytes.
+inline Type type_of(char kind, std::size_t size) {
+  const auto pick = [size](Type b1, Type b2, Type b4, Type b8) {
+    return size == 1 ? b1 : size == 2 ? b2 : size == 4 ? b4 : size == 8 ? b8 : Type::null;
+  };
+  Type type = Type::null;
+  if (kind == 'b') type = pick(Type::boolean, Type::null, Type::null, Type::null);
+  if (kind == 'i') type = pick(Type::int8, Type::int16, Type::int32, Type::int64);
+  if (kind == 'u') type = pick(Type::uint8, Type::uint16, Type::uint32, Type::uint64);
+  if (kind == 'f') type = pick(Type::null, Type::float16, Type::float32, Type::float64);
+  if (type == Type::null)
+    throw nb::type_error("A column must be of numbers of at most 64 bits, or of bool.");
+  return type;
 }
 
 // An array of exactly this type.
@@ -82,9 +134,6 @@ inline void poll_python() {
   GilAcquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
-inline Team::Poll python_poll() {
-  return poll_python;
-}
 
 // Number of threads for work on table cells: waking a thread costs as much as thousands of cells.
 // n_threads = 0 means all CPUs of this process; counting them takes as long as a small table.
@@ -94,6 +143,9 @@ inline int threads_for(std::size_t cells, int n_threads) {
   const std::size_t useful = 1 + cells / cells_per_thread;
   if (n_threads == 0) n_threads = useful > 1 ? available_threads() : 1;
   return static_cast<int>(std::min<std::size_t>(useful, static_cast<std::size_t>(n_threads)));
+}
+inline Team team_for(std::size_t cells, int n_threads) {
+  return Team(threads_for(cells, n_threads), poll_python);
 }
 
 }  // namespace arboost::bindings

@@ -28,7 +28,7 @@ void bind_cuda(nb::module_& m) {
       [](std::vector<std::string> compilers, std::string cache) {
         cuda::set_places({std::move(compilers), std::move(cache)});
       },
-      nb::arg("compilers"), nb::arg("cache"),
+      "compilers"_a, "cache"_a,
       "Sets the paths of the run-time compiler, tried in turn, and the folder of compiled "
       "kernels.");
   m.def(
@@ -58,7 +58,7 @@ void bind_cuda(nb::module_& m) {
         const std::vector<char> binary = cuda::compiled_program(program, architecture);
         return nb::bytes(binary.data(), binary.size());
       },
-      nb::arg("program"), nb::arg("architecture"),
+      "program"_a, "architecture"_a,
       "Machine code of a program's kernels for an architecture such as 90; needs no device. Raises "
       "DeviceError where there is no run-time compiler, or a kernel does not compile.");
 }

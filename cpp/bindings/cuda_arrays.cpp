@@ -9,30 +9,6 @@
 namespace arboost::bindings {
 namespace {
 
-// Memory of a device for a result, freed with the object.
-class CudaMemory {
- public:
-  CudaMemory(std::size_t bytes, int device) : device_(cuda::Device::number(device)) {
-    cuda::Device::Use use(device_);
-    memory_ = cuda::DeviceArray<std::byte>(bytes);
-  }
-  ~CudaMemory() {
-    try {
-      cuda::Device::Use use(device_);
-      memory_ = {};
-    } catch (const cuda::DeviceError&) {  // the device is gone, and its memory with it
-    }
-  }
-  CudaMemory(const CudaMemory&) = delete;
-  CudaMemory& operator=(const CudaMemory&) = delete;
-
-  cuda::Address address() const { return memory_.address(); }
-
- private:
-  cuda::Device& device_;
-  cuda::DeviceArray<std::byte> memory_;
-};
-
 // An array that another package exports by DLPack, alive as long as this object.
 class DlpackArray {
  public:
@@ -51,12 +27,7 @@ class DlpackArray {
     return strides;
   }
   // Kind and bytes, as NumPy has them: "f4"; kind V for types that it has no number for.
-  std::string dtype() const {
-    const nb::dlpack::dtype type = array_.dtype();
-    std::string text(1, type.code < 7 && type.lanes == 1 ? "iufVVVb"[type.code] : 'V');
-    text += std::to_string(array_.itemsize());
-    return text;
-  }
+  std::string dtype() const { return kind_of(array_.dtype()) + std::to_string(array_.itemsize()); }
   int device_type() const { return array_.device_type(); }
   int device() const { return array_.device_id(); }
 
@@ -107,35 +78,35 @@ void copy_to_cuda(const Vector<std::uint8_t>& bytes, std::uint64_t address, int 
 
 void wait_for_cuda_stream(std::uint64_t stream, int device) {
   GilRelease release;
-  cuda::Device::Use use(cuda::Device::number(device));
+  cuda::Device::Use use(device);
   cuda::wait_for(stream);
 }
 
 }  // namespace
 
 void bind_cuda_arrays(nb::module_& m) {
-  nb::class_<CudaMemory>(m, "CudaMemory", "Memory of a CUDA device, freed with the object.")
-      .def(nb::init<std::size_t, int>(), nb::arg("bytes"), nb::arg("device"))
-      .def_prop_ro("address", &CudaMemory::address);
+  nb::class_<cuda::OwnedBytes>(m, "CudaMemory", "Memory of a CUDA device, freed with the object.")
+      .def(nb::init<std::size_t, int>(), "bytes"_a, "device"_a)
+      .def_prop_ro("address", &cuda::OwnedBytes::address);
   nb::class_<DlpackArray>(m, "DlpackArray", "An array that a DLPack capsule holds.")
-      .def(nb::init<nb::handle>(), nb::arg("capsule"))
+      .def(nb::init<nb::handle>(), "capsule"_a)
       .def_prop_ro("address", &DlpackArray::address)
       .def_prop_ro("shape", &DlpackArray::shape)
       .def_prop_ro("strides", &DlpackArray::strides, "In bytes.")
       .def_prop_ro("dtype", &DlpackArray::dtype, "Kind and bytes, such as \"f4\".")
       .def_prop_ro("device_type", &DlpackArray::device_type)
       .def_prop_ro("device", &DlpackArray::device);
-  m.def("dlpack_capsule", &dlpack_capsule, nb::arg("address"), nb::arg("shape"), nb::arg("strides"),
-        nb::arg("kind"), nb::arg("bytes"), nb::arg("device"), nb::arg("owner"),
+  m.def("dlpack_capsule", &dlpack_capsule, "address"_a, "shape"_a, "strides"_a, "kind"_a, "bytes"_a,
+        "device"_a, "owner"_a,
         "DLPack capsule of an array in device memory. `strides` are in bytes; `kind` and `bytes` "
         "are those of an element, as NumPy has them.");
-  m.def("copy_from_cuda", &copy_from_cuda, nb::arg("address"), nb::arg("device"),
-        nb::arg("out").noconvert(), "Copies device memory to the host.");
-  m.def("copy_to_cuda", &copy_to_cuda, nb::arg("bytes").noconvert(), nb::arg("address"),
-        nb::arg("device"), "Copies memory of the host to a device.");
-  m.def("wait_for_cuda_stream", &wait_for_cuda_stream, nb::arg("stream"), nb::arg("device"),
+  m.def("copy_from_cuda", &copy_from_cuda, "address"_a, "device"_a, "out"_a.noconvert(),
+        "Copies device memory to the host.");
+  m.def("copy_to_cuda", &copy_to_cuda, "bytes"_a.noconvert(), "address"_a, "device"_a,
+        "Copies memory of the host to a device.");
+  m.def("wait_for_cuda_stream", &wait_for_cuda_stream, "stream"_a, "device"_a,
         "Waits until the work of a stream is done: its handle; 1 for the default stream.");
-  m.def("cuda_device_of", &cuda::device_of, nb::arg("address"),
+  m.def("cuda_device_of", &cuda::device_of, "address"_a,
         "Number of the device that an address belongs to.");
 }
 

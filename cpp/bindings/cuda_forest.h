@@ -41,7 +41,7 @@ struct KeptCudaForest {
     if (shap_programs == nullptr) {
       const ShapForest checked(arrays.views(), {cover.data(), cover.size()}, made.n_columns(),
                                made.n_outputs());
-      Team team(threads_for(128 * arrays.left.size(), n_threads), python_poll());
+      Team team = team_for(128 * arrays.left.size(), n_threads);
       shap_programs = std::make_unique<cuda::DeviceShap>(made, checked, team);
     }
     return *shap_programs;

@@ -19,9 +19,9 @@ cuda::DeviceForest::Combination combination(const Vector<double>& base, double m
   return {{base.data(), base.size()}, mean_of, {weights.data(), weights.size()}};
 }
 
-Team team_for(const KeptCudaForest& forest, const Columns& columns, int n_threads) {
+Team prediction_team(const KeptCudaForest& forest, const Columns& columns, int n_threads) {
   const std::size_t n_values = columns.n_rows * forest.made.trees().columns.size();
-  return Team(threads_for(n_values, n_threads), python_poll());
+  return team_for(n_values, n_threads);
 }
 
 template <class Array>
@@ -35,7 +35,7 @@ void host_scores(const KeptCudaForest& forest, const Columns& columns, const Vec
           "out is not one column for each output with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
   GilRelease release;
-  Team team = team_for(forest, columns, n_threads);
+  Team team = prediction_team(forest, columns, n_threads);
   forest.made.scores(rows, combination(base, mean_of, weights), team, host_sink(out));
 }
 
@@ -54,7 +54,7 @@ void host_leaves(const KeptCudaForest& forest, const Columns& columns, const Lea
           "out is not one column for each tree with the table's rows");
   const cuda::TableSource rows = forest.source(columns);
   GilRelease release;
-  Team team = team_for(forest, columns, n_threads);
+  Team team = prediction_team(forest, columns, n_threads);
   forest.made.leaves(rows, team, host_sink(out));
 }
 
@@ -76,7 +76,7 @@ void host_shap(const KeptCudaForest& forest, nb::handle trees, const Columns& co
   const cuda::TableSource rows = forest.source(columns);
   const cuda::DeviceShap& shap = forest.shap(trees, n_threads);
   GilRelease release;
-  Team team = team_for(forest, columns, n_threads);
+  Team team = prediction_team(forest, columns, n_threads);
   shap.values(rows, {divisors.data(), divisors.size()}, team, host_sink(out));
 }
 
@@ -114,33 +114,29 @@ void labels(std::uint64_t raw, std::size_t stride, std::size_t n_outputs, std::s
 
 void bind_cuda_predict(nb::module_& m) {
   nb::class_<KeptCudaForest>(m, "CudaForest", "A forest in the memory of a CUDA device.")
-      .def(nb::init<nb::handle, std::size_t, std::size_t, int>(), nb::arg("forest"),
-           nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("device"))
-      .def("scores", &host_scores, nb::arg("columns"), nb::arg("base"), nb::arg("mean_of"),
-           nb::arg("weights"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+      .def(nb::init<nb::handle, std::size_t, std::size_t, int>(), "forest"_a, "n_columns"_a,
+           "n_outputs"_a, "device"_a)
+      .def("scores", &host_scores, "columns"_a, "base"_a, "mean_of"_a, "weights"_a,
+           "out"_a.noconvert(), "n_threads"_a,
            "Writes raw scores to out[row][output]: sums where mean_of is 0, weighted medians where "
            "there are weights.")
-      .def("scores", &device_scores, nb::arg("columns"), nb::arg("base"), nb::arg("mean_of"),
-           nb::arg("weights"), nb::arg("out"),
+      .def("scores", &device_scores, "columns"_a, "base"_a, "mean_of"_a, "weights"_a, "out"_a,
            "The same of a table and to an address on the device.")
-      .def("leaves", &host_leaves, nb::arg("columns"), nb::arg("out").noconvert(),
-           nb::arg("n_threads"),
+      .def("leaves", &host_leaves, "columns"_a, "out"_a.noconvert(), "n_threads"_a,
            "Writes to out[row][tree] the leaf of the row, as a node of its tree.")
-      .def("leaves", &device_leaves, nb::arg("columns"), nb::arg("out"),
+      .def("leaves", &device_leaves, "columns"_a, "out"_a,
            "The same of a table and to an address on the device.")
-      .def("shap_values", &host_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("divisors"),
-           nb::arg("out").noconvert(), nb::arg("n_threads"),
+      .def("shap_values", &host_shap, "forest"_a, "columns"_a, "divisors"_a, "out"_a.noconvert(),
+           "n_threads"_a,
            "Writes SHAP values to out[row][feature][output], divided by the outputs' divisors. "
            "`forest` is that of the constructor.")
-      .def("shap_values", &device_shap, nb::arg("forest"), nb::arg("columns"), nb::arg("divisors"),
-           nb::arg("out"), nb::arg("n_threads"),
-           "The same of a table and to an address on the device.");
-  m.def("cuda_link", &link, nb::arg("name"), nb::arg("raw"), nb::arg("stride"),
-        nb::arg("n_outputs"), nb::arg("n_rows"), nb::arg("out"), nb::arg("device"),
-        "Applies a link to raw scores on the device.");
-  m.def("cuda_labels", &labels, nb::arg("raw"), nb::arg("stride"), nb::arg("n_outputs"),
-        nb::arg("n_rows"), nb::arg("labels"), nb::arg("bytes"), nb::arg("out_stride"),
-        nb::arg("out"), nb::arg("device"), "Writes the label of the highest score of each row.");
+      .def("shap_values", &device_shap, "forest"_a, "columns"_a, "divisors"_a, "out"_a,
+           "n_threads"_a, "The same of a table and to an address on the device.");
+  m.def("cuda_link", &link, "name"_a, "raw"_a, "stride"_a, "n_outputs"_a, "n_rows"_a, "out"_a,
+        "device"_a, "Applies a link to raw scores on the device.");
+  m.def("cuda_labels", &labels, "raw"_a, "stride"_a, "n_outputs"_a, "n_rows"_a, "labels"_a,
+        "bytes"_a, "out_stride"_a, "out"_a, "device"_a,
+        "Writes the label of the highest score of each row.");
 }
 
 }  // namespace arboost::bindings

@@ -12,20 +12,6 @@ namespace {
 
 using cuda::DeviceColumns;
 
-Type type_of(char kind, std::size_t size) {
-  const auto pick = [size](Type b1, Type b2, Type b4, Type b8) {
-    return size == 1 ? b1 : size == 2 ? b2 : size == 4 ? b4 : size == 8 ? b8 : Type::null;
-  };
-  Type type = Type::null;
-  if (kind == 'b') type = pick(Type::boolean, Type::null, Type::null, Type::null);
-  if (kind == 'i') type = pick(Type::int8, Type::int16, Type::int32, Type::int64);
-  if (kind == 'u') type = pick(Type::uint8, Type::uint16, Type::uint32, Type::uint64);
-  if (kind == 'f') type = pick(Type::null, Type::float16, Type::float32, Type::float64);
-  if (type == Type::null)
-    throw nb::type_error("A column must be of numbers of at most 64 bits, or of bool.");
-  return type;
-}
-
 void add_matrix(DeviceColumns& table, cuda::Address address, std::size_t n_columns,
                 std::int64_t row_stride, std::int64_t column_stride, char kind, std::size_t size,
                 nb::object owner) {
@@ -64,7 +50,7 @@ void put(DeviceColumns& table, std::size_t i, const Columns& other) {
   require(other.n_rows == table.n_rows && other.columns.size() == 1 && i < table.columns.size(),
           "The other table is not one column of as many rows.");
   GilRelease nogil;
-  Team team(threads_for(table.n_rows, 0), python_poll());
+  Team team = team_for(table.n_rows, 0);
   cuda::put(table, i, other.columns[0], team);
 }
 
@@ -83,9 +69,6 @@ void set_missing(DeviceColumns& table, double value, const std::vector<std::size
 }  // namespace
 
 void bind_device_columns(nb::module_& m) {
-  using namespace nb::literals;
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
-
   nb::class_<DeviceColumns>(m, "DeviceColumns",
                             "Columns of numbers in the memory of a CUDA device, without a copy.")
       .def(

@@ -23,8 +23,7 @@ struct KeptShapForest {
         checked(arrays.views(), covers(), n_features, n_outputs) {}
 
   std::span<const double> covers() const {
-    if (cover.size() != arrays.left.size())
-      throw std::invalid_argument("the forest's arrays differ in length");
+    require(cover.size() == arrays.left.size(), "the forest's arrays differ in length");
     return {cover.data(), cover.size()};
   }
 
@@ -35,41 +34,41 @@ struct KeptShapForest {
   }
 
   void values(const Columns& columns, const Out<3>& out, int n_threads) const {
-    require_table(columns, out.shape(0));
-    if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
-      throw std::invalid_argument("out is not features by outputs for each row");
+    require_values(columns, out);
     GilRelease release;
-    Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
     shap_values(columns, checked, team, out.data());
   }
 
   void against(const Columns& columns, const Columns& background, const Out<3>& out,
                int n_threads) const {
-    require_table(columns, out.shape(0));
+    require_values(columns, out);
     require_table(background, background.n_rows);
     if (background.n_rows == 0) throw std::invalid_argument("the background has no rows");
-    if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_outputs)
-      throw std::invalid_argument("out is not features by outputs for each row");
     GilRelease release;
-    Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
     shap_against(columns, background, checked, team, out.data());
   }
 
   void interactions(const Columns& columns, const Out<4>& out, int n_threads) const {
     require_table(columns, out.shape(0));
-    if (out.shape(1) != checked.n_features || out.shape(2) != checked.n_features ||
-        out.shape(3) != checked.n_outputs)
-      throw std::invalid_argument("out is not features by features by outputs for each row");
+    require(out.shape(1) == checked.n_features && out.shape(2) == checked.n_features &&
+                out.shape(3) == checked.n_outputs,
+            "out is not features by features by outputs for each row");
     GilRelease release;
-    Team team(threads_for(columns.n_rows * shap_cells(checked), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
     shap_interactions(columns, checked, team, out.data());
   }
 
+  void require_values(const Columns& columns, const Out<3>& out) const {
+    require_table(columns, out.shape(0));
+    require(out.shape(1) == checked.n_features && out.shape(2) == checked.n_outputs,
+            "out is not features by outputs for each row");
+  }
   void require_table(const Columns& columns, std::size_t n_rows) const {
-    if (columns.n_rows != n_rows)
-      throw std::invalid_argument("out has another number of rows than the table");
-    if (columns.columns.size() != checked.n_features)
-      throw std::invalid_argument("the table has another number of columns than the forest");
+    require(columns.n_rows == n_rows, "out has another number of rows than the table");
+    require(columns.columns.size() == checked.n_features,
+            "the table has another number of columns than the forest");
   }
 
   ForestArrays arrays;
@@ -81,18 +80,17 @@ struct KeptShapForest {
 
 void bind_explain(nb::module_& m) {
   nb::class_<KeptShapForest>(m, "ShapForest", "A forest, prepared for SHAP values.")
-      .def(nb::init<nb::handle, std::size_t, std::size_t>(), nb::arg("forest"),
-           nb::arg("n_features"), nb::arg("n_outputs"))
+      .def(nb::init<nb::handle, std::size_t, std::size_t>(), "forest"_a, "n_features"_a,
+           "n_outputs"_a)
       .def("expected", &KeptShapForest::expected,
            "What the trees say where nothing is known of a row, for each output.")
-      .def("values", &KeptShapForest::values, nb::arg("columns"), nb::arg("out").noconvert(),
-           nb::arg("n_threads"), "Writes SHAP values to out[row][feature][output].")
-      .def("against", &KeptShapForest::against, nb::arg("columns"), nb::arg("background"),
-           nb::arg("out").noconvert(), nb::arg("n_threads"),
+      .def("values", &KeptShapForest::values, "columns"_a, "out"_a.noconvert(), "n_threads"_a,
+           "Writes SHAP values to out[row][feature][output].")
+      .def("against", &KeptShapForest::against, "columns"_a, "background"_a, "out"_a.noconvert(),
+           "n_threads"_a,
            "Writes SHAP values against the rows of a background to out[row][feature][output].")
-      .def("interactions", &KeptShapForest::interactions, nb::arg("columns"),
-           nb::arg("out").noconvert(), nb::arg("n_threads"),
-           "Writes SHAP interactions to out[row][feature][feature][output].");
+      .def("interactions", &KeptShapForest::interactions, "columns"_a, "out"_a.noconvert(),
+           "n_threads"_a, "Writes SHAP interactions to out[row][feature][feature][output].");
 }
 
 }  // namespace arboost::bindings

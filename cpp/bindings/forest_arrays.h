@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>  // invalid_argument
 
 #include "bindings/common.h"
 #include "tree/forest.h"
@@ -23,11 +22,11 @@ struct ForestArrays {
         value(array_attribute<Array<double, nb::ndim<2>>>(forest, "value")),
         output(array_attribute<Vector<std::int32_t>>(forest, "output")) {
     const std::size_t n_nodes = left.size();
-    if (feature.size() != n_nodes || threshold.size() != n_nodes ||
-        default_left.size() != n_nodes || level_set.size() != n_nodes ||
-        value.shape(0) != n_nodes || tree_start.size() != output.size() + 1 ||
-        level_sets.shape(1) != 4)
-      throw std::invalid_argument("the forest's arrays differ in length");
+    require(feature.size() == n_nodes && threshold.size() == n_nodes &&
+                default_left.size() == n_nodes && level_set.size() == n_nodes &&
+                value.shape(0) == n_nodes && tree_start.size() == output.size() + 1 &&
+                level_sets.shape(1) == 4,
+            "the forest's arrays differ in length");
   }
 
   Forest views() const {

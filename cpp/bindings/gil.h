@@ -84,6 +84,12 @@ class GilAcquire {
   PyGILState_STATE state_;
 };
 
+template <class Call>
+auto without_gil(Call call) {
+  GilRelease release;
+  return call();
+}
+
 // Keeps a Python object alive, and gives it back from any thread.
 struct PythonOwner {
   explicit PythonOwner(nanobind::object given) : object(std::move(given)) {}

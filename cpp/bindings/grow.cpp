@@ -42,16 +42,14 @@ void grow_in_parts(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
                    const std::optional<Vector<double>>& weight, TreeRequest request,
                    std::shared_ptr<const Sample> sample, int n_threads) {
   const std::size_t n = self.n_training(), width = self.trees.width;
-  require(y.shape(0) == n && y.shape(1) == width && (!weight || weight->shape(0) == n),
-          "these numbers do not fit the grower's table and outputs");
+  self.check_target(y, weight);
   require(sample == nullptr ||
               (sample->size > 0 && !sample->on_device && sample->positions[sample->size - 1] < n),
           "the sample does not match the training rows");
   self.has_leaves = false;
   self.sample = std::move(sample);
   request.sample = self.sample.get();
-  const PartTarget target{{y.data(), y.size()},
-                          {weight ? weight->data() : nullptr, weight ? n : 0}};
+  const PartTarget target{span_of(y), span_of(weight)};
   GilRelease release;
   if (!self.part_gradients) {
     self.part_gradients = std::make_unique<Gradients>(n, width, width > 1);
@@ -73,24 +71,17 @@ void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, s
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
   self.last_with_leaves();
-  std::vector<std::uint32_t> leaves;
-  {
-    GilRelease release;
-    leaves = self.grower.leaf_of_position();
-  }
-  return to_numpy(std::move(leaves));
+  return to_numpy(without_gil([&] { return self.grower.leaf_of_position(); }));
 }
 
 Owned<double, 3> leaf_sums(TreeGrower& self, const Gradients& gradients, std::size_t output,
                            int n_threads) {
   self.check_gradients(gradients, output);
   const std::size_t n_nodes = self.trees.n_nodes(self.last_with_leaves());
-  std::vector<double> sums;
-  {
-    GilRelease release;
+  auto sums = without_gil([&] {
     Team team = self.team(8 * self.n_training(), n_threads);
-    sums = self.grower.sums(gradients, output, team);
-  }
+    return self.grower.sums(gradients, output, team);
+  });
   return to_numpy<3>(std::move(sums), {n_nodes, self.trees.width, 2});
 }
 
@@ -105,15 +96,11 @@ template <auto set>  // means or medians
 void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
                  const std::optional<Vector<double>>& weight, const Sample* sample) {
   self.last_with_leaves();
-  require(y.shape(0) == self.n_training() && y.shape(1) == self.trees.width &&
-              (!weight || weight->shape(0) == self.n_training()),
-          "these numbers do not fit the grower's table and outputs");
+  self.check_target(y, weight);
   require(sample == nullptr || sample->size == self.grower.rows().n,
           "this is not the sample that the last tree was grown on");
-  const std::size_t n_weights = weight ? self.n_training() : 0;
-  const std::span<const double> weights{weight ? weight->data() : nullptr, n_weights};
   GilRelease release;
-  set(self.grower, {y.data(), y.size()}, weights, sample, self.trees);
+  set(self.grower, span_of(y), span_of(weight), sample, self.trees);
 }
 
 void set_covers(TreeGrower& self, const Vector<double>& weight, const Sample* sample) {
@@ -140,6 +127,14 @@ void set_groups(TreeParams& p, const nb::dict& groups) {
       put(level_groups.shared, code, true);
     p.grouped.emplace(nb::cast<std::uint32_t>(feature), std::move(level_groups));
   }
+}
+
+template <class Table>
+void bind_constructor(nb::class_<TreeGrower>& grower) {
+  grower.def(nb::init<const Table&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
+                      std::shared_ptr<Workspace>>(),
+             "codes"_a, "width"_a, "params"_a, "rows"_a.none() = nb::none(),
+             "workspace"_a.none() = nb::none(), nb::keep_alive<1, 2>());
 }
 
 void bind_params(nb::module_& m) {
@@ -193,24 +188,12 @@ void bind_grow(nb::module_& m) {
         return self.histograms.size() * self.histogram_size * sizeof(std::int64_t);
       });
   nb::class_<TreeGrower> grower(m, "Grower", "Grows trees on one binned table, and keeps them.");
+  bind_constructor<Ranks>(grower);  // before its base
+  bind_constructor<Codes>(grower);
+  bind_constructor<SharedTable>(grower);
   grower
-      .def(nb::init<const Ranks&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
-                    std::shared_ptr<Workspace>>(),
-           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::keep_alive<1, 2>())
-      .def(nb::init<const Codes&, std::size_t, const TreeParams&, const std::optional<RowIds>&,
-                    std::shared_ptr<Workspace>>(),
-           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::keep_alive<1, 2>())
-      .def(nb::init<const SharedTable&, std::size_t, const TreeParams&,
-                    const std::optional<RowIds>&, std::shared_ptr<Workspace>>(),
-           nb::arg("codes"), nb::arg("width"), nb::arg("params"),
-           nb::arg("rows").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::keep_alive<1, 2>())
       .def(
-          "propose", &propose, nb::arg("gradients"), nb::arg("n_threads"),
+          "propose", &propose, "gradients"_a, "n_threads"_a,
           "Proposes bins for the hessians of a round, before its first tree; with other candidates "
           "than global ones there is nothing to do.")
       .def(
@@ -227,10 +210,9 @@ void bind_grow(nb::module_& m) {
                   .leaves_from_all_rows = leaves_from_all_rows},
                  std::move(sample), n_threads);
           },
-          nb::arg("gradients"), nb::arg("output"), nb::kw_only(), nb::arg("seed"), nb::arg("tree"),
-          nb::arg("rate"), nb::arg("sample").none() = nb::none(),
-          nb::arg("leaves_from_all_rows") = false, nb::arg("turn") = 0, nb::arg("n_threads"),
-          "Grows one tree for one output, or for all with vector leaves.")
+          "gradients"_a, "output"_a, nb::kw_only(), "seed"_a, "tree"_a, "rate"_a,
+          "sample"_a.none() = nb::none(), "leaves_from_all_rows"_a = false, "turn"_a = 0,
+          "n_threads"_a, "Grows one tree for one output, or for all with vector leaves.")
       .def(
           "grow_in_parts",
           [](TreeGrower& self, const Array<double, nb::ndim<2>>& y,
@@ -245,26 +227,24 @@ void bind_grow(nb::module_& m) {
                            .leaves_from_all_rows = false},
                           std::move(sample), n_threads);
           },
-          nb::arg("y"), nb::arg("weight").none(), nb::kw_only(), nb::arg("seed"), nb::arg("tree"),
-          nb::arg("sample").none() = nb::none(), nb::arg("n_threads"),
+          "y"_a, "weight"_a.none(), nb::kw_only(), "seed"_a, "tree"_a,
+          "sample"_a.none() = nb::none(), "n_threads"_a,
           "Grows one tree for y (n_training, width) of heavy tails, whose parts have scales of "
           "their own. Its values are to be set.")
-      .def("draw_with_replacement", &draw_with_replacement, nb::arg("sample"), nb::arg("n_draws"),
-           nb::arg("seed"), nb::arg("draw"),
+      .def("draw_with_replacement", &draw_with_replacement, "sample"_a, "n_draws"_a, "seed"_a,
+           "draw"_a,
            "Draws rows with replacement where the rows of this grower are, for its next tree; on a "
            "device, the sample stays there.")
       .def("leaf_of_row", &leaf_of_row,
            "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
-      .def("leaf_sums", &leaf_sums, nb::arg("gradients"), nb::arg("output"), nb::arg("n_threads"),
+      .def("leaf_sums", &leaf_sums, "gradients"_a, "output"_a, "n_threads"_a,
            "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
-      .def("set_values", &set_values, nb::arg("values"),
-           "Replaces the values of the last tree's nodes.")
-      .def("set_means", &set_centres<set_means>, nb::arg("y"), nb::arg("weight").none(),
-           nb::arg("sample").none(),
+      .def("set_values", &set_values, "values"_a, "Replaces the values of the last tree's nodes.")
+      .def("set_means", &set_centres<set_means>, "y"_a, "weight"_a.none(), "sample"_a.none(),
            "Sets the last tree's values to the means of y (n_training, width) in each node.")
-      .def("set_medians", &set_centres<set_medians>, nb::arg("y"), nb::arg("weight").none(),
-           nb::arg("sample").none(), "The same with weighted medians.")
-      .def("set_covers", &set_covers, nb::arg("weight"), nb::arg("sample").none(),
+      .def("set_medians", &set_centres<set_medians>, "y"_a, "weight"_a.none(), "sample"_a.none(),
+           "The same with weighted medians.")
+      .def("set_covers", &set_covers, "weight"_a, "sample"_a.none(),
            "Sets the covers of the last tree's nodes to the sums of these weights.")
       .def_prop_ro(
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
@@ -278,17 +258,16 @@ void bind_grow(nb::module_& m) {
             constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
             self.trees.expected = std::min(n_trees, most);
           },
-          nb::arg("n_trees"), "Reserves memory for the expected number of trees.")
+          "n_trees"_a, "Reserves memory for the expected number of trees.")
       .def("drop_last", &drop_last, "Removes the last tree.")
       .def(
           "stop", [](TreeGrower& self) { self.stopped = true; },
           "Makes the calls of other threads, and all later ones, fail: only the main thread of "
           "Python is told of Ctrl-C.")
       .def("trees", &trees, "All trees grown so far, as flat arrays.")
-      .def("restore", &restore, nb::arg("arrays"), "Restores trees from the arrays of `trees`.");
-  m.def("cuda_growers_that_fit", &cuda::growers_that_fit, nb::arg("codes"), nb::arg("n_rows"),
-        nb::arg("width"), nb::arg("device"),
-        "Number of growers that fit into the memory of a CUDA device; at least 1.");
+      .def("restore", &restore, "arrays"_a, "Restores trees from the arrays of `trees`.");
+  m.def("cuda_growers_that_fit", &cuda::growers_that_fit, "codes"_a, "n_rows"_a, "width"_a,
+        "device"_a, "Number of growers that fit into the memory of a CUDA device; at least 1.");
   m.def(
       "needs_parts",
       [](const Array<double, nb::ndim<2>>& y, const std::string& criterion) {
@@ -297,7 +276,7 @@ void bind_grow(nb::module_& m) {
         GilRelease release;
         return y.shape(0) > 0 && needs_parts({y.data(), y.size()}, y.shape(1), params);
       },
-      nb::arg("y"), nb::arg("criterion"),
+      "y"_a, "criterion"_a,
       "Whether one scale is too coarse for a tree of y (n_rows, width): see `grow_in_parts`.");
   bind_added_trees(grower);
   bind_rounds(m);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 
 #include "bindings/common.h"
 #include "bindings/forest_arrays.h"
@@ -20,20 +19,19 @@ struct KeptForest {
       : arrays(forest), packed(arrays.views(), n_columns, n_outputs) {}
 
   void traverse(const Columns& columns, const Scores& out, int n_threads) const {
-    if (out.shape(0) != columns.n_rows)
-      throw std::invalid_argument("out has another number of rows than the table");
+    require(out.shape(0) == columns.n_rows, "out has another number of rows than the table");
     GilRelease release;
-    Team team(threads_for(columns.n_rows * packed.n_trees(), n_threads), python_poll());
+    Team team = team_for(columns.n_rows * packed.n_trees(), n_threads);
     packed.traverse(columns, out.shape(1), team, out.data());
   }
 
   void leaves(const Columns& columns, const Leaves& out, int n_threads) const {
     const std::size_t n_trees = packed.n_trees();
-    if (out.shape(0) != columns.n_rows || out.shape(1) != n_trees)
-      throw std::invalid_argument("out is not one column for each tree with the table's rows");
+    require(out.shape(0) == columns.n_rows && out.shape(1) == n_trees,
+            "out is not one column for each tree with the table's rows");
     std::int32_t* leaf = out.data();
     GilRelease release;
-    Team team(threads_for(columns.n_rows * n_trees, n_threads), python_poll());
+    Team team = team_for(columns.n_rows * n_trees, n_threads);
     packed.traverse_leaves(columns, n_trees, team, [&](const LeafBlock& block, int) {
       for (std::size_t row = block.begin; row < block.end; ++row)
         for (std::size_t t = 0; t < n_trees; ++t)

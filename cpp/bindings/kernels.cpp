@@ -109,19 +109,18 @@ std::tuple<double, std::uint32_t, bool> find_split(
 
 void bind_kernels(nb::module_& m) {
   nb::class_<HistogramKernel>(m, "HistogramKernel", "Sums of packed gradients by code.")
-      .def(nb::init<const Codes&>(), nb::arg("codes"), nb::keep_alive<1, 2>())
+      .def(nb::init<const Codes&>(), "codes"_a, nb::keep_alive<1, 2>())
       .def_prop_ro("n_slots", &HistogramKernel::n_slots)
       .def_prop_ro("first_slots", &HistogramKernel::first_slots)
-      .def("add", &HistogramKernel::add, nb::arg("elements"), nb::arg("wide").none(),
-           nb::arg("out").noconvert(), "Adds the rows of the elements to the histogram `out`.");
-  m.def("partition_kernel", &partition, nb::arg("codes"), nb::arg("feature"), nb::arg("bin"),
-        nb::arg("missing_left"), nb::arg("elements"), nb::arg("out").noconvert(),
-        nb::arg("in_rows") = false,
+      .def("add", &HistogramKernel::add, "elements"_a, "wide"_a.none(), "out"_a.noconvert(),
+           "Adds the rows of the elements to the histogram `out`.");
+  m.def("partition_kernel", &partition, "codes"_a, "feature"_a, "bin"_a, "missing_left"_a,
+        "elements"_a, "out"_a.noconvert(), "in_rows"_a = false,
         "Partitions elements into `out`, left ones to the front; returns their number. `in_rows`: "
         "from the row-major codes.");
-  m.def("find_split_kernel", &find_split, nb::arg("hist"), nb::arg("has_missing"),
-        nb::arg("totals"), nb::arg("reg_lambda"), nb::arg("min_h"), nb::arg("min_count") = 1,
-        nb::arg("criterion") = "quadratic", nb::arg("h_per_g") = 1.0, nb::arg("floor") = -1.0,
+  m.def("find_split_kernel", &find_split, "hist"_a, "has_missing"_a, "totals"_a, "reg_lambda"_a,
+        "min_h"_a, "min_count"_a = 1, "criterion"_a = "quadratic", "h_per_g"_a = 1.0,
+        "floor"_a = -1.0,
         "(score, bin, missing_left) of the best split of one feature, from its sums (n_codes, "
         "channels), the missing rows' last; the score is `floor` if none is above it. The last "
         "channel counts the rows if min_count is above 1.");

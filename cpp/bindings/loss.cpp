@@ -12,7 +12,7 @@
 
 #include "base/limits.h"
 #include "bindings/common.h"
-#include "bindings/loss_names.h"
+#include "bindings/loss_rows.h"
 #include "loss/apply.h"
 #include "loss/elementary.h"
 #include "loss/leaf.h"
@@ -38,20 +38,14 @@ Loss loss_named(const std::string& name) {
   return entry->second;
 }
 
-namespace {
-
-using Scores = Array<double, nb::ndim<2>>;
-
-using Weights = std::optional<Vector<double>>;
-
 void check_length(std::size_t given, std::size_t wanted, const char* what) {
   if (given != wanted)
     throw std::invalid_argument(std::string(what) + " has length " + std::to_string(given) +
                                 ", expected " + std::to_string(wanted));
 }
 
-LossRows rows_of(const Vector<double>& y, const Weights& weight, const Scores& scores,
-                 std::size_t n_rows) {
+LossRows loss_rows(const Vector<double>& y, const Weights& weight, const GivenScores& scores,
+                   std::size_t n_rows) {
   check_length(y.shape(0), n_rows, "y");
   if (weight) check_length(weight->shape(0), n_rows, "weight");
   check_length(scores.shape(0), n_rows, "scores");
@@ -59,9 +53,13 @@ LossRows rows_of(const Vector<double>& y, const Weights& weight, const Scores& s
   return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
 }
 
+namespace {
+
+using Scores = GivenScores;
+
 // A team for work of `cells` per score.
-Team team_for(const LossRows& rows, std::size_t cells, int n_threads) {
-  return Team(threads_for(cells * rows.n_rows * rows.outputs, n_threads), python_poll());
+Team loss_team(const LossRows& rows, std::size_t cells, int n_threads) {
+  return team_for(cells * rows.n_rows * rows.outputs, n_threads);
 }
 
 // The same; without scores, they are 0.
@@ -69,7 +67,7 @@ LossRows rows_of(const Vector<double>& y, const Weights& weight,
                  const std::optional<Scores>& scores, const Gradients& out) {
   if (scores) {
     check_length(scores->shape(1), out.outputs, "a row of scores");
-    return rows_of(y, weight, *scores, out.n_rows);
+    return loss_rows(y, weight, *scores, out.n_rows);
   }
   check_length(y.shape(0), out.n_rows, "y");
   if (weight) check_length(weight->shape(0), out.n_rows, "weight");
@@ -83,7 +81,7 @@ void apply_loss_to(const std::string& loss, const Vector<double>& y, const Weigh
   const LossRows rows = rows_of(y, weight, scores, out);
   const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
   GilRelease release;
-  Team team = team_for(rows, 8, n_threads);
+  Team team = loss_team(rows, 8, n_threads);
   const double bound = weight_bound ? *weight_bound : max_weight(rows.weight, rows.n_rows, team);
   apply_loss(spec, rows, bound, out, team);
 }
@@ -95,16 +93,16 @@ void set_gradients(const Scores& g, const Scores& h, Gradients& out, int n_threa
   }
   const LossRows rows{g.data(), h.data(), nullptr, out.n_rows, out.outputs};
   GilRelease release;
-  Team team = team_for(rows, 1, n_threads);
+  Team team = loss_team(rows, 1, n_threads);
   apply_loss({Loss::given}, rows, 1.0, out, team);
 }
 
 double loss_value(const std::string& loss, const Vector<double>& y, const Weights& weight,
                   const Scores& scores, int n_threads, std::vector<double> parameters) {
-  const LossRows rows = rows_of(y, weight, scores, y.shape(0));
+  const LossRows rows = loss_rows(y, weight, scores, y.shape(0));
   const LossSpec spec{loss_named(loss), std::move(parameters)};
   GilRelease release;
-  Team team = team_for(rows, 8, n_threads);
+  Team team = loss_team(rows, 8, n_threads);
   return mean_loss(spec, rows, team);
 }
 
@@ -121,20 +119,16 @@ void check_output(std::size_t output, const LossRows& rows) {
 auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores, std::size_t output,
            const Vector<std::uint32_t>& leaf, std::size_t n_nodes, const LeafRule& rule,
            int n_threads) {
-  const LossRows rows = rows_of(y, weight, scores, y.shape(0));
+  const LossRows rows = loss_rows(y, weight, scores, y.shape(0));
   check_output(output, rows);
   check_length(leaf.shape(0), rows.n_rows, "leaf");
   require(rows.n_rows > 0, "there is no row");
   check_share(rule.alpha);
   require(!rule.delta || std::isfinite(*rule.delta), "delta is not finite");
-  auto* values = new std::vector<double>();
-  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-  {
-    GilRelease release;
-    Team team = team_for(rows, 8, n_threads);
-    *values = refit_leaves(rows, output, leaf.data(), n_nodes, rule, team);
-  }
-  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values->data(), {values->size()}, owner);
+  return to_numpy(without_gil([&] {
+    Team team = loss_team(rows, 8, n_threads);
+    return refit_leaves(rows, output, leaf.data(), n_nodes, rule, team);
+  }));
 }
 
 double quantile(const Vector<double>& y, const Weights& weight, const std::optional<Scores>& scores,
@@ -142,13 +136,13 @@ double quantile(const Vector<double>& y, const Weights& weight, const std::optio
   check_share(alpha);
   LossRows rows{y.data(), nullptr, nullptr, y.shape(0), 1};
   if (scores) {
-    rows = rows_of(y, weight, *scores, y.shape(0));
+    rows = loss_rows(y, weight, *scores, y.shape(0));
   } else if (weight) {
     check_length(weight->shape(0), rows.n_rows, "weight");
     rows.weight = weight->data();
   }
   GilRelease release;
-  Team team = team_for(rows, 8, n_threads);
+  Team team = loss_team(rows, 8, n_threads);
   return residual_quantile(rows, alpha, absolute, team);
 }
 
@@ -162,7 +156,7 @@ void bind_function(nb::module_& m, const char* name, const char* description) {
         replace(&x, 1);
         return x;
       },
-      nb::arg("x"), description);
+      "x"_a, description);
   m.def(
       name,
       [](const Numbers& x) {
@@ -174,7 +168,7 @@ void bind_function(nb::module_& m, const char* name, const char* description) {
         replace(values->data(), values->size());
         return nb::ndarray<nb::numpy, double>(values->data(), shape.size(), shape.data(), owner);
       },
-      nb::arg("x"));
+      "x"_a);
 }
 
 }  // namespace
@@ -192,7 +186,7 @@ void bind_loss(nb::module_& m) {
             require(n_outputs > 0 && n_outputs <= most_outputs, "a row needs an output");
             new (self) Gradients(n_rows, n_outputs, by_row);
           },
-          nb::arg("n_rows"), nb::arg("n_outputs"), nb::arg("by_row"))
+          "n_rows"_a, "n_outputs"_a, "by_row"_a)
       .def_ro("n_rows", &Gradients::n_rows)
       .def_ro("n_outputs", &Gradients::outputs)
       .def_ro("g_exponent", &Gradients::g_exponent)
@@ -201,30 +195,25 @@ void bind_loss(nb::module_& m) {
           "to_numpy",
           [](const Gradients& self) {
             require(self.is_filled, "the gradients have not been computed");
-            auto* copy = new std::int32_t[self.n_rows * self.outputs * 2];
-            nb::capsule owner(copy,
-                              [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+            std::vector<std::int32_t> copy(self.n_rows * self.outputs * 2);
             for (std::size_t i = 0; i < self.n_rows; ++i)
               for (std::size_t k = 0; k < self.outputs; ++k) {
                 const FixedPair pair = self.pairs[i * self.row_stride() + k * self.output_stride()];
                 copy[(i * self.outputs + k) * 2] = pair.g;
                 copy[(i * self.outputs + k) * 2 + 1] = pair.h;
               }
-            return nb::ndarray<nb::numpy, std::int32_t, nb::ndim<3>>(
-                copy, {self.n_rows, self.outputs, 2}, owner);
+            return to_numpy<3>(std::move(copy), {self.n_rows, self.outputs, 2});
           },
           "A copy of the integers, shape (n_rows, n_outputs, 2).");
-  m.def("apply_loss", &apply_loss_to, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores").none(), nb::arg("out"), nb::arg("n_threads"), nb::kw_only(),
-        nb::arg("parameters") = std::vector<double>(), nb::arg("least_squares") = false,
-        nb::arg("largest_weight") = nb::none(),
+  m.def("apply_loss", &apply_loss_to, "loss"_a, "y"_a, "weight"_a.none(), "scores"_a.none(),
+        "out"_a, "n_threads"_a, nb::kw_only(), "parameters"_a = std::vector<double>(),
+        "least_squares"_a = false, "largest_weight"_a = nb::none(),
         "Fills `out` with the gradients of a loss at the scores; squared_error and one_hot take "
         "None for scores of 0. A given bound of the weights saves a pass over them.");
-  m.def("set_gradients", &set_gradients, nb::arg("g"), nb::arg("h"), nb::arg("out"),
-        nb::arg("n_threads"), "Fills `out` from arrays of gradients and hessians.");
-  m.def("loss_value", &loss_value, nb::arg("loss"), nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores"), nb::arg("n_threads"), nb::kw_only(),
-        nb::arg("parameters") = std::vector<double>(),
+  m.def("set_gradients", &set_gradients, "g"_a, "h"_a, "out"_a, "n_threads"_a,
+        "Fills `out` from arrays of gradients and hessians.");
+  m.def("loss_value", &loss_value, "loss"_a, "y"_a, "weight"_a.none(), "scores"_a, "n_threads"_a,
+        nb::kw_only(), "parameters"_a = std::vector<double>(),
         "The weighted mean of a loss over the rows (and the quantiles).");
   m.def(
       "refit_leaves",
@@ -233,13 +222,11 @@ void bind_loss(nb::module_& m) {
          std::optional<double> delta) {
         return refit(y, weight, scores, output, leaf, n_nodes, {alpha, delta}, n_threads);
       },
-      nb::arg("y"), nb::arg("weight").none(), nb::arg("scores"), nb::arg("output"), nb::arg("leaf"),
-      nb::arg("n_nodes"), nb::arg("n_threads"), nb::kw_only(), nb::arg("alpha"),
-      nb::arg("delta") = nb::none(),
+      "y"_a, "weight"_a.none(), "scores"_a, "output"_a, "leaf"_a, "n_nodes"_a, "n_threads"_a,
+      nb::kw_only(), "alpha"_a, "delta"_a = nb::none(),
       "The quantile at alpha of the residuals in each leaf; with delta, Huber's leaf around it.");
-  m.def("residual_quantile", &quantile, nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores").none(), nb::kw_only(), nb::arg("alpha"), nb::arg("absolute"),
-        nb::arg("n_threads"),
+  m.def("residual_quantile", &quantile, "y"_a, "weight"_a.none(), "scores"_a.none(), nb::kw_only(),
+        "alpha"_a, "absolute"_a, "n_threads"_a,
         "The quantile at alpha of y - score, of |y - score|, or of y where scores is None.");
 }
 

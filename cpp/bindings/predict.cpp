@@ -17,39 +17,36 @@ using Strided = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 
 void traverse(const Columns& columns, nb::handle forest, const Scores& out, std::size_t tree_begin,
               std::size_t tree_end, int n_threads) {
-  if (out.shape(0) != columns.n_rows)
-    throw std::invalid_argument("out has another number of rows than the table");
+  require(out.shape(0) == columns.n_rows, "out has another number of rows than the table");
   const ForestArrays arrays(forest);
   GilRelease release;
-  Team team(threads_for(columns.n_rows * (tree_end - tree_begin), n_threads), python_poll());
+  Team team = team_for(columns.n_rows * (tree_end - tree_begin), n_threads);
   arboost::traverse(columns, arrays.views(), {tree_begin, tree_end}, out.shape(1), team,
                     out.data());
 }
 
 void traverse_median(const Columns& columns, nb::handle forest, const Vector<double>& weights,
                      const Scores& out, std::size_t tree_end, int n_threads) {
-  if (out.shape(0) != columns.n_rows || out.shape(1) != 1)
-    throw std::invalid_argument("out is not one column with the table's rows");
+  require(out.shape(0) == columns.n_rows && out.shape(1) == 1,
+          "out is not one column with the table's rows");
   if (tree_end > weights.size()) throw std::invalid_argument("trees without weights");
   const ForestArrays arrays(forest);
   GilRelease release;
-  Team team(threads_for(columns.n_rows * tree_end, n_threads), python_poll());
+  Team team = team_for(columns.n_rows * tree_end, n_threads);
   arboost::traverse_median(columns, arrays.views(), {weights.data(), tree_end}, team, out.data());
 }
 
 Owned<double> weighted_median(const Strided& values, const Vector<double>& weights, int n_threads) {
-  if (values.shape(1) != weights.size())
-    throw std::invalid_argument("another number of weights than values in a row");
+  require(values.shape(1) == weights.size(), "another number of weights than values in a row");
   std::vector<double> out(values.shape(0));
-  {
-    GilRelease release;
-    Team team(threads_for(values.size(), n_threads), python_poll());
+  without_gil([&] {
+    Team team = team_for(values.size(), n_threads);
     arboost::weighted_median({.data = values.data(),
                               .n_rows = values.shape(0),
                               .row_stride = static_cast<std::ptrdiff_t>(values.stride(0)),
                               .column_stride = static_cast<std::ptrdiff_t>(values.stride(1))},
                              {weights.data(), weights.size()}, team, out.data());
-  }
+  });
   return to_numpy(std::move(out));
 }
 
@@ -86,11 +83,11 @@ void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle di
   const ForestArrays trees(forest);
   const DistributionArrays arrays(distributions);
   const LeafDistributions views = arrays.views();
-  if (out.shape(0) != columns.n_rows || out.shape(1) != quantiles.size())
-    throw std::invalid_argument("out is not one column for each quantile with the table's rows");
+  require(out.shape(0) == columns.n_rows && out.shape(1) == quantiles.size(),
+          "out is not one column for each quantile with the table's rows");
   GilRelease release;
   validate(views);
-  Team team(threads_for(quantile_cells(out, views), n_threads), python_poll());
+  Team team = team_for(quantile_cells(out, views), n_threads);
   arboost::traverse_quantiles(columns, trees.views(), views, {quantiles.data(), quantiles.size()},
                               team, out.data());
 }
@@ -99,26 +96,22 @@ void traverse_quantiles(const Columns& columns, nb::handle forest, nb::handle di
 
 void bind_predict(nb::module_& m) {
   nb::class_<KeptForest>(m, "PackedForest", "A forest, prepared for prediction.")
-      .def(nb::init<nb::handle, std::size_t, std::size_t>(), nb::arg("forest"),
-           nb::arg("n_columns"), nb::arg("n_outputs"))
-      .def("traverse", &KeptForest::traverse, nb::arg("columns"), nb::arg("out").noconvert(),
-           nb::arg("n_threads"), "Adds the values of all trees to out[row][output].")
-      .def("leaves", &KeptForest::leaves, nb::arg("columns"), nb::arg("out").noconvert(),
-           nb::arg("n_threads"),
+      .def(nb::init<nb::handle, std::size_t, std::size_t>(), "forest"_a, "n_columns"_a,
+           "n_outputs"_a)
+      .def("traverse", &KeptForest::traverse, "columns"_a, "out"_a.noconvert(), "n_threads"_a,
+           "Adds the values of all trees to out[row][output].")
+      .def("leaves", &KeptForest::leaves, "columns"_a, "out"_a.noconvert(), "n_threads"_a,
            "Writes to out[row][tree] the leaf of the row, as a node of its tree.");
-  m.def("traverse", &traverse, nb::arg("columns"), nb::arg("forest"), nb::arg("out").noconvert(),
-        nb::arg("tree_begin"), nb::arg("tree_end"), nb::arg("n_threads"),
-        "Adds the values of a range of trees to out[row][output].");
-  m.def("traverse_median", &traverse_median, nb::arg("columns"), nb::arg("forest"),
-        nb::arg("weights"), nb::arg("out").noconvert(), nb::arg("tree_end"), nb::arg("n_threads"),
+  m.def("traverse", &traverse, "columns"_a, "forest"_a, "out"_a.noconvert(), "tree_begin"_a,
+        "tree_end"_a, "n_threads"_a, "Adds the values of a range of trees to out[row][output].");
+  m.def("traverse_median", &traverse_median, "columns"_a, "forest"_a, "weights"_a,
+        "out"_a.noconvert(), "tree_end"_a, "n_threads"_a,
         "Adds the weighted median of the first trees' values to out[row][0].");
-  m.def("weighted_median", &weighted_median, nb::arg("values"), nb::arg("weights"),
-        nb::arg("n_threads"),
+  m.def("weighted_median", &weighted_median, "values"_a, "weights"_a, "n_threads"_a,
         "Weighted median of each row: its smallest value at which the weights, cumulated in the "
         "order of the values, reach half of their total. NaN values are left out.");
-  m.def("traverse_quantiles", &traverse_quantiles, nb::arg("columns"), nb::arg("forest"),
-        nb::arg("distributions"), nb::arg("quantiles"), nb::arg("out").noconvert(),
-        nb::arg("n_threads"),
+  m.def("traverse_quantiles", &traverse_quantiles, "columns"_a, "forest"_a, "distributions"_a,
+        "quantiles"_a, "out"_a.noconvert(), "n_threads"_a,
         "Writes to out[row][i] a quantile of the values in the leaves that the row reaches.");
 }
 

@@ -16,22 +16,19 @@ Purpose purpose_named(const std::string& name) {
   throw std::invalid_argument("unknown purpose '" + name + "'");
 }
 
-using Bits = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
-
-Bits hashes(const std::string& purpose, std::uint64_t seed, std::uint64_t round,
-            std::size_t count) {
+Owned<std::uint64_t> hashes(const std::string& purpose, std::uint64_t seed, std::uint64_t round,
+                            std::size_t count) {
   const Purpose which = purpose_named(purpose);
-  auto* bits = new std::uint64_t[count];
-  nb::capsule owner(bits, [](void* p) noexcept { delete[] static_cast<std::uint64_t*>(p); });
+  std::vector<std::uint64_t> bits(count);
   for (std::size_t i = 0; i < count; ++i) bits[i] = counter_hash(seed, which, round, i);
-  return Bits(bits, {count}, owner);
+  return to_numpy(std::move(bits));
 }
 
 }  // namespace
 
 void bind_random(nb::module_& m) {
-  m.def("counter_hash", &hashes, nb::arg("purpose"), nb::arg("seed"), nb::arg("round"),
-        nb::arg("count"), "64 random bits for each index below `count`.");
+  m.def("counter_hash", &hashes, "purpose"_a, "seed"_a, "round"_a, "count"_a,
+        "64 random bits for each index below `count`.");
 }
 
 }  // namespace arboost::bindings

@@ -10,19 +10,13 @@
 #include <string>
 #include <utility>  // pair
 
-#include "bindings/common.h"
+#include "bindings/loss_rows.h"
 
 namespace arboost::bindings {
 namespace {
 
-using Scores = Array<double, nb::ndim<2>>;
+using Scores = GivenScores;
 using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-void check_length(std::size_t given, std::size_t wanted, const char* what) {
-  if (given != wanted)
-    throw std::invalid_argument(std::string(what) + " has length " + std::to_string(given) +
-                                ", expected " + std::to_string(wanted));
-}
 
 void require_rows(std::size_t n_rows) {
   if (n_rows == 0) throw std::invalid_argument("there is no row");
@@ -38,10 +32,7 @@ LossRows rows_of(const Vector<double>& y, const std::optional<Vector<double>>& w
                  const Scores& scores) {
   const std::size_t n_rows = y.shape(0);
   require_rows(n_rows);
-  if (scores.shape(1) == 0) throw std::invalid_argument("the scores have no columns");
-  if (weight) check_length(weight->shape(0), n_rows, "weight");
-  check_length(scores.shape(0), n_rows, "scores");
-  return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
+  return loss_rows(y, weight, scores, n_rows);
 }
 
 std::pair<double, double> distribution(const Vector<double>& y,
@@ -51,7 +42,7 @@ std::pair<double, double> distribution(const Vector<double>& y,
   check_length(out.shape(0), rows.n_rows, "out");
   require_apart(out.data(), {rows.y, rows.weight, rows.scores});
   GilRelease release;
-  Team team(threads_for(8 * rows.n_rows * rows.outputs, n_threads), python_poll());
+  Team team = team_for(8 * rows.n_rows * rows.outputs, n_threads);
   const ScoresOfClasses class_scores = class_distribution(rows, out.data(), team);
   return {class_scores.log_loss, class_scores.error};
 }
@@ -60,7 +51,7 @@ double error_of(const Vector<double>& y, const Vector<double>& distribution, con
                 int n_threads) {
   const LossRows rows = rows_of(y, distribution, votes);
   GilRelease release;
-  Team team(threads_for(2 * rows.n_rows * rows.outputs, n_threads), python_poll());
+  Team team = team_for(2 * rows.n_rows * rows.outputs, n_threads);
   return weighted_error(rows, team);
 }
 
@@ -82,7 +73,7 @@ double losses_of(const Vector<double>& y, const Vector<double>& prediction,
   require_apart(out.data(), {y.data(), prediction.data(), distribution.data()});
   const R2Loss loss = r2_loss_named(kind);
   GilRelease release;
-  Team team(threads_for(8 * n_rows, n_threads), python_poll());
+  Team team = team_for(8 * n_rows, n_threads);
   return r2_losses({y.data(), prediction.data(), {distribution.data(), n_rows}}, loss, out.data(),
                    team);
 }
@@ -94,29 +85,28 @@ void reweight(const Vector<double>& losses, double log_beta_times_rate, Out dist
   check_length(distribution.shape(0), n_rows, "distribution");
   require_apart(distribution.data(), {losses.data()});
   GilRelease release;
-  Team team(threads_for(8 * n_rows, n_threads), python_poll());
+  Team team = team_for(8 * n_rows, n_threads);
   r2_reweight(losses.data(), log_beta_times_rate, {distribution.data(), n_rows}, team);
 }
 
 }  // namespace
 
 void bind_reweight(nb::module_& m) {
-  m.def("class_distribution", &distribution, nb::arg("y"), nb::arg("weight").none(),
-        nb::arg("scores"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+  m.def("class_distribution", &distribution, "y"_a, "weight"_a.none(), "scores"_a,
+        "out"_a.noconvert(), "n_threads"_a,
         "Fills `out` with weight * exp(-margin), scaled to mean 1. Returns the log of the "
         "exponential loss, and the weighted error. Scores are "
         "one column, above 0 for class 1, or one for each class.");
-  m.def("weighted_error", &error_of, nb::arg("y"), nb::arg("distribution"), nb::arg("votes"),
-        nb::arg("n_threads"),
+  m.def("weighted_error", &error_of, "y"_a, "distribution"_a, "votes"_a, "n_threads"_a,
         "Weighted error of the votes under the distribution. Votes are one column, above 0 "
         "for class 1, or one for each class.");
-  m.def("r2_losses", &losses_of, nb::arg("y"), nb::arg("prediction"), nb::arg("distribution"),
-        nb::arg("kind"), nb::arg("out").noconvert(), nb::arg("n_threads"),
+  m.def("r2_losses", &losses_of, "y"_a, "prediction"_a, "distribution"_a, "kind"_a,
+        "out"_a.noconvert(), "n_threads"_a,
         "Fills `out` with the losses of AdaBoost.R2: of d = |y - prediction| / the largest of the "
         "rows of nonzero weight, d (linear), d^2 (square) or 1 - exp(-d) (exponential). "
         "Returns their mean under the distribution, whatever its sum.");
-  m.def("r2_reweight", &reweight, nb::arg("losses"), nb::arg("log_beta_times_rate"),
-        nb::arg("distribution").noconvert(), nb::arg("n_threads"),
+  m.def("r2_reweight", &reweight, "losses"_a, "log_beta_times_rate"_a, "distribution"_a.noconvert(),
+        "n_threads"_a,
         "Multiplies the distribution by exp(log_beta_times_rate * (1 - losses)), in place, and "
         "scales it to sum 1.");
 }

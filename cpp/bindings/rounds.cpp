@@ -7,7 +7,7 @@
 #include <chrono>
 #include <span>
 
-#include "bindings/loss_names.h"
+#include "bindings/loss_rows.h"
 #include "bindings/tree_grower.h"
 #include "grow/device/rounds/device_evaluation.h"
 #include "grow/shards/worker_round.h"
@@ -16,8 +16,6 @@
 namespace arboost::bindings {
 namespace {
 
-using Weights = std::optional<Vector<double>>;
-using GivenScores = Array<double, nb::ndim<2>>;
 using ScoreArray = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
 LossSpec loss_spec(const std::string& name, std::vector<double> parameters) {
@@ -64,7 +62,7 @@ struct RoundTrees {
     return ScoreArray(const_cast<double*>(scores), {n_rows, n_outputs}, nb::find(this));
   }
   Team loss_team(int n_threads) const {
-    return Team(threads_for(8 * grower.n_training() * n_outputs, n_threads), python_poll());
+    return team_for(8 * grower.n_training() * n_outputs, n_threads);
   }
 
   TreeGrower& grower;
@@ -155,7 +153,7 @@ nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
     Team team = grower.team(grower.n_training() * grower.codes.n_features, n_threads);
     std::optional<Team> other;
     const int for_loss = threads_for(8 * grower.n_training() * self.n_outputs, n_threads);
-    if (for_loss != team.size()) other.emplace(for_loss, python_poll());
+    if (for_loss != team.size()) other.emplace(for_loss, poll_python);
     grower.has_leaves = false;
     grower.sample.reset();
     finished = self.boosting.run(n_rounds, std::chrono::duration<double>(seconds), evaluations,
@@ -188,7 +186,7 @@ void bind_params(nb::module_& m) {
           [](RoundParams& self, const std::string& loss, std::vector<double> parameters) {
             self.loss = loss_spec(loss, std::move(parameters));
           },
-          nb::arg("loss"), nb::arg("parameters"),
+          "loss"_a, "parameters"_a,
           "The loss; \"\": its gradients are given. Huber's has the quantile of its delta.");
   ARBOOST_BIND_FIELDS(params, RoundParams, least_squares, leaves, leaf_quantiles, max_step, rate,
                       largest_weight, seed, first_round, sampling, parallel_trees, dropout,
@@ -197,13 +195,6 @@ void bind_params(nb::module_& m) {
 
 // Rows of a table in this process, on a device, or shared by workers.
 void bind_evaluation(nb::module_& m) {
-  const auto rows_of = [](const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                          std::size_t n) {
-    require(y.size() == n && scores.shape(0) == n && scores.shape(1) > 0 &&
-                (!weight || weight->size() == n),
-            "y, weights and scores do not fit the rows");
-    return LossRows{y.data(), weight ? weight->data() : nullptr, scores.data(), n, scores.shape(1)};
-  };
   nb::class_<EvaluationRows> evaluation(m, "EvaluationRows", "An evaluation set, with its scores.");
   evaluation
       .def(
@@ -214,7 +205,7 @@ void bind_evaluation(nb::module_& m) {
             GilRelease release;
             self.set_scores(scores.data());
           },
-          nb::arg("scores"), "Replaces the scores.")
+          "scores"_a, "Replaces the scores.")
       .def(
           "add",
           [](EvaluationRows& self, const TreeGrower& grower, std::size_t first, std::size_t n_trees,
@@ -226,8 +217,7 @@ void bind_evaluation(nb::module_& m) {
             Team team = grower.team(8 * self.n_rows(), n_threads);
             self.add(grower.trees, first, n_trees, factor, team);
           },
-          nb::arg("grower"), nb::arg("first"), nb::arg("n_trees"), nb::arg("factor"),
-          nb::arg("n_threads"),
+          "grower"_a, "first"_a, "n_trees"_a, "factor"_a, "n_threads"_a,
           "Adds trees times a factor; those of a round are in the order of their outputs.")
       .def(
           "mean_loss",
@@ -235,12 +225,12 @@ void bind_evaluation(nb::module_& m) {
              int n_threads) {
             const LossSpec spec{loss_named(loss), std::move(parameters)};
             GilRelease release;
-            Team team(threads_for(8 * self.n_rows(), n_threads), python_poll());
+            Team team = team_for(8 * self.n_rows(), n_threads);
             self.losses();
             self.start_loss(spec, team);
             return self.losses().front();
           },
-          nb::arg("loss"), nb::arg("parameters"), nb::arg("n_threads"),
+          "loss"_a, "parameters"_a, "n_threads"_a,
           "The weighted mean loss at the scores, as `loss_value`.")
       .def_prop_ro(
           "scores",
@@ -249,34 +239,29 @@ void bind_evaluation(nb::module_& m) {
                               nb::find(self));
           },
           nb::rv_policy::automatic, "The scores, until the next round.");
-  m.def(
-      "make_evaluation",
-      [rows_of](const Codes& codes, const std::optional<RowIds>& table_rows,
-                const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                bool adds_repeatedly, int device) -> EvaluationRows* {
-        const std::span<const RowId> ids = checked_rows(table_rows, codes.n_rows);
-        const LossRows rows = rows_of(y, weight, scores, ids.empty() ? codes.n_rows : ids.size());
-        GilRelease release;
-        if (device >= 0) return new cuda::DeviceEvaluation(device, codes, ids, rows);
-        return new HostEvaluation(codes, ids, rows, adds_repeatedly);
-      },
-      nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"), nb::arg("weight").none(),
-      nb::arg("scores"), nb::arg("adds_repeatedly"), nb::arg("device"), nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
-      "An evaluation set where its rows are.");
-  m.def(
-      "make_evaluation",
-      [rows_of](const SharedTable& table, const std::optional<RowIds>& table_rows,
-                const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                bool adds_repeatedly, int) -> EvaluationRows* {
-        const std::span<const RowId> ids = checked_rows(table_rows, table.codes.n_rows);
-        const LossRows rows =
-            rows_of(y, weight, scores, ids.empty() ? table.codes.n_rows : ids.size());
-        return new SharedEvaluation(table.codes, ids, rows, adds_repeatedly);
-      },
-      nb::arg("codes"), nb::arg("rows").none(), nb::arg("y"), nb::arg("weight").none(),
-      nb::arg("scores"), nb::arg("adds_repeatedly"), nb::arg("device"), nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership);
+  const auto define = [&m](auto make) {
+    m.def("make_evaluation", make, "codes"_a, "rows"_a.none(), "y"_a, "weight"_a.none(), "scores"_a,
+          "adds_repeatedly"_a, "device"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(),
+          nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership,
+          "An evaluation set where its rows are.");
+  };
+  define([](const Codes& codes, const std::optional<RowIds>& table_rows, const Vector<double>& y,
+            const Weights& weight, const GivenScores& scores, bool adds_repeatedly,
+            int device) -> EvaluationRows* {
+    const std::span<const RowId> ids = checked_rows(table_rows, codes.n_rows);
+    const LossRows rows = loss_rows(y, weight, scores, ids.empty() ? codes.n_rows : ids.size());
+    GilRelease release;
+    if (device >= 0) return new cuda::DeviceEvaluation(device, codes, ids, rows);
+    return new HostEvaluation(codes, ids, rows, adds_repeatedly);
+  });
+  define([](const SharedTable& table, const std::optional<RowIds>& table_rows,
+            const Vector<double>& y, const Weights& weight, const GivenScores& scores,
+            bool adds_repeatedly, int) -> EvaluationRows* {
+    const std::span<const RowId> ids = checked_rows(table_rows, table.codes.n_rows);
+    const LossRows rows =
+        loss_rows(y, weight, scores, ids.empty() ? table.codes.n_rows : ids.size());
+    return new SharedEvaluation(table.codes, ids, rows, adds_repeatedly);
+  });
 }
 
 }  // namespace
@@ -287,8 +272,7 @@ void bind_rounds(nb::module_& m) {
   nb::class_<RoundTrees>(m, "Boosting", "Rounds of gradient boosting by one grower.")
       .def(nb::init<TreeGrower&, const RoundParams&, std::size_t, const Vector<double>&,
                     const Weights&>(),
-           nb::arg("grower"), nb::arg("params"), nb::arg("n_outputs"), nb::arg("y"),
-           nb::arg("weight").none(), nb::keep_alive<1, 2>())
+           "grower"_a, "params"_a, "n_outputs"_a, "y"_a, "weight"_a.none(), nb::keep_alive<1, 2>())
       .def(
           "start_scores",
           [](RoundTrees& self, const Vector<double>& of_row, int n_threads) {
@@ -297,7 +281,7 @@ void bind_rounds(nb::module_& m) {
             Team team = self.loss_team(n_threads);
             self.boosting.rows().start_scores({of_row.data(), of_row.size()}, team);
           },
-          nb::arg("of_row"), nb::arg("n_threads"), "Sets the scores of all training rows.")
+          "of_row"_a, "n_threads"_a, "Sets the scores of all training rows.")
       .def(
           "set_scores",
           [](RoundTrees& self, const GivenScores& scores) {
@@ -307,16 +291,11 @@ void bind_rounds(nb::module_& m) {
             GilRelease release;
             self.boosting.rows().set_scores(scores.data());
           },
-          nb::arg("scores"), "Replaces the scores of the training rows.")
+          "scores"_a, "Replaces the scores of the training rows.")
       .def_prop_ro(
           "scores",
           [](RoundTrees& self) {
-            const double* scores;
-            {
-              GilRelease release;
-              scores = self.boosting.rows().scores();
-            }
-            return self.array_of(scores);
+            return self.array_of(without_gil([&] { return self.boosting.rows().scores(); }));
           },
           nb::rv_policy::automatic, "The scores of all training rows, until the next round.")
       .def_prop_rw(
@@ -334,8 +313,7 @@ void bind_rounds(nb::module_& m) {
           [](RoundTrees& self, bool least_squares) -> const Gradients& {
             return self.boosting.rows().gradients(least_squares);
           },
-          nb::arg("least_squares"), nb::rv_policy::reference_internal,
-          "Gradients of the last round.")
+          "least_squares"_a, nb::rv_policy::reference_internal, "Gradients of the last round.")
       .def_prop_ro(
           "sample", [](RoundTrees& self) -> const Sample& { return self.boosting.rows().sample(); },
           nb::rv_policy::reference_internal, "Rows of the last tree, where they were drawn.")
@@ -346,11 +324,10 @@ void bind_rounds(nb::module_& m) {
             Team team = self.loss_team(n_threads);
             self.boosting.add_all(sets, team);
           },
-          nb::arg("sets"), nb::arg("n_threads"), "Adds all trees of the grower to the scores.")
-      .def("run", &run, nb::arg("n_rounds"), nb::arg("seconds"), nb::kw_only(), nb::arg("sets"),
-           nb::arg("losses"), nb::arg("parameters"), nb::arg("keeps_scores"),
-           nb::arg("gradients").none() = nb::none(), nb::arg("step_length").none() = nb::none(),
-           nb::arg("leaf_values").none() = nb::none(), nb::arg("n_threads"),
+          "sets"_a, "n_threads"_a, "Adds all trees of the grower to the scores.")
+      .def("run", &run, "n_rounds"_a, "seconds"_a, nb::kw_only(), "sets"_a, "losses"_a,
+           "parameters"_a, "keeps_scores"_a, "gradients"_a.none() = nb::none(),
+           "step_length"_a.none() = nb::none(), "leaf_values"_a.none() = nb::none(), "n_threads"_a,
            "Adds up to n_rounds rounds, at least one; fewer where the time is over. Returns by "
            "round: seconds since the call, losses of each set, scores of each set if they are "
            "kept, and the factors of all rounds under dropout.");
@@ -365,7 +342,7 @@ void bind_rounds(nb::module_& m) {
         leaf_steps(spec, n_outputs, g.data(), h.data(), g.size(), steps.data());
         return to_numpy(std::move(steps));
       },
-      nb::arg("loss"), nb::arg("parameters"), nb::arg("n_outputs"), nb::arg("g"), nb::arg("h"),
+      "loss"_a, "parameters"_a, "n_outputs"_a, "g"_a, "h"_a,
       "Steps that minimise a loss in leaves of these sums; \"\": one step of Newton's method.");
 }
 

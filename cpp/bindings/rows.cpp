@@ -104,8 +104,7 @@ class RowModel {
         scores_shape_(nb::make_tuple(1, base_.size())),
         answers_shape_(nb::make_tuple(1, width_)),
         number_shape_(nb::make_tuple(1)) {
-    if (base_.size() != packed_.n_outputs())
-      throw std::invalid_argument("another number of outputs");
+    require(base_.size() == packed_.n_outputs(), "another number of outputs");
   }
 
   // The raw scores, shape (1, n_outputs).
@@ -219,21 +218,20 @@ void link_scores(const std::string& name, const RawScores& raw, const Scores& ou
 void bind_rows(nb::module_& m) {
   nb::class_<RowModel>(m, "RowModel", "Predictions of a model for tables of one row.")
       .def(nb::init<nb::object, const Vector<double>&, const std::string&, double, double>(),
-           nb::arg("forest"), nb::arg("base"), nb::arg("link"), nb::arg("mean_of"),
-           nb::arg("missing"),
+           "forest"_a, "base"_a, "link"_a, "mean_of"_a, "missing"_a,
            "`forest` is a PackedForest; `mean_of` what its sums are divided by, 0 for sums.")
-      .def("raw", &RowModel::raw, nb::arg("X").none(),
+      .def("raw", &RowModel::raw, "X"_a.none(),
            nb::sig("def raw(self, X: object) -> NDArray[numpy.float64] | None"),
            "Raw scores, shape (1, n_outputs); None unless X is one row of plain numbers.")
-      .def("answers", &RowModel::answers, nb::arg("X").none(),
+      .def("answers", &RowModel::answers, "X"_a.none(),
            nb::sig("def answers(self, X: object) -> NDArray[numpy.float64] | None"),
            "Predictions through the link, shape (1, width).")
-      .def("values", &RowModel::values, nb::arg("X").none(),
+      .def("values", &RowModel::values, "X"_a.none(),
            nb::sig("def values(self, X: object) -> NDArray[numpy.float64] | None"),
            "The same, with the shape (1,) for a single column.")
-      .def("likeliest", &RowModel::likeliest, nb::arg("X").none(),
+      .def("likeliest", &RowModel::likeliest, "X"_a.none(),
            "Index of the most probable class; -1 unless X is one row of plain numbers.");
-  m.def("link", &link_scores, nb::arg("name"), nb::arg("raw"), nb::arg("out").noconvert(),
+  m.def("link", &link_scores, "name"_a, "raw"_a, "out"_a.noconvert(),
         "Writes predictions, the link of the raw scores, to out[row].");
 }
 

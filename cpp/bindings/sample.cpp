@@ -36,7 +36,7 @@ void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed
   require_rows(n_rows);
   require_share(rate);
   GilRelease release;
-  Team team(threads_for(4 * n_rows, n_threads), python_poll());
+  Team team = team_for(4 * n_rows, n_threads);
   sample_uniform(n_rows, rate, draw_bits({seed, draw}), self, team);
 }
 
@@ -46,7 +46,7 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
   require_share(rate);
   require(reg_lambda >= 0, "reg_lambda is below 0");
   GilRelease release;
-  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  Team team = team_for(8 * gradients.n_rows, n_threads);
   sample_by_gradient(gradients, rate, reg_lambda, draw_bits({seed, draw}), self, team);
 }
 
@@ -55,7 +55,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
   require_gradients(gradients);
   for (const double share : {top_rate, other_rate, top_rate + other_rate}) require_share(share);
   GilRelease release;
-  Team team(threads_for(8 * gradients.n_rows, n_threads), python_poll());
+  Team team = team_for(8 * gradients.n_rows, n_threads);
   sample_one_side(gradients, top_rate, other_rate, draw_bits({seed, draw}), self, team);
 }
 
@@ -73,7 +73,7 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
   require_rows(n_rows);
   require_draws(n_draws);
   GilRelease release;
-  Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
+  Team team = team_for(8 * (n_rows + n_draws), n_threads);
   bootstrap_by_weight({weight.data(), n_rows}, n_draws, {seed, draw}, self, team);
 }
 
@@ -82,7 +82,7 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
   require_rows(n_rows);
   require_draws(n_draws);
   GilRelease release;
-  Team team(threads_for(8 * (n_rows + n_draws), n_threads), python_poll());
+  Team team = team_for(8 * (n_rows + n_draws), n_threads);
   bootstrap(n_rows, n_draws, {seed, draw}, self, team);
 }
 
@@ -91,20 +91,20 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
 void bind_sample(nb::module_& m) {
   nb::class_<Sample>(m, "Sample", "Sampled rows of a tree.")
       .def(nb::init<>())
-      .def("draw", &draw_rows, nb::arg("n_rows"), nb::arg("rate"), nb::arg("seed"), nb::arg("draw"),
-           nb::arg("n_threads"), "Draws each row with the same probability.")
-      .def("draw_by_gradient", &draw_by_gradient, nb::arg("gradients"), nb::arg("rate"),
-           nb::arg("reg_lambda"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
+      .def("draw", &draw_rows, "n_rows"_a, "rate"_a, "seed"_a, "draw"_a, "n_threads"_a,
+           "Draws each row with the same probability.")
+      .def("draw_by_gradient", &draw_by_gradient, "gradients"_a, "rate"_a, "reg_lambda"_a, "seed"_a,
+           "draw"_a, "n_threads"_a,
            "Draws rows in proportion to the norm of their gradient, with inverse weights.")
-      .def("draw_one_side", &draw_one_side, nb::arg("gradients"), nb::arg("top_rate"),
-           nb::arg("other_rate"), nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
+      .def("draw_one_side", &draw_one_side, "gradients"_a, "top_rate"_a, "other_rate"_a, "seed"_a,
+           "draw"_a, "n_threads"_a,
            "Takes rows of large gradients, and some of the others with inverse weights.")
-      .def("draw_by_weight", &draw_by_weight, nb::arg("weight"), nb::arg("seed"), nb::arg("draw"),
-           nb::arg("n_threads"), nb::arg("n_draws").none() = nb::none(),
+      .def("draw_by_weight", &draw_by_weight, "weight"_a, "seed"_a, "draw"_a, "n_threads"_a,
+           "n_draws"_a.none() = nb::none(),
            "Draws with replacement, as often as there are rows where nothing else is said, in "
            "proportion to their weights; the count of a row is its weight in the sample.")
-      .def("draw_with_replacement", &draw_with_replacement, nb::arg("n_rows"), nb::arg("n_draws"),
-           nb::arg("seed"), nb::arg("draw"), nb::arg("n_threads"),
+      .def("draw_with_replacement", &draw_with_replacement, "n_rows"_a, "n_draws"_a, "seed"_a,
+           "draw"_a, "n_threads"_a,
            "Draws rows with replacement, each with the same probability; how often a row was "
            "drawn is its weight in the sample.")
       .def(

@@ -41,8 +41,8 @@ void derive_splits(const Vector<std::int64_t>& tree_start, const Vector<std::int
                    const Written<nb::ndim<1>>& gain, double reg_lambda, double gain_factor,
                    bool whole_sums) {
   const std::size_t n_nodes = left.size();
-  if (cover.size() != n_nodes || value.shape(0) != n_nodes || gain.size() != n_nodes)
-    throw std::invalid_argument("the forest's arrays differ in length");
+  require(cover.size() == n_nodes && value.shape(0) == n_nodes && gain.size() == n_nodes,
+          "the forest's arrays differ in length");
   arboost::derive_splits(
       {tree_start.data(), tree_start.size()}, {left.data(), n_nodes},
       {.width = value.shape(1), .cover = cover.data(), .value = value.data(), .gain = gain.data()},
@@ -164,22 +164,21 @@ void check_forest(nb::handle forest, const Vector<bool>& categorical, std::size_
 }  // namespace
 
 void bind_save(nb::module_& m) {
-  m.def("pack_bits", &pack_bits, nb::arg("numbers"),
+  m.def("pack_bits", &pack_bits, "numbers"_a,
         "Bit-packed numbers, in blocks of 64 with the width of the largest.");
-  m.def("unpack_bits", &unpack_bits, nb::arg("packed"), nb::arg("count"),
+  m.def("unpack_bits", &unpack_bits, "packed"_a, "count"_a,
         "The numbers that `pack_bits` was given, of which there must be `count`.");
-  m.def("pack_scaled", &pack_scaled, nb::arg("numbers"),
+  m.def("pack_scaled", &pack_scaled, "numbers"_a,
         "Bit-packed doubles, as integers times a power of two for each block of 64.");
-  m.def("unpack_scaled", &unpack_scaled, nb::arg("packed"), nb::arg("count"),
+  m.def("unpack_scaled", &unpack_scaled, "packed"_a, "count"_a,
         "The numbers that `pack_scaled` was given, of which there must be `count`.");
-  m.def("derive_splits", &derive_splits, nb::arg("tree_start"), nb::arg("left"),
-        nb::arg("cover").noconvert(), nb::arg("value").noconvert(), nb::arg("gain").noconvert(),
-        nb::arg("reg_lambda") = 0.0, nb::arg("gain_factor") = 1.0, nb::arg("whole_sums") = true,
+  m.def("derive_splits", &derive_splits, "tree_start"_a, "left"_a, "cover"_a.noconvert(),
+        "value"_a.noconvert(), "gain"_a.noconvert(), "reg_lambda"_a = 0.0, "gain_factor"_a = 1.0,
+        "whole_sums"_a = true,
         "Writes cover, values and gain of the splits, derived from those of the leaves.");
-  m.def("read_forest", &read_forest, nb::arg("sections"), nb::arg("width"),
+  m.def("read_forest", &read_forest, "sections"_a, "width"_a,
         "Arrays of trees by name, from sections of a model file; truth values are bytes.");
-  m.def("check_forest", &check_forest, nb::arg("forest"), nb::arg("categorical"),
-        nb::arg("n_features"), nb::arg("n_outputs"),
+  m.def("check_forest", &check_forest, "forest"_a, "categorical"_a, "n_features"_a, "n_outputs"_a,
         "Raises ValueError unless every walk through the trees ends in one of their leaves.");
 }
 

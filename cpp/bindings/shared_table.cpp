@@ -15,11 +15,8 @@ namespace {
 
 nb::list gather(PythonWorkers& self, const nb::bytes& message) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(message.c_str());
-  std::vector<Collective::Bytes> all;
-  {
-    GilRelease release;
-    all = self.exchange(Collective::View(bytes, message.size()));
-  }
+  const std::vector<Collective::Bytes> all = without_gil(
+      [&] { return std::vector(self.exchange(Collective::View(bytes, message.size()))); });
   nb::list messages;
   for (std::size_t r = 0; r < all.size(); ++r)
     messages.append(r == self.rank() ? message : nb::bytes(all[r].data(), all[r].size()));
@@ -38,8 +35,7 @@ nb::object take(const SharedTable& self, const Vector<RowId>& rows, int n_thread
     GilRelease release;
     const std::vector<RowId> local =
         self.codes.local(ids.subspan(local_range.begin, local_range.size()));
-    Team team(threads_for(local.size() * self.codes.local_codes.n_features, n_threads),
-              python_poll());
+    Team team = team_for(local.size() * self.codes.local_codes.n_features, n_threads);
     taken = take_rows(self.codes.local_codes, {local.size(), nullptr, local.data()}, team);
   }
   return nb::cast(SharedTable(nb::cast(std::move(taken)), local_range.begin, ids.size(),
@@ -96,8 +92,8 @@ SharedTable::SharedTable(nb::object own_codes_, std::size_t first_row, std::size
 
 void bind_shared(nb::module_& m) {
   nb::class_<PythonWorkers>(m, "Workers", "Workers that reduce numbers by messages.")
-      .def(nb::init<nb::object, std::size_t, std::size_t>(), nb::arg("transport"), nb::arg("rank"),
-           nb::arg("size"), "`transport` has the methods send(rank, bytes) and receive(rank).")
+      .def(nb::init<nb::object, std::size_t, std::size_t>(), "transport"_a, "rank"_a, "size"_a,
+           "`transport` has the methods send(rank, bytes) and receive(rank).")
       .def(
           "sum",
           [](PythonWorkers& self,
@@ -105,10 +101,10 @@ void bind_shared(nb::module_& m) {
             GilRelease release;
             self.sum(Collective::Numbers(numbers.data(), numbers.size()));
           },
-          nb::arg("numbers").noconvert(), "Replaces the numbers by their sums over the workers.")
+          "numbers"_a.noconvert(), "Replaces the numbers by their sums over the workers.")
       .def_prop_ro("rank", &PythonWorkers::rank)
       .def_prop_ro("size", &PythonWorkers::size)
-      .def("gather", &gather, nb::arg("message"),
+      .def("gather", &gather, "message"_a,
            nb::sig("def gather(self, message: bytes) -> list[bytes]"),
            "The messages of all workers, by rank.")
       .def(
@@ -121,12 +117,11 @@ void bind_shared(nb::module_& m) {
             if (self.rank() > 0) std::memcpy(&number, all[0].data(), sizeof number);
             return number;
           },
-          nb::arg("number"), "The number of the first worker.");
+          "number"_a, "The number of the first worker.");
   nb::class_<SharedTable>(m, "SharedCodes",
                           "A binned table whose rows are divided among the workers of a fit.")
-      .def(nb::init<nb::object, std::size_t, std::size_t, nb::object, std::size_t>(),
-           nb::arg("own"), nb::arg("first_row"), nb::arg("n_rows"), nb::arg("workers"),
-           nb::arg("n_votes") = 0,
+      .def(nb::init<nb::object, std::size_t, std::size_t, nb::object, std::size_t>(), "own"_a,
+           "first_row"_a, "n_rows"_a, "workers"_a, "n_votes"_a = 0,
            nb::sig("def __init__(self, own: Codes, first_row: int, n_rows: int, workers: Workers, "
                    "n_votes: int = 0) -> None"),
            "`n_votes`: features that each worker proposes for a node; 0: all are searched.")
@@ -150,7 +145,7 @@ void bind_shared(nb::module_& m) {
           "is_stored",
           [](const SharedTable& self) { return self.codes.local_codes.stored_rows != nullptr; },
           "Whether the codes of this worker are in a file.")
-      .def("take", &take, nb::arg("rows").noconvert(), nb::arg("n_threads"),
+      .def("take", &take, "rows"_a.noconvert(), "n_threads"_a,
            nb::sig("def take(self, rows: numpy.typing.NDArray[numpy.uint32], n_threads: int) -> "
                    "SharedCodes"),
            "Copy of some rows of the table, ascending.")
@@ -158,21 +153,19 @@ void bind_shared(nb::module_& m) {
           "gather",
           [](const SharedTable& self, int n_threads) {
             GilRelease release;
-            Team team(threads_for(self.codes.n_rows * self.codes.local_codes.n_features, n_threads),
-                      python_poll());
+            Team team = team_for(self.codes.n_rows * self.codes.local_codes.n_features, n_threads);
             return gather_rows(self.codes, team);
           },
-          nb::arg("n_threads"), "Copy of all rows, in the memory of each worker.")
+          "n_threads"_a, "Copy of all rows, in the memory of each worker.")
       .def(
           "checksum",
           [](const SharedTable& self, int n_threads) {
             GilRelease release;
-            Team team(threads_for(self.codes.local_codes.n_rows * self.codes.local_codes.n_features,
-                                  n_threads),
-                      python_poll());
+            const Codes& local = self.codes.local_codes;
+            Team team = team_for(local.n_rows * local.n_features, n_threads);
             return checksum(self.codes, team);
           },
-          nb::arg("n_threads") = 1, "A number that depends on all codes, and not on the workers.")
+          "n_threads"_a = 1, "A number that depends on all codes, and not on the workers.")
       .def_prop_ro("has_sparse", [](const SharedTable& self) {
         return self.codes.local_codes.sparse.size() > 0;
       });

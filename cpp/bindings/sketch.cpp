@@ -41,14 +41,7 @@ Summary summary_of(const Vector<double>& values,
   return Summary(sorted, sorted_weights);
 }
 
-template <class T>
-nb::object to_numpy(std::vector<T> values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
-}
-
-nb::object cuts(const Summary& summary, double eps) {
+Owned<double> cuts(const Summary& summary, double eps) {
   if (!(eps > 0 && eps < 1)) throw std::invalid_argument("eps must be above 0 and below 1.");
   std::vector<double> values;
   for (const std::size_t i : summary.cuts(eps)) values.push_back(summary.entries()[i].value);
@@ -75,21 +68,16 @@ nb::dict entries(const Summary& summary) {
 Ranks bound_rank(const Columns& table, const std::optional<Vector<RowId>>& rows, int n_threads,
                  const std::vector<std::uint32_t>& n_levels) {
   GilRelease nogil;
-  const std::size_t n = rows ? rows->size() : table.n_rows;
-  const RowId* index = rows ? rows->data() : nullptr;
-  if (rows && n > 0 && *std::max_element(index, index + n) >= table.n_rows)
-    throw std::invalid_argument("A row index lies beyond the table.");
-  Team team(threads_for(n * table.columns.size(), n_threads), python_poll());
-  return rank(table, Rows(n, index), n_levels, team);
+  const Rows used = rows_of(table, rows);
+  Team team = team_for(used.size() * table.columns.size(), n_threads);
+  return rank(table, used, n_levels, team);
 }
 
 // Rows by value, shape (n_features, n_rows).
-nb::object order_of(const Ranks& ranks) {
-  auto* rows = new std::vector<RowId>(ranks.n_rows * ranks.n_features);
-  nb::capsule owner(rows, [](void* p) noexcept { delete static_cast<std::vector<RowId>*>(p); });
-  for (std::size_t i = 0; i < rows->size(); ++i) (*rows)[i] = ranks.places[i] & (Ranks::begins - 1);
-  return nb::cast(nb::ndarray<nb::numpy, RowId, nb::ndim<2>>(
-      rows->data(), {ranks.n_features, ranks.n_rows}, owner));
+Owned<RowId, 2> order_of(const Ranks& ranks) {
+  std::vector<RowId> rows(ranks.n_rows * ranks.n_features);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = ranks.places[i] & (Ranks::begins - 1);
+  return to_numpy<2>(std::move(rows), {ranks.n_features, ranks.n_rows});
 }
 
 nb::list edges_of(nb::handle self) {
@@ -110,10 +98,10 @@ struct OwnProposal {
 
 void update(OwnProposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
   Proposal& proposal = self.proposal;
-  if (hessians.size() != proposal.codes().n_rows)
-    throw std::invalid_argument("A proposal needs one hessian for each row of the table.");
+  require(hessians.size() == proposal.codes().n_rows,
+          "A proposal needs one hessian for each row of the table.");
   GilRelease nogil;
-  Team team(threads_for(hessians.size() * proposal.codes().n_features, n_threads), python_poll());
+  Team team = team_for(hessians.size() * proposal.codes().n_features, n_threads);
   proposal.update({hessians.data(), hessians.size()}, team);
 }
 
@@ -131,9 +119,9 @@ std::uint32_t last_code(const OwnProposal& self, std::size_t feature, std::size_
 }  // namespace
 
 void bind_sketch(nb::module_& m) {
-  using namespace nb::literals;
   nb::class_<Ranks, Codes>(m, "Ranks", "Codes that are ranks of distinct values.")
-      .def_prop_ro("order", &order_of, "Rows by value, missing ones last: (n_features, n_rows).")
+      .def_prop_ro("order", &order_of, nb::rv_policy::automatic,
+                   "Rows by value, missing ones last: (n_features, n_rows).")
       .def_prop_ro("edges", &edges_of, "Of each feature the edges between neighbouring values.");
   m.def("rank", &bound_rank, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
         "n_levels"_a = std::vector<std::uint32_t>(),
@@ -160,7 +148,7 @@ void bind_sketch(nb::module_& m) {
       .def("rank_bounds", &Summary::rank_bounds, "value"_a,
            "Lower bound of the weight below a value, upper bound of the weight up to it.")
       .def(
-          "cuts", &cuts, "eps"_a,
+          "cuts", &cuts, "eps"_a, nb::rv_policy::automatic,
           "Values after which to cut, so that the values of one part but the largest weigh at most "
           "eps of the total together.")
       .def("entries", &entries, "Values that are kept with their rmin, rmax and weight.");

@@ -34,31 +34,23 @@ LevelRows checked_rows(const Vector<std::int32_t>& codes, std::size_t n_levels,
 
 using OfRowsAndLevels = std::pair<Owned<double>, Owned<double>>;
 
-OfRowsAndLevels returned(Statistics statistics) {
+template <class Call>
+OfRowsAndLevels returned(Call call) {
+  Statistics statistics = without_gil(call);
   return {to_numpy(std::move(statistics.of_rows)), to_numpy(std::move(statistics.of_levels))};
 }
 
 OfRowsAndLevels bound_statistics(const Vector<std::int32_t>& codes, std::size_t n_levels,
                                  const Vector<double>& target, const Weights& weight) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
-  Statistics statistics;
-  {
-    GilRelease release;
-    statistics = level_statistics(rows);
-  }
-  return returned(std::move(statistics));
+  return returned([&] { return level_statistics(rows); });
 }
 
 OfRowsAndLevels bound_means(const Vector<std::int32_t>& codes, std::size_t n_levels,
                             const Vector<double>& target, const Weights& weight, double smoothing) {
   const LevelRows rows = checked_rows(codes, n_levels, target, weight);
   require(smoothing > 0, "a smoothing of 0 or less");
-  Statistics statistics;
-  {
-    GilRelease release;
-    statistics = ordered_means(rows, smoothing);
-  }
-  return returned(std::move(statistics));
+  return returned([&] { return ordered_means(rows, smoothing); });
 }
 
 Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_levels,
@@ -68,29 +60,21 @@ Owned<double> bound_scores(const Vector<std::int32_t>& codes, std::size_t n_leve
   for (std::size_t i = 0; i < rows.target.size(); ++i)
     if (!(rows.target[i] >= 0 && rows.target[i] < static_cast<double>(n_classes)))
       throw std::invalid_argument("a target that is no class");
-  std::vector<double> scores;
-  {
-    GilRelease release;
-    scores = class_scores(rows, n_classes);
-  }
-  return to_numpy(std::move(scores));
+  return to_numpy(without_gil([&] { return class_scores(rows, n_classes); }));
 }
 
 template <class Label>
-void bind_labels(nb::module_& m) {
-  using namespace nb::literals;
+void bind_label(nb::module_& m) {
   using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "index_labels",
       [](const Vector<Label>& given, double widest, Out out, int n_threads) -> nb::object {
         const std::span<const Label> all(given.data(), given.size());
         require(!all.empty() && out.size() == all.size(), "as many indices as labels");
-        std::optional<std::vector<Label>> labels;
-        {
-          GilRelease release;
-          Team team(threads_for(all.size(), n_threads), python_poll());
-          labels = index_labels(all, widest, team, out.data());
-        }
+        auto labels = without_gil([&] {
+          Team team = team_for(all.size(), n_threads);
+          return index_labels(all, widest, team, out.data());
+        });
         if (!labels) return nb::none();
         return nb::cast(to_numpy(std::move(*labels)));
       },
@@ -98,11 +82,14 @@ void bind_labels(nb::module_& m) {
       "Distinct labels, ascending; the index of each row's label among them goes to out. None "
       "where labels are not whole numbers, or a distance of `widest` or more apart.");
 }
+template <class... Labels>
+void bind_labels(nb::module_& m) {
+  (bind_label<Labels>(m), ...);
+}
 
 }  // namespace
 
 void bind_statistics(nb::module_& m) {
-  using namespace nb::literals;
   m.def("level_statistics", &bound_statistics, "codes"_a, "n_levels"_a, "target"_a,
         "weight"_a.none(),
         "(number of each row, number of each level): smoothed means of the target; codes of -1 are "
@@ -116,25 +103,14 @@ void bind_statistics(nb::module_& m) {
   m.def(
       "class_counts",
       [](const Vector<double>& codes, std::size_t n_classes, int n_threads) {
-        std::vector<std::int64_t> counts;
-        {
-          GilRelease release;
-          Team team(threads_for(codes.size(), n_threads), python_poll());
-          counts = class_counts({codes.data(), codes.size()}, n_classes, team);
-        }
-        return to_numpy(std::move(counts));
+        return to_numpy(without_gil([&] {
+          Team team = team_for(codes.size(), n_threads);
+          return class_counts(span_of(codes), n_classes, team);
+        }));
       },
       "codes"_a.noconvert(), "n_classes"_a, "n_threads"_a, "Number of rows of each class.");
-  bind_labels<std::int8_t>(m);
-  bind_labels<std::int16_t>(m);
-  bind_labels<std::int32_t>(m);
-  bind_labels<std::int64_t>(m);
-  bind_labels<std::uint8_t>(m);
-  bind_labels<std::uint16_t>(m);
-  bind_labels<std::uint32_t>(m);
-  bind_labels<std::uint64_t>(m);
-  bind_labels<float>(m);
-  bind_labels<double>(m);
+  bind_labels<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+              std::uint32_t, std::uint64_t, float, double>(m);
 }
 
 }  // namespace arboost::bindings

@@ -23,14 +23,13 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 Codes bound_open(int descriptor, int n_threads) {
   GilRelease nogil;
-  Team team(n_threads == 0 ? available_threads() : n_threads, python_poll());
+  Team team(n_threads == 0 ? available_threads() : n_threads, poll_python);
   return open_codes(descriptor, team);
 }
 
 }  // namespace
 
 void bind_stored(nb::module_& m) {
-  using namespace nb::literals;
   nb::register_exception_translator(translate);
   nb::class_<CodesWriter>(m, "CodesWriter", "Writer of a binned table to a file, part by part.")
       .def(nb::init<int, std::size_t>(), "descriptor"_a, "window_rows"_a,

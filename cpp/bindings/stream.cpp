@@ -20,43 +20,27 @@ namespace {
 
 using Index = std::optional<Vector<RowId>>;
 
-Rows rows_of(const Columns& table, const Index& rows) {
-  if (!rows) return Rows(table.n_rows, nullptr);
-  const RowId* index = rows->data();
-  require(rows->size() == 0 || *std::max_element(index, index + rows->size()) < table.n_rows,
-          "A row index lies beyond the table.");
-  return Rows(rows->size(), index);
-}
-
-Edges spans_of(const Columns& table, const std::vector<Vector<double>>& edges) {
+Edges edges_of(const Columns& table, const std::vector<Vector<double>>& edges) {
   require(edges.size() == table.columns.size(), "A batch needs the edges of every column.");
-  Edges spans;
-  for (const auto& column : edges) spans.emplace_back(column.data(), column.size());
-  return spans;
+  return spans_of(edges);
 }
 
 void push(TableSketch& self, const Columns& table, const Index& rows, int n_threads) {
   GilRelease nogil;
   const Rows used = rows_of(table, rows);
-  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
+  Team team = team_for(used.size() * table.columns.size(), n_threads);
   self.push(table, used, team);
 }
 
 std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<double>>& weights,
                                  const std::vector<bool>& is_level, int n_threads) {
   require(is_level.size() == self.n_columns(), "A sketch needs an entry for every column.");
-  std::vector<std::vector<double>> edges;
-  {
-    GilRelease nogil;
-    std::span<const double> w;
-    if (weights) w = {weights->data(), weights->size()};
+  return each_to_numpy(without_gil([&] {
+    const std::span<const double> w = span_of(weights);
     require(!weights || w.size() == self.n_rows(), "A sketch needs one weight for each row.");
-    Team team(threads_for(self.places().size() * self.n_columns(), n_threads), python_poll());
-    edges = self.edges(w, {is_level.begin(), is_level.end()}, team);
-  }
-  std::vector<Owned<double>> result;
-  for (auto& column : edges) result.push_back(to_numpy(std::move(column)));
-  return result;
+    Team team = team_for(self.places().size() * self.n_columns(), n_threads);
+    return self.edges(w, {is_level.begin(), is_level.end()}, team);
+  }));
 }
 
 // Sampled values, of the type that holds them all.
@@ -86,51 +70,41 @@ std::vector<Owned<double>> bound_sketch_edges(
   require(places.size() == 0 ||
               *std::max_element(places.data(), places.data() + places.size()) < n_rows,
           "A place lies beyond the rows.");
-  std::vector<std::vector<double>> edges;
-  {
-    GilRelease nogil;
+  return each_to_numpy(without_gil([&] {
     std::vector<Distinct> values;
     for (const auto& column_values : distinct) {
       values.emplace_back();
       if (column_values)
         values.back().emplace(column_values->data(), column_values->data() + column_values->size());
     }
-    std::span<const double> w;
-    if (weights) w = {weights->data(), weights->size()};
-    Team team(threads_for(sample.n_rows * sample.columns.size(), n_threads), python_poll());
-    edges = sketch_edges(sample, {places.data(), places.size()}, n_rows, w, values, max_bins, team);
-  }
-  std::vector<Owned<double>> result;
-  for (auto& column : edges) result.push_back(to_numpy(std::move(column)));
-  return result;
+    Team team = team_for(sample.n_rows * sample.columns.size(), n_threads);
+    return sketch_edges(sample, span_of(places), n_rows, span_of(weights), values, max_bins, team);
+  }));
 }
 
 std::vector<std::uint32_t> bound_shareable(const std::vector<Vector<double>>& edges,
                                            std::size_t n_rows, bool bundling) {
   Columns dense;
   dense.columns.resize(edges.size());
-  return shareable(dense, spans_of(dense, edges), {{}, bundling, 0.0}, n_rows);
+  return shareable(dense, spans_of(edges), {{}, bundling, 0.0}, n_rows);
 }
 
 Owned<RowId> bound_plan_rows(std::size_t n_rows, int n_threads) {
-  std::vector<RowId> rows;
-  {
-    GilRelease nogil;
-    Team team(threads_for(n_rows, n_threads), python_poll());
-    rows = choose_plan_rows(Rows(n_rows, nullptr), team);
-  }
-  return to_numpy(std::move(rows));
+  return to_numpy(without_gil([&] {
+    Team team = team_for(n_rows, n_threads);
+    return choose_plan_rows(Rows(n_rows, nullptr), team);
+  }));
 }
 
 StoragePlan bound_plan(const Columns& sample, std::size_t n_rows,
                        const std::vector<bool>& has_missing,
                        const std::vector<Vector<double>>& edges, int n_threads,
                        const std::vector<bool>& categorical, bool bundling, bool is_chosen) {
-  const Edges spans = spans_of(sample, edges);
+  const Edges spans = edges_of(sample, edges);
   require(has_missing.size() == edges.size() && categorical.size() == edges.size(),
           "A plan needs an entry of `has_missing` and `categorical` for every column.");
   GilRelease nogil;
-  Team team(threads_for(sample.n_rows * sample.columns.size(), n_threads), python_poll());
+  Team team = team_for(sample.n_rows * sample.columns.size(), n_threads);
   std::vector<RowId> rows(is_chosen ? sample.n_rows : 0);
   std::iota(rows.begin(), rows.end(), RowId{0});
   if (!is_chosen) rows = choose_plan_rows(Rows(sample.n_rows, nullptr), team);
@@ -145,10 +119,10 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
                                                           const std::vector<bool>& categorical,
                                                           const StoragePlan& plan, bool rows_only,
                                                           Codes* spent) {
-  const Edges spans = spans_of(table, edges);
+  const Edges spans = edges_of(table, edges);
   GilRelease nogil;
   const Rows used = rows_of(table, rows);
-  Team team(threads_for(used.size() * table.columns.size(), n_threads), python_poll());
+  Team team = team_for(used.size() * table.columns.size(), n_threads);
   StoragePlan changed = plan;
   auto codes = encode_part(table, used, spans, {categorical.begin(), categorical.end()}, changed,
                            team, {rows_only, spent});
@@ -158,8 +132,6 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
 }  // namespace
 
 void bind_stream(nb::module_& m) {
-  using namespace nb::literals;
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
   nb::class_<TableSketch>(m, "TableSketch", "Edges of a table whose rows come in batches.")
       .def(
           "__init__",
@@ -237,7 +209,7 @@ void bind_stream(nb::module_& m) {
           "append",
           [](CodesParts& self, const Codes& part, int n_threads) {
             GilRelease nogil;
-            Team team(threads_for(part.n_rows * part.n_features, n_threads), python_poll());
+            Team team = team_for(part.n_rows * part.n_features, n_threads);
             self.append(part, team);
           },
           "codes"_a, "n_threads"_a, "Add the codes of the next rows.")

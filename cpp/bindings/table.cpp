@@ -25,33 +25,10 @@ namespace {
 
 using Values = nb::ndarray<nb::ro, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::device::cpu>;
-using Index = nb::ndarray<const RowId, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Index = Vector<RowId>;
 
 Type type_of(nb::dlpack::dtype dtype) {
-  using Code = nb::dlpack::dtype_code;
-  const auto code = static_cast<Code>(dtype.code);
-  const auto pick = [&](Type b8, Type b16, Type b32, Type b64) {
-    switch (dtype.bits) {
-      case 8:
-        return b8;
-      case 16:
-        return b16;
-      case 32:
-        return b32;
-      case 64:
-        return b64;
-      default:
-        return Type::null;
-    }
-  };
-  Type type = Type::null;
-  if (code == Code::Bool) type = pick(Type::boolean, Type::null, Type::null, Type::null);
-  if (code == Code::Int) type = pick(Type::int8, Type::int16, Type::int32, Type::int64);
-  if (code == Code::UInt) type = pick(Type::uint8, Type::uint16, Type::uint32, Type::uint64);
-  if (code == Code::Float) type = pick(Type::null, Type::float16, Type::float32, Type::float64);
-  if (type == Type::null || dtype.lanes != 1)
-    throw nb::type_error("A column must be of numbers of at most 64 bits, or of bool.");
-  return type;
+  return arboost::bindings::type_of(kind_of(dtype), dtype.bits % 8 == 0 ? dtype.bits / 8 : 0);
 }
 
 void check_length(const Columns& table, std::size_t length, const char* what) {
@@ -61,22 +38,22 @@ void check_length(const Columns& table, std::size_t length, const char* what) {
 }
 
 Column make_column(const Values& values, std::size_t n_rows, std::size_t axis_offset) {
-  Column column;
-  column.type = type_of(values.dtype());
-  const auto size = static_cast<std::ptrdiff_t>(item_size(column.type));
-  column.stride = values.stride(0) * size;
-  if (n_rows == 0) return column;
-  const std::ptrdiff_t across = values.ndim() == 2 ? values.stride(1) * size : 0;
-  Piece piece;
-  piece.end = n_rows;
-  piece.values = static_cast<const std::byte*>(values.data()) +
-                 static_cast<std::ptrdiff_t>(axis_offset) * across;
-  column.pieces.push_back(piece);
-  return column;
+  const Type type = type_of(values.dtype());
+  const auto size = static_cast<std::ptrdiff_t>(item_size(type));
+  const std::ptrdiff_t across = n_rows > 0 && values.ndim() == 2 ? values.stride(1) * size : 0;
+  return whole_column(type, values.stride(0) * size,
+                      static_cast<const std::byte*>(values.data()) +
+                          static_cast<std::ptrdiff_t>(axis_offset) * across,
+                      n_rows);
+}
+
+void append(Columns& table, const Columns& more) {
+  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
+  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
 }
 
 void add(Columns& table, const Values& values, const std::optional<Mask>& mask) {
-  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
+  require(values.ndim() == 1, "A column must have one dimension.");
   check_length(table, values.shape(0), "A column");
   Column column = make_column(values, table.n_rows, 0);
   if (mask) {
@@ -92,7 +69,7 @@ void add(Columns& table, const Values& values, const std::optional<Mask>& mask) 
 }
 
 void add_matrix(Columns& table, const Values& values) {
-  if (values.ndim() != 2) throw std::invalid_argument("A matrix must have two dimensions.");
+  require(values.ndim() == 2, "A matrix must have two dimensions.");
   check_length(table, values.shape(0), "A matrix");
   table.owners.push_back(std::make_shared<Values>(values));
   table.columns.reserve(table.columns.size() + values.shape(1));
@@ -110,15 +87,12 @@ void check_rows(const Columns& table, const RowId* rows, std::size_t n) {
 }
 
 void add_sparse(Columns& table, const Index& rows, const Values& values, double fill) {
-  if (values.ndim() != 1) throw std::invalid_argument("A column must have one dimension.");
-  if (values.shape(0) != rows.size())
-    throw std::invalid_argument("A sparse column needs as many rows as values.");
+  require(values.ndim() == 1, "A column must have one dimension.");
+  require(values.shape(0) == rows.size(), "A sparse column needs as many rows as values.");
   check_row_count(table.n_rows);
   const RowId* first = rows.data();
   check_rows(table, first, rows.size());
-  Column column;
-  column.type = type_of(values.dtype());
-  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  Column column = make_column(values, 0, 0);
   column.sparse = {first, static_cast<const std::byte*>(values.data()), rows.size(), fill};
   table.owners.push_back(std::make_shared<Index>(rows));
   table.owners.push_back(std::make_shared<Values>(values));
@@ -130,14 +104,12 @@ template <class Offset>
 void add_csc(Columns& table, const Vector<Offset>& starts, const Index& rows, const Values& values,
              double fill) {
   check_row_count(table.n_rows);
-  if (values.ndim() != 1 || values.shape(0) != rows.size())
-    throw std::invalid_argument("A sparse table needs as many rows as values.");
+  require(values.ndim() == 1 && values.shape(0) == rows.size(),
+          "A sparse table needs as many rows as values.");
   if (starts.size() == 0 || starts.data()[0] != 0 ||
       static_cast<std::size_t>(starts.data()[starts.size() - 1]) != rows.size())
     throw std::invalid_argument("A sparse table's columns do not hold all of its values.");
-  Column column;
-  column.type = type_of(values.dtype());
-  column.stride = values.stride(0) * static_cast<std::ptrdiff_t>(item_size(column.type));
+  Column column = make_column(values, 0, 0);
   std::vector<Column> added(starts.size() - 1, column);
   for (std::size_t c = 0; c < added.size(); ++c) {
     const auto begin = static_cast<std::ptrdiff_t>(starts.data()[c]);
@@ -159,31 +131,19 @@ template <class Offset>
 void add_csr(Columns& table, const Vector<Offset>& starts, const Vector<Offset>& indices,
              const Values& values, std::size_t n_columns, double fill) {
   check_row_count(table.n_rows);
-  if (values.ndim() != 1 || values.shape(0) != indices.size())
-    throw std::invalid_argument("A sparse table needs as many indices as values.");
+  require(values.ndim() == 1 && values.shape(0) == indices.size(),
+          "A sparse table needs as many indices as values.");
   if (starts.size() == 0)
     throw std::invalid_argument("The row offsets of the sparse table are empty.");
   check_length(table, starts.size() - 1, "A sparse table");
   const Column column = make_column(values, values.shape(0), 0);
-  Columns more;
-  {
-    GilRelease nogil;
-    more = transpose<Offset>({{starts.data(), starts.size()},
-                              {indices.data(), indices.size()},
-                              &column,
-                              n_columns,
-                              fill});
-  }
-  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
-  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
+  append(table, without_gil([&] {
+           return transpose<Offset>({span_of(starts), span_of(indices), &column, n_columns, fill});
+         }));
 }
 
 void add_missing(Columns& table) {
-  Column column;
-  Piece piece;
-  piece.end = table.n_rows;
-  if (table.n_rows > 0) column.pieces.push_back(piece);
-  table.columns.push_back(std::move(column));
+  table.columns.push_back(whole_column(Type::null, 0, nullptr, table.n_rows));
 }
 
 using Ticks = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::device::cpu>;
@@ -195,21 +155,15 @@ bool add_times(Columns& table, const Ticks& ticks, std::int64_t seconds, std::in
   auto values = std::make_shared<std::vector<double>>(table.n_rows);
   Clock clock({seconds, per_second});
   for (std::size_t i = 0; i < table.n_rows; ++i) (*values)[i] = clock.seconds(ticks(i));
-  Column column;
-  column.type = Type::float64;
-  column.stride = sizeof(double);
-  Piece piece;
-  piece.end = table.n_rows;
-  piece.values = reinterpret_cast<const std::byte*>(values->data());
-  if (table.n_rows > 0) column.pieces.push_back(piece);
-  table.columns.push_back(std::move(column));
+  table.columns.push_back(
+      whole_column(Type::float64, sizeof(double), values->data(), table.n_rows));
   table.owners.push_back(std::move(values));
   return clock.is_inexact();
 }
 
 void put(Columns& table, std::size_t i, const Columns& other) {
   check_length(table, other.n_rows, "The other table");
-  if (other.columns.size() != 1) throw std::invalid_argument("The other table is not one column.");
+  require(other.columns.size() == 1, "The other table is not one column.");
   table.columns.at(i) = other.columns[0];
   table.owners.insert(table.owners.end(), other.owners.begin(), other.owners.end());
 }
@@ -254,9 +208,7 @@ void set_missing(Columns& table, double value, const std::vector<std::size_t>& e
 
 void extend(Columns& table, const Columns& other) {
   check_length(table, other.n_rows, "The other table");
-  const Columns more = other;  // a copy first: a table may extend itself
-  table.columns.insert(table.columns.end(), more.columns.begin(), more.columns.end());
-  table.owners.insert(table.owners.end(), more.owners.begin(), more.owners.end());
+  append(table, Columns(other));  // a copy: a table may extend itself
 }
 
 Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
@@ -270,9 +222,6 @@ Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
 }  // namespace
 
 void bind_table(nb::module_& m) {
-  using namespace nb::literals;
-  constexpr auto by_owner = nb::rv_policy::automatic;  // arrays that hold their owner
-
   nb::class_<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
       .def(
           "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },

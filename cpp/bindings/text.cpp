@@ -121,8 +121,6 @@ std::tuple<Owned<std::uint8_t>, Owned<std::int64_t>, Owned<std::int32_t>> sorted
 }  // namespace
 
 void bind_text(nb::module_& m) {
-  using namespace nb::literals;
-
   nb::class_<Text>(m, "Text", "A column of strings: distinct strings, and the index of each row.")
       .def_static("of_objects", &of_objects, "values"_a,
                   "(text, index of the first value that is neither a string nor missing, or the "
@@ -133,7 +131,6 @@ void bind_text(nb::module_& m) {
            "(bytes, offsets, codes): the strings that occur, sorted by their bytes, and each row's "
            "place among them, -1 where it is missing.",
            nb::rv_policy::automatic)
-      .def_prop_ro("n_strings", [](const Text& text) { return text.strings.size(); })
       .def_prop_ro("n_present",
                    [](const Text& text) {
                      return text.codes.size() - static_cast<std::size_t>(std::count(

@@ -100,13 +100,16 @@ struct TreeGrower {
   void check_gradients(const Gradients& gradients, std::size_t output) const {
     require(gradients.is_filled || gradients.device_pairs != nullptr,
             "the gradients have not been computed");
-    check_shape(gradients, output);
-  }
-  void check_shape(const Gradients& gradients, std::size_t output) const {
     require(gradients.n_rows == n_training() && output < gradients.outputs &&
                 (trees.width == 1 || (gradients.outputs == trees.width && gradients.by_row)) &&
                 (trees.width > 1 || gradients.outputs == 1 || !gradients.by_row),
             "these gradients do not fit the grower's table and outputs");
+  }
+  void check_target(const Array<double, nb::ndim<2>>& y,
+                    const std::optional<Vector<double>>& weight) const {
+    require(y.shape(0) == n_training() && y.shape(1) == trees.width &&
+                (!weight || weight->shape(0) == n_training()),
+            "these numbers do not fit the grower's table and outputs");
   }
   void check_scores(const Scores& scores, std::size_t n_rows, std::size_t output) const {
     require(scores.shape(0) == n_rows && output + trees.width <= scores.shape(1),

@@ -66,8 +66,7 @@ nb::dict gather_forest(const std::vector<const TreeGrower*>& growers,
   const std::vector<TreeRef> refs = trees_of(growers, order);
   require(edges.size() == growers.front()->codes.n_features,
           "the edges and the growers differ in their number of features");
-  std::vector<std::span<const double>> spans;
-  for (const auto& of_feature : edges) spans.emplace_back(of_feature.data(), of_feature.shape(0));
+  const auto spans = spans_of(edges);
   std::vector<std::int64_t> starts = tree_starts(refs);
   const auto n = static_cast<std::size_t>(starts.back());
   const std::size_t width = growers.front()->trees.width;
@@ -81,13 +80,10 @@ nb::dict gather_forest(const std::vector<const TreeGrower*>& growers,
                              .gain = new_array<double>(result, "gain", {n}),
                              .cover = new_array<double>(result, "cover", {n}),
                              .set = new_array<std::int32_t>(result, "set", {n})};
-  std::vector<CodeSet> sets;
-  {
-    GilRelease release;
-    Team team(threads_for(n, n_threads), python_poll());
-    sets = gather_trees(refs, spans, team, arrays);
-  }
-  result["sets"] = to_numpy_sets(sets);
+  result["sets"] = to_numpy_sets(without_gil([&] {
+    Team team = team_for(n, n_threads);
+    return gather_trees(refs, spans, team, arrays);
+  }));
   return result;
 }
 
@@ -132,8 +128,7 @@ nb::dict last_tree(const TreeGrower& self) {
 }
 
 void bind_gathering(nb::module_& m) {
-  m.def("gather_forest", &gather_forest, nb::arg("growers"), nb::arg("order"), nb::arg("edges"),
-        nb::arg("n_threads"),
+  m.def("gather_forest", &gather_forest, "growers"_a, "order"_a, "edges"_a, "n_threads"_a,
         "Trees of growers as flat arrays, in the order of the numbers given: those of the first "
         "grower are numbered first, then those of the second ...");
 }

@@ -19,6 +19,11 @@ namespace arboost::cuda {
 
 struct KernelProgram;
 
+// Blocks of a launch over n items.
+inline std::size_t in_blocks(std::size_t n, std::size_t size) {
+  return (n + size - 1) / size;
+}
+
 // Where the run-time compiler and compiled kernels lie; set once by the package.
 struct Places {
   std::vector<std::string> compilers;
@@ -48,6 +53,7 @@ class Device {
   class Use {
    public:
     explicit Use(const Device& device);
+    explicit Use(int ordinal) : Use(number(ordinal)) {}
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
@@ -119,6 +125,38 @@ void make_room(DeviceArray<T>& array, std::size_t size) {
   array = {};  // first: the two need not fit together
   array = DeviceArray<T>(size);
 }
+
+// Frees memory of a device, given itself or by its number, in a destructor: where the device is
+// gone, its memory is, too.
+template <class Which, class Free>
+void free_on(const Which& device, Free free) {
+  try {
+    Device::Use use(device);
+    free();
+  } catch (const DeviceError&) {
+  }
+}
+
+// Memory of a device that any thread may free.
+class OwnedBytes {
+ public:
+  OwnedBytes(std::size_t bytes, int device) : device_(Device::number(device)) {
+    Device::Use use(device_);
+    bytes_ = DeviceArray<std::uint8_t>(bytes);
+  }
+  ~OwnedBytes() {
+    free_on(device_, [this] { bytes_ = {}; });
+  }
+  OwnedBytes(const OwnedBytes&) = delete;
+  OwnedBytes& operator=(const OwnedBytes&) = delete;
+
+  Address address() const { return bytes_.address(); }
+  std::uint8_t* data() const { return bytes_.data(); }  // for kernels only
+
+ private:
+  const Device& device_;
+  DeviceArray<std::uint8_t> bytes_;
+};
 
 // Host memory that the device reads and writes while kernels run.
 class PinnedBytes {

@@ -127,12 +127,8 @@ class Block {
     for (const GridForest::Column& column : grid_forest_.columns) {
       read_block(table_.columns[column.feature], begin, end, values, stride_);
       if (column.of_codes) {
-        for (std::size_t i = 0; i < end - begin; ++i) {
-          double& value = values[i * stride_];
-          const bool known =
-              value >= 0 && value < GridForest::missing_code && value == std::floor(value);
-          if (!known) value = GridForest::missing_code;
-        }
+        for (std::size_t i = 0; i < end - begin; ++i)
+          values[i * stride_] = level_or_missing(values[i * stride_]);
       }
       ++values;
     }

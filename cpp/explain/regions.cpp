@@ -5,7 +5,8 @@
 #include <bit>  // bit_cast
 #include <cmath>
 #include <limits>
-#include <stdexcept>  // invalid_argument
+
+#include "base/require.h"
 
 namespace arboost {
 namespace {
@@ -13,14 +14,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t unused = GridForest::column_bits;
 constexpr std::size_t word_bits = 64;
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
-
-bool is_code(double value) {
-  return value >= 0 && value < GridForest::missing_code && value == std::floor(value);
-}
 
 class Maker {
  public:
@@ -137,21 +130,13 @@ class Maker {
   }
 
   bool goes_left(std::size_t node, double value) const {
-    const bool default_left = forest_.default_left[node] != 0;
     if (forest_.level_set[node] < 0)
-      return std::isnan(value) ? default_left : value <= forest_.threshold[node];
-    if (!is_code(value)) return default_left;
-    const auto code = static_cast<std::size_t>(value);
-    const auto set = static_cast<std::size_t>(forest_.level_set[node]);
-    return (forest_.level_sets[4 * set + code / word_bits] >> (code % word_bits) & 1) != 0;
+      return std::isnan(value) ? forest_.default_left[node] != 0 : value <= forest_.threshold[node];
+    return holds(forest_.left_codes(node), static_cast<std::uint32_t>(level_or_missing(value)));
   }
 
   std::uint64_t keep_set(std::size_t node) {
-    const auto number = static_cast<std::size_t>(forest_.level_set[node]);
-    CodeSet set;
-    for (std::size_t w = 0; w < 4; ++w) set.words[w] = forest_.level_sets[4 * number + w];
-    put(set, GridForest::missing_code, forest_.default_left[node] != 0);
-    made_.sets.push_back(set);
+    made_.sets.push_back(forest_.left_codes(node));
     return made_.sets.size() - 1;
   }
 

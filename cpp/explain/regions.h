@@ -59,8 +59,7 @@ class GridForest {
   static constexpr std::uint32_t by_set = 1u << 30;    // the threshold's bits are a set's number
   static constexpr std::uint32_t is_plain = 1u << 31;  // of leaves: the whole grid leads there
   static constexpr std::uint32_t column_bits = by_set - 1;
-  static constexpr std::uint32_t missing_code = 255;  // of values that are not levels
-  static constexpr std::int32_t nowhere = -1;         // region of nodes that the grid misses
+  static constexpr std::int32_t nowhere = -1;  // region of nodes that the grid misses
 
   struct Column {
     std::size_t feature;

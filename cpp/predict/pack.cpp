@@ -2,16 +2,13 @@
 #include "predict/pack.h"
 
 #include <algorithm>
-#include <bit>        // bit_cast
-#include <stdexcept>  // invalid_argument
-#include <utility>    // move
+#include <bit>      // bit_cast
+#include <utility>  // move
+
+#include "base/require.h"
 
 namespace arboost {
 namespace {
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
 
 class Packer {
  public:
@@ -73,10 +70,7 @@ class Packer {
   std::uint64_t pack_set(std::size_t node) {
     const auto number = static_cast<std::size_t>(forest_.level_set[node]);
     require(number < forest_.level_sets.size() / 4, "an unknown set of levels");
-    CodeSet set;
-    for (std::size_t w = 0; w < 4; ++w) set.words[w] = forest_.level_sets[4 * number + w];
-    put(set, missing_code, forest_.default_left[node] != 0);
-    packed_.sets.push_back(set);
+    packed_.sets.push_back(forest_.left_codes(node));
     return packed_.sets.size() - 1;
   }
 

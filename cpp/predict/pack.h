@@ -25,9 +25,6 @@ constexpr std::uint32_t missing_right = 1u << 31;  // missing values go right
 constexpr std::uint32_t by_set = 1u << 30;         // the bits of the threshold are a set's number
 constexpr std::uint32_t column_bits = by_set - 1;
 
-// Code of missing values and unknown levels in columns of categorical features.
-constexpr std::uint32_t missing_code = 255;
-
 struct Tree {
   std::size_t first;        // in the packed nodes
   std::size_t first_value;  // in the forest's nodes
@@ -60,11 +57,5 @@ void walk_leaves(const Columns& table, const Packed& packed, std::size_t n_trees
 // extra entry for the leaves' column. No allocation, no other thread.
 void walk_row(const Packed& packed, const Forest& forest, std::size_t n_outputs, double* row,
               double* scores);
-
-// Level code of a value.
-inline double code_or_missing(double x) {
-  const bool known = x >= 0 && x < missing_code && x == static_cast<double>(static_cast<int>(x));
-  return known ? x : missing_code;
-}
 
 }  // namespace arboost

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>  // invalid_argument
 #include <vector>
 
+#include "base/require.h"
 #include "predict/bits/bit_forest.h"
 #include "predict/bits/row_forest.h"
 #include "predict/coded.h"
@@ -21,10 +21,6 @@ namespace {
 constexpr std::size_t fewest_bit_rows = 96;
 constexpr std::size_t fewest_coded_rows = 8;
 constexpr std::size_t most_row_values = 256;  // that need no memory from the heap
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
 
 // Lazily made object. Concurrent threads may both make it, so that none waits for another; the
 // first result is kept.
@@ -169,7 +165,7 @@ void PackedForest::traverse_row(FunctionRef<double(std::size_t column)> value_of
   }
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const double x = value_of(columns[i].feature);
-    row[i] = columns[i].of_codes ? code_or_missing(x) : x;
+    row[i] = columns[i].of_codes ? level_or_missing(x) : x;
   }
   walk_row(parts.packed, parts.forest, parts.n_outputs, row, scores);
 }

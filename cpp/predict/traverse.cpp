@@ -60,7 +60,7 @@ class Block {
   }
 
   void keep_codes(double* values, std::size_t n) const {
-    for (std::size_t i = 0; i < n; ++i) values[i * stride_] = code_or_missing(values[i * stride_]);
+    for (std::size_t i = 0; i < n; ++i) values[i * stride_] = level_or_missing(values[i * stride_]);
   }
 
   const Columns& table_;

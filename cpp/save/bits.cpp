@@ -11,10 +11,6 @@ namespace {
 constexpr std::size_t block_size = BitsReader::block_size;
 constexpr unsigned word_bits = 64;
 
-std::size_t blocks_of(std::size_t count) {
-  return count / block_size + (count % block_size != 0);
-}
-
 std::size_t bytes_of(std::size_t count, unsigned width) {
   return (count * width + 7) / 8;
 }

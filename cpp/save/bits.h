@@ -38,6 +38,10 @@ class BitsReader {
   std::array<std::uint64_t, block_size> block_{};
 };
 
+inline std::size_t blocks_of(std::size_t count) {
+  return count / BitsReader::block_size + (count % BitsReader::block_size != 0);
+}
+
 std::vector<std::uint8_t> pack_bits(std::span<const std::uint64_t> numbers);
 
 // Throws std::invalid_argument unless the bytes hold exactly `count` numbers.

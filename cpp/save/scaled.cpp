@@ -12,7 +12,7 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t block_size = 64;
+constexpr std::size_t block_size = BitsReader::block_size;
 constexpr std::int16_t as_they_are = std::numeric_limits<std::int16_t>::max();
 constexpr int mantissa_bits = 52, bias = 1023, top_exponent = 0x7FF;
 constexpr int lowest_exponent = 1 - bias - mantissa_bits;  // of the smallest double
@@ -68,10 +68,6 @@ std::int16_t scale_block(std::span<const double> x, std::uint64_t* out) {
   return static_cast<std::int16_t>(lowest);
 }
 
-std::size_t blocks_of(std::size_t count) {
-  return count / block_size + (count % block_size != 0);
-}
-
 std::span<const std::uint8_t> exponents_of(std::span<const std::uint8_t> packed,
                                            std::size_t count) {
   if (blocks_of(count) > packed.size() / 2)
@@ -87,7 +83,7 @@ int exponent_at(std::span<const std::uint8_t> exponents, std::size_t block) {
 }  // namespace
 
 std::vector<std::uint8_t> pack_scaled(std::span<const double> numbers) {
-  const std::size_t n_blocks = (numbers.size() + block_size - 1) / block_size;
+  const std::size_t n_blocks = blocks_of(numbers.size());
   std::vector<std::uint64_t> integers(numbers.size());
   std::vector<std::uint8_t> packed(2 * n_blocks);
   for (std::size_t i = 0; i < n_blocks; ++i) {

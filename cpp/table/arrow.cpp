@@ -180,10 +180,8 @@ class Import {
   Import(ArrowImport& result, ParseDouble parse) : result_(result) {
     for (const ArrowColumn& column : result.columns) {
       readers_.emplace_back(column.type, parse);
-      Column stored;
-      stored.type = is_view(column) ? column.type.stored : Type::null;
-      stored.stride = static_cast<std::ptrdiff_t>(item_size(stored.type));
-      result.table.columns.push_back(std::move(stored));
+      const Type type = is_view(column) ? column.type.stored : Type::null;
+      result.table.columns.push_back(whole_column(type, item_size(type), nullptr, 0));
     }
   }
 
@@ -211,17 +209,14 @@ class Import {
       ArrowColumn& column = result_.columns[c];
       if (is_view(column)) continue;
       Column& stored = result_.table.columns[c];
-      Piece piece;
-      piece.end = n_rows;
-      if (column.type.kind != ArrowKind::text) {
-        auto values = std::make_shared<std::vector<double>>(std::move(readers_[c].values));
-        column.is_inexact = column.type.kind == ArrowKind::time && readers_[c].clock.is_inexact();
-        stored.type = Type::float64;
-        stored.stride = sizeof(double);
-        piece.values = reinterpret_cast<const std::byte*>(values->data());
-        result_.table.owners.push_back(std::move(values));
+      if (column.type.kind == ArrowKind::text) {
+        stored = whole_column(Type::null, 0, nullptr, n_rows);
+        continue;
       }
-      if (n_rows > 0) stored.pieces.push_back(piece);
+      auto values = std::make_shared<std::vector<double>>(std::move(readers_[c].values));
+      column.is_inexact = column.type.kind == ArrowKind::time && readers_[c].clock.is_inexact();
+      stored = whole_column(Type::float64, sizeof(double), values->data(), n_rows);
+      result_.table.owners.push_back(std::move(values));
     }
   }
 

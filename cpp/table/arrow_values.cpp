@@ -10,6 +10,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <type_traits>  // is_integral_v
 #include <utility>
 
 namespace arboost {
@@ -168,9 +169,7 @@ double decimal_value(const std::byte* from, const ArrowType& type, ParseDouble p
 std::vector<double> plain_numbers(const ArrowArray& array, Type type, std::int64_t skip,
                                   std::int64_t length) {
   std::vector<double> values(static_cast<std::size_t>(length));
-  Column column;
-  column.type = type;
-  column.stride = static_cast<std::ptrdiff_t>(item_size(type));
+  Column column = whole_column(type, item_size(type), nullptr, 0);
   if (length > 0) column.pieces.push_back(arrow_piece(array, type, skip, length, 0));
   read_block(column, 0, values.size(), values.data(), 1);
   return values;
@@ -204,24 +203,12 @@ void append_numbers(const ArrowArray& array, std::int64_t skip, std::int64_t len
 // ---- dictionaries ----
 
 std::int64_t index_at(const void* indices, Type type, std::size_t i) {
-  switch (type) {
-    case Type::int8:
-      return load<std::int8_t>(indices, i);
-    case Type::uint8:
-      return load<std::uint8_t>(indices, i);
-    case Type::int16:
-      return load<std::int16_t>(indices, i);
-    case Type::uint16:
-      return load<std::uint16_t>(indices, i);
-    case Type::int32:
-      return load<std::int32_t>(indices, i);
-    case Type::uint32:
-      return load<std::uint32_t>(indices, i);
-    case Type::int64:
-      return load<std::int64_t>(indices, i);
-    default:  // above 2^63 it is negative, and refused as such
-      return static_cast<std::int64_t>(load<std::uint64_t>(indices, i));
-  }
+  std::int64_t index = 0;
+  with_number(type, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>)  // above 2^63 it is negative, and refused as such
+      index = static_cast<std::int64_t>(load<T>(indices, i));
+  });
+  return index;
 }
 
 // Calls sink(i, entry) for every row, with entry -1 where the row is null.

@@ -57,9 +57,8 @@ void Codes::add_missing(const std::vector<std::uint8_t>& others) {
   number_slots();
 }
 
-Codes Codes::empty_copy(std::size_t rows) const {
+Codes Codes::layout() const {
   Codes empty_codes;
-  empty_codes.n_rows = rows;
   empty_codes.n_features = n_features;
   empty_codes.n_stores = n_stores;
   empty_codes.width = width;
@@ -70,6 +69,12 @@ Codes Codes::empty_copy(std::size_t rows) const {
   empty_codes.is_category = is_category;
   empty_codes.where = where;
   empty_codes.digits = digits;
+  return empty_codes;
+}
+
+Codes Codes::empty_copy(std::size_t rows) const {
+  Codes empty_codes = layout();
+  empty_codes.n_rows = rows;
   empty_codes.by_row = Buffer<std::uint8_t>(empty_codes.bytes_by_row());
   empty_codes.by_column = Buffer<std::uint8_t>(empty_codes.bytes_by_column());
   empty_codes.number_slots();

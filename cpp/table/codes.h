@@ -168,6 +168,8 @@ struct Codes {
   // Has room for missing values of other rows of the table, where `others` has 1.
   void add_missing(const std::vector<std::uint8_t>& others);
 
+  // The table without its rows and its sparse columns.
+  Codes layout() const;
   // Codes of `rows` rows to be filled, with the columns of these codes, none of them sparse.
   Codes empty_copy(std::size_t rows) const;
 

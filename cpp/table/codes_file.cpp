@@ -243,22 +243,6 @@ std::uint64_t sum_of(const std::vector<std::uint64_t>& checksums) {
   return sum;
 }
 
-// The table without its rows.
-Codes layout_of(const Codes& codes) {
-  Codes layout;
-  layout.n_features = codes.n_features;
-  layout.n_stores = codes.n_stores;
-  layout.width = codes.width;
-  layout.row_stride = codes.row_stride;
-  layout.n_bins = codes.n_bins;
-  layout.has_missing = codes.has_missing;
-  layout.edges = codes.edges;
-  layout.is_category = codes.is_category;
-  layout.where = codes.where;
-  layout.digits = codes.digits;
-  return layout;
-}
-
 bool have_same_layout(const Codes& a, const Codes& b) {
   return a.n_stores == b.n_stores && a.width == b.width && a.row_stride == b.row_stride &&
          a.n_bins == b.n_bins && a.edges == b.edges && a.is_category == b.is_category &&
@@ -277,7 +261,7 @@ void CodesWriter::append(const Codes& part) {
   if (part.width > 2 || part.sparse.size() > 0 || part.stored_rows)
     throw std::invalid_argument("Only full columns of bin codes in memory are written to a file.");
   part.fetch();
-  if (!has_layout_) all_ = layout_of(part);
+  if (!has_layout_) all_ = part.layout();
   if (has_layout_ && !have_same_layout(all_, part))
     throw std::invalid_argument("The part of the table has another layout than the parts before.");
   has_layout_ = true;

@@ -97,6 +97,12 @@ void read_sparse_block(const Column& column, std::size_t begin, std::size_t end,
               [&](std::size_t i, double x) { out[(sparse.rows[i] - begin) * out_stride] = x; });
 }
 
+double sparse_value(const Column& column, std::size_t i) {
+  double value = 0;
+  read_stored(column, i, i + 1, [&](std::size_t, double x) { value = x; });
+  return value;
+}
+
 void read_sparse_rows(const Column& column, std::span<const RowId> rows, double* out) {
   const Sparse& sparse = *column.sparse;
   std::size_t at = rows.empty() ? 0 : first_stored(sparse, rows[0]);
@@ -116,12 +122,6 @@ void drop_missing(double missing_value, std::size_t n, std::size_t stride, doubl
 
 }  // namespace
 
-double sparse_value(const Column& column, std::size_t i) {
-  double value = 0;
-  read_stored(column, i, i + 1, [&](std::size_t, double x) { value = x; });
-  return value;
-}
-
 void read_stored(const Column& column, std::size_t begin, std::size_t end, double* out) {
   read_stored(column, begin, end, [&](std::size_t i, double x) { out[i - begin] = x; });
   drop_missing(column.missing, end - begin, 1, out);
@@ -130,10 +130,6 @@ void read_stored(const Column& column, std::size_t begin, std::size_t end, doubl
 double fill_of(const Column& column) {
   const double fill = column.sparse->fill;
   return fill == column.missing ? missing : fill;
-}
-
-std::size_t item_size(Type type) {
-  return bytes_of(type);
 }
 
 bool fits_float32(Type type) {

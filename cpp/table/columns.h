@@ -16,9 +16,6 @@
 
 namespace arboost {
 
-// Bytes of one value; 0 for bit and null.
-std::size_t item_size(Type type);
-
 // True if float32 represents every value of the type exactly.
 bool fits_float32(Type type);
 
@@ -53,6 +50,17 @@ struct Column {
   double missing = std::numeric_limits<double>::quiet_NaN();  // stands for missing, as NaN does
 };
 
+// A column whose rows are one piece.
+inline Column whole_column(Type type, std::ptrdiff_t stride, const void* values,
+                           std::size_t n_rows) {
+  Column column;
+  column.type = type;
+  column.stride = stride;
+  if (n_rows > 0)
+    column.pieces = {Piece{.end = n_rows, .values = static_cast<const std::byte*>(values)}};
+  return column;
+}
+
 struct Columns {
   std::size_t n_rows = 0;
   std::vector<Column> columns;
@@ -71,9 +79,6 @@ void read_block(const Column& column, std::size_t begin, std::size_t end, double
 
 // Values of the given rows, in their order.
 void read_rows(const Column& column, std::span<const RowId> rows, double* out);
-
-// The i-th stored value of a sparse column.
-double sparse_value(const Column& column, std::size_t i);
 
 // Stored values [begin, end) of a sparse column, and the value of all other rows; missing ones as
 // NaN.

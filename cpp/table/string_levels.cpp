@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>  // loads from any alignment
 #include <limits>
+#include <numeric>  // iota
 #include <stdexcept>
 
 namespace arboost {
@@ -86,6 +87,22 @@ void sort_by_bytes(const StringSet& strings, std::vector<std::int32_t>& which) {
   std::transform(keys.begin(), keys.end(), which.begin(), [](const Key& k) { return k.number; });
 }
 
+// Strings by their numbers, one after the other.
+Strings joined(const StringSet& strings, const std::vector<std::int32_t>& which) {
+  std::size_t n_bytes = 0;
+  for (const std::int32_t i : which) n_bytes += strings[static_cast<std::size_t>(i)].size();
+  Strings all;
+  all.bytes.reserve(n_bytes);
+  all.offsets.reserve(which.size() + 1);
+  all.offsets.push_back(0);
+  for (const std::int32_t i : which) {
+    const std::string_view text = strings[static_cast<std::size_t>(i)];
+    all.bytes.insert(all.bytes.end(), text.begin(), text.end());
+    all.offsets.push_back(static_cast<std::int64_t>(all.bytes.size()));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string_view StringSet::operator[](std::size_t number) const {
@@ -144,22 +161,12 @@ Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes) {
     present.push_back(code);
   }
   sort_by_bytes(text.strings, present);
-  std::size_t n_bytes = 0;
-  for (const std::int32_t i : present) n_bytes += text.strings[static_cast<std::size_t>(i)].size();
-  Strings levels;
-  levels.bytes.reserve(n_bytes);
-  levels.offsets.reserve(present.size() + 1);
-  levels.offsets.push_back(0);
-  for (std::size_t i = 0; i < present.size(); ++i) {
+  for (std::size_t i = 0; i < present.size(); ++i)
     sorted_code[static_cast<std::size_t>(present[i])] = static_cast<std::int32_t>(i);
-    const std::string_view level = text.strings[static_cast<std::size_t>(present[i])];
-    levels.bytes.insert(levels.bytes.end(), level.begin(), level.end());
-    levels.offsets.push_back(static_cast<std::int64_t>(levels.bytes.size()));
-  }
   codes.resize(text.codes.size());
   for (std::size_t i = 0; i < codes.size(); ++i)
     codes[i] = text.codes[i] < 0 ? -1 : sorted_code[static_cast<std::size_t>(text.codes[i])];
-  return levels;
+  return joined(text.strings, present);
 }
 
 std::vector<std::int32_t> add_rows(StringSet& known, const Text& text) {
@@ -175,17 +182,9 @@ std::vector<std::int32_t> add_rows(StringSet& known, const Text& text) {
 }
 
 Strings in_order(const StringSet& strings) {
-  Strings all;
-  std::size_t n_bytes = 0;
-  for (std::size_t i = 0; i < strings.size(); ++i) n_bytes += strings[i].size();
-  all.bytes.reserve(n_bytes);
-  all.offsets.reserve(strings.size() + 1);
-  all.offsets.push_back(0);
-  for (std::size_t i = 0; i < strings.size(); ++i) {
-    all.bytes.insert(all.bytes.end(), strings[i].begin(), strings[i].end());
-    all.offsets.push_back(static_cast<std::int64_t>(all.bytes.size()));
-  }
-  return all;
+  std::vector<std::int32_t> all(strings.size());
+  std::iota(all.begin(), all.end(), 0);
+  return joined(strings, all);
 }
 
 std::vector<std::int32_t> look_up(const StringSet& known, const Text& text) {

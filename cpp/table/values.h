@@ -83,7 +83,7 @@ bool with_number(Type type, Visitor&& visitor) {
 }
 
 // Bytes of one value; 0 for bit and null.
-inline std::uint32_t bytes_of(Type type) {
+inline std::uint32_t item_size(Type type) {
   std::uint32_t size = 0;
   with_number(type, [&]<class T>() { size = sizeof(T); });
   return size;

@@ -123,22 +123,11 @@ void take_sparse(const Codes& from, const TreeRows& rows, Codes& out) {
 
 Codes take_rows(const Codes& from, const TreeRows& rows, Team& team) {
   from.fetch();
-  Codes out;
+  Codes out = from.layout();
   out.n_rows = rows.n;
-  out.n_features = from.n_features;
-  out.n_stores = from.n_stores;
-  out.width = from.width;
-  out.row_stride = from.row_stride;
-  out.n_bins = from.n_bins;
-  out.has_missing = from.has_missing;
-  out.edges = from.edges;
-  out.where = from.where;
-  out.digits = from.digits;
-  out.is_category = from.is_category;
   out.first_slot = from.first_slot;
-  out.by_row = Buffer<std::uint8_t>(rows.n * from.row_stride);
-  out.by_column =
-      Buffer<std::uint8_t>(rows.n * from.n_stores * static_cast<std::size_t>(from.width));
+  out.by_row = Buffer<std::uint8_t>(out.bytes_by_row());
+  out.by_column = Buffer<std::uint8_t>(out.bytes_by_column());
   const auto [begin_row, end_row] = from.stored_rows ? rows.span() : TableSpan{0, from.n_rows};
   from.each_window(begin_row, end_row, [&](const RowWindow& window) {
     const std::size_t first = from.stored_rows ? rows.first_from(window.begin) : 0;

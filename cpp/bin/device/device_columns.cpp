@@ -12,20 +12,6 @@
 namespace arboost::cuda {
 namespace {
 
-// Device memory, freed from any thread.
-struct OwnedMemory {
-  explicit OwnedMemory(int ordinal) : device(ordinal) {}
-  ~OwnedMemory() {
-    try {
-      Device::Use use(Device::number(device));
-      values = {};
-    } catch (const DeviceError&) {  // the device is gone, and its memory with it
-    }
-  }
-  int device;
-  DeviceArray<std::uint8_t> values;
-};
-
 template <class Number>
 void put_values(DeviceColumns& table, std::size_t index, const Column& column, Type type,
                 Team& team) {
@@ -40,11 +26,10 @@ void put_values(DeviceColumns& table, std::size_t index, const Column& column, T
   });
   Device& device = Device::number(table.device);
   Device::Use use(device);
-  auto owner = std::make_shared<OwnedMemory>(table.device);
   const std::size_t bytes = table.n_rows * sizeof(Number);
-  owner->values =
-      uploaded(device, reinterpret_cast<const std::uint8_t*>(values.data()), bytes, &team);
-  table.columns.at(index) = {owner->values.data(), sizeof(Number),
+  auto owner = std::make_shared<OwnedBytes>(bytes, table.device);
+  upload_staged(device, values.data(), bytes, owner->address(), &team);
+  table.columns.at(index) = {owner->data(), sizeof(Number),
                              std::numeric_limits<double>::quiet_NaN(), type};
   table.owners.push_back(std::move(owner));
 }

@@ -64,8 +64,8 @@ class DeviceEncoder {
     constexpr std::size_t tile = 64;
     const std::size_t row_codes = codes_.row_stride / width;
     queue_.launch(device_.kernel(width == 1 ? "write_rows_bytes" : "write_rows_words"),
-                  {(codes_.n_rows + tile - 1) / tile, (row_codes + tile - 1) / tile}, block_threads,
-                  0, there_->by_column.data(), static_cast<std::uint64_t>(codes_.n_rows),
+                  {in_blocks(codes_.n_rows, tile), in_blocks(row_codes, tile)}, block_threads, 0,
+                  there_->by_column.data(), static_cast<std::uint64_t>(codes_.n_rows),
                   static_cast<std::uint32_t>(codes_.n_stores),
                   static_cast<std::uint32_t>(row_codes), there_->by_row.data());
     queue_.wait();
@@ -207,12 +207,10 @@ class DeviceEncoder {
 }  // namespace
 
 CodesOnDevice::~CodesOnDevice() {
-  try {
-    Device::Use use(Device::number(device));
+  free_on(device, [this] {
     by_row = {};
     by_column = {};
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  });
 }
 
 void CodesOnDevice::copy(const Codes& codes) {

@@ -19,7 +19,7 @@ constexpr unsigned block_threads = 256;
 // Blocks of a launch over n items in which threads take several.
 inline std::size_t blocks_of(const Device& device, std::size_t n) {
   const auto most = static_cast<std::size_t>(device.multiprocessors()) * 16;
-  return std::clamp<std::size_t>((n + block_threads - 1) / block_threads, 1, most);
+  return std::clamp<std::size_t>(in_blocks(n, block_threads), 1, most);
 }
 
 // Waits for the queue, and copies an array back.

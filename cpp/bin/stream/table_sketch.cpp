@@ -173,14 +173,8 @@ Columns TableSketch::sample() {
   table.n_rows = places_.size();
   for (SampledColumn& column : columns_)
     column.visit([&](auto& values) {
-      Column sampled;
-      sampled.type = column.is_wide ? Type::float64 : Type::float32;
-      sampled.stride = column.is_wide ? sizeof(double) : sizeof(float);
-      Piece piece;
-      piece.end = table.n_rows;
-      piece.values = reinterpret_cast<const std::byte*>(values->data());
-      if (table.n_rows > 0) sampled.pieces.push_back(piece);
-      table.columns.push_back(std::move(sampled));
+      table.columns.push_back(whole_column(column.is_wide ? Type::float64 : Type::float32,
+                                           sizeof((*values)[0]), values->data(), table.n_rows));
       table.owners.push_back(values);
     });
   return table;

@@ -40,16 +40,14 @@ DeviceShap::DeviceShap(const DeviceForest& trees, const ShapForest& forest, Team
 }
 
 DeviceShap::~DeviceShap() {
-  try {
-    Device::Use use(trees_.device());
+  free_on(trees_.device(), [this] {
     pages_ = {};
     steps_ = {};
     numbers_ = {};
     page_start_ = {};
     features_ = {};
     sets_ = {};
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  });
 }
 
 std::size_t DeviceShap::shared_bytes() const {
@@ -62,7 +60,7 @@ void DeviceShap::launch(const DeviceForest::Chunk& chunk, const ShapResults& out
   const auto n_columns = static_cast<std::uint32_t>(trees_.trees().columns.size());
   const ShapPages pages{pages_.data(),    steps_.data(), numbers_.data(), page_start_.data(),
                         features_.data(), n_columns,     stack_};
-  const std::size_t blocks = (chunk.rows.n_rows + shap_threads - 1) / shap_threads;
+  const std::size_t blocks = in_blocks(chunk.rows.n_rows, shap_threads);
   const std::size_t shared = shared_bytes();
   Device& device = trees_.device();
   if (shared <= device.shared_bytes())

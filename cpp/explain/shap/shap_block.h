@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -31,20 +30,12 @@ class ShapBlock {
     double* values = values_.data();
     for (const ShapForest::Column& column : columns_) {
       read_block(table_.columns[column.feature], begin, end, values, 1);
-      if (column.of_codes) keep_codes(values, end - begin);
+      if (column.of_codes) std::transform(values, values + (end - begin), values, level_or_missing);
       values += stride_;
     }
   }
 
  private:
-  static void keep_codes(double* values, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const double x = values[i];
-      const bool known = x >= 0 && x < shap_missing_code && x == std::floor(x);
-      values[i] = known ? x : shap_missing_code;
-    }
-  }
-
   const Columns& table_;
   const std::vector<ShapForest::Column>& columns_;
   std::size_t stride_;

@@ -2,14 +2,11 @@
 #include "explain/shap/shap_program.h"
 
 #include <algorithm>
-#include <stdexcept>  // invalid_argument
+
+#include "base/require.h"
 
 namespace arboost {
 namespace {
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
 
 // Rounds up to a number of points with a specialised kernel, if there is one.
 std::size_t with_kernel(std::size_t points) {
@@ -57,8 +54,7 @@ ShapForest::ShapForest(const Forest& forest, std::span<const double> covers, std
       if (!by_set) continue;
       const auto number = static_cast<std::size_t>(forest.level_set[node]);
       require(number < sets.size(), "an unknown set of levels");
-      for (std::size_t w = 0; w < 4; ++w) sets[number].words[w] = forest.level_sets[4 * number + w];
-      put(sets[number], shap_missing_code, forest.default_left[node] != 0);
+      sets[number] = forest.left_codes(node);
     }
   }
 }

@@ -48,9 +48,6 @@ struct ShapForest {
   std::vector<CodeSet> sets;          // with a bit for the missing code, as the forest has them
 };
 
-// Code of missing values and unknown levels in columns of categorical features.
-constexpr std::uint32_t shap_missing_code = 255;
-
 // One tree at a time, in parts of some steps; memory is kept from tree to tree.
 class ShapProgram {
  public:

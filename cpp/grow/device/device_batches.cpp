@@ -177,12 +177,7 @@ struct DeviceBatches::Batch {
   std::span<const std::uint32_t> last_features;
   std::uint32_t n_tiles = 0;
   std::size_t most_features = 0;
-
   BatchWork work{};  // on the device
-
-  // In the host's memory, once the device has answered.
-  const NodeCount* final_counts() const { return work.final_counts; }
-  const FoundSplit* best() const { return work.best; }
 };
 
 void DeviceBatches::request(GrowNode& node, std::uint32_t work, std::uint32_t side, Batch& batch) {
@@ -290,7 +285,7 @@ void DeviceBatches::launch_searches(const Batch& batch) {
 void DeviceBatches::take_splits(const Batch& batch) {
   for (std::size_t j = 0; j < batch.searched.size(); ++j) {
     GrowNode& node = *batch.searched[j];
-    const FoundSplit& best = batch.best()[j];
+    const FoundSplit& best = batch.work.best[j];
     if (!best.is_valid || !policy_.may_split(node)) continue;
     node.gain = std::max(best.score - batch.scores[j], 0.0);
     node.feature = static_cast<std::int32_t>(best.feature);
@@ -460,7 +455,7 @@ void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes,
   for (std::size_t j = 0; j < batch.nodes.size(); ++j) {
     GrowNode& node = *batch.nodes[j];
     const NodeWork& work = batch.works[j];
-    const NodeCount& count = batch.final_counts()[j];
+    const NodeCount& count = batch.work.final_counts[j];
     policy.place_children(node, count.left, count.left);
     const bool left_is_smaller = count.left <= count.right;
     (left_is_smaller ? node.left : node.right)->histogram = work.children[0];

@@ -47,7 +47,6 @@ class DeviceBatches final : private NodeBatches {
   ColumnStorage storage_of(std::size_t feature) const;
   void send_columns();
   std::int64_t* acquire();
-  void release(std::int64_t* histogram);
   void free_histograms();
   void plan_histograms(std::size_t n_rows, BatchWork& work);
   void launch_histograms(const BatchWork& work);

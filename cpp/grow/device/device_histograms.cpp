@@ -1,6 +1,7 @@
 // Histograms on the device: their memory, and the launches that build them.
 #include <algorithm>
 #include <bit>
+#include <utility>  // exchange
 
 #include "grow/device/device_batches.h"
 #include "grow/device/device_state.h"
@@ -22,15 +23,10 @@ std::int64_t* DeviceBatches::acquire() {
   return histogram;
 }
 
-void DeviceBatches::release(std::int64_t* histogram) {
-  if (histogram == nullptr) return;
-  free_.push_back(histogram);
-  --in_use_;
-}
-
 void DeviceBatches::forget(GrowNode& node) {
-  release(node.histogram);
-  node.histogram = nullptr;
+  if (node.histogram == nullptr) return;
+  free_.push_back(std::exchange(node.histogram, nullptr));
+  --in_use_;
 }
 
 std::size_t DeviceBatches::batch_size() const {
@@ -70,11 +66,8 @@ void DeviceBatches::plan_histograms(std::size_t n_rows, BatchWork& work) {
 // Adds the rows of the batch's segments to their histograms.
 void DeviceBatches::launch_histograms(const BatchWork& work) {
   DeviceState& s = state_;
-  const DeviceCodes codes = [&] {
-    DeviceCodes device_codes = s.table->codes();
-    device_codes.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
-    return device_codes;
-  }();
+  DeviceCodes codes = s.table->codes();
+  codes.first_sparse = static_cast<std::uint32_t>(slots_.slots().first_sparse);
   RowValues values = tree_->values;
   values.channels = static_cast<std::uint32_t>(slots_.channels());
   const std::size_t blocks = 16 * static_cast<std::size_t>(s.device.multiprocessors());

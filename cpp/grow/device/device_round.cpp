@@ -23,12 +23,10 @@ DeviceRound::DeviceRound(DeviceState& state, DeviceLeaves& leaves, const RoundSe
 }
 
 DeviceRound::~DeviceRound() {
-  try {
-    Device::Use use(state_.device);
+  free_on(state_.device, [this] {
     state_.queue.wait();
     memory_.reset();
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  });
 }
 
 LossRows DeviceRound::rows() const {

@@ -103,11 +103,7 @@ DeviceRows::DeviceRows(const Codes& table, const Codes& codes, std::span<const R
 }
 
 DeviceRows::~DeviceRows() {
-  try {
-    Device::Use use(parts_->state.device);
-    parts_.reset();
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  free_on(parts_->state.device, [this] { parts_.reset(); });
 }
 
 std::unique_ptr<RoundRows> DeviceRows::make_round(const RoundSettings& settings) {

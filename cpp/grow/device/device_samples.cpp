@@ -7,6 +7,19 @@
 
 namespace arboost::cuda {
 
+namespace {
+
+// Waits for the kernel that has collected the rows.
+void take_sample(DeviceState& s, bool weighted, Sample& out) {
+  const std::vector<std::int64_t> sums = s.sample_totals.wait(s.queue);
+  out.size = static_cast<std::size_t>(sums[0]);
+  out.weighted = weighted;
+  out.on_device = true;
+  out.largest_weight = weighted ? std::bit_cast<float>(static_cast<std::uint32_t>(sums[1])) : 1.0f;
+}
+
+}  // namespace
+
 // Norms of some rows, for the plan of a draw.
 std::vector<float> DeviceRound::norms_at(const NormArgs& norms, const NormRows& rows) {
   DeviceState& s = state_;
@@ -30,11 +43,7 @@ void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted) {
                         static_cast<std::uint32_t>(n_rows)};
   s.queue.launch(s.device.kernel(kernel), {s.few_blocks(n_rows)}, threads, 0, plan, drawn,
                  s.sample_totals.start(2, s.queue));
-  const std::vector<std::int64_t> sums = s.sample_totals.wait(s.queue);
-  out.size = static_cast<std::size_t>(sums[0]);
-  out.weighted = weighted;
-  out.on_device = true;
-  out.largest_weight = weighted ? std::bit_cast<float>(static_cast<std::uint32_t>(sums[1])) : 1.0f;
+  take_sample(s, weighted, out);
   if (out.size > 0) return;
   out.size = 1;
   out.largest_weight = 1;
@@ -75,11 +84,7 @@ void draw_with_replacement(DeviceState& s, std::size_t n_rows, std::size_t n_dra
                         static_cast<std::uint32_t>(n_rows)};
   s.queue.launch(s.device.kernel("collect_draws"), {s.few_blocks(n_rows)}, threads, 0,
                  s.draw_counts.data(), drawn, s.sample_totals.start(2, s.queue));
-  const std::vector<std::int64_t> sums = s.sample_totals.wait(s.queue);
-  out.size = static_cast<std::size_t>(sums[0]);
-  out.weighted = true;
-  out.on_device = true;
-  out.largest_weight = std::bit_cast<float>(static_cast<std::uint32_t>(sums[1]));
+  take_sample(s, true, out);
 }
 
 }  // namespace arboost::cuda

@@ -19,7 +19,7 @@ namespace arboost::cuda {
 constexpr unsigned threads = 256;  // of most blocks
 
 inline std::size_t blocks_for(std::size_t n, std::size_t size = threads) {
-  return std::max<std::size_t>(1, (n + size - 1) / size);
+  return std::max<std::size_t>(1, in_blocks(n, size));
 }
 
 // A tree that grows from the quantised rows of a DeviceState.

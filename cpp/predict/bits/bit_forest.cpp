@@ -174,16 +174,16 @@ class Maker {
     BitGroup& trees = group_.trees;
     std::uint32_t n_levels = 0;  // up to the last one in a set; all others are alike
     for (const std::size_t node : level_sets_[values])
-      for (std::uint32_t level = n_levels; level < BitForest::missing_level; ++level)
-        if (holds(set_of(node), level)) n_levels = level + 1;
+      for (std::uint32_t level = n_levels; level < missing_level; ++level)
+        if (holds(forest_.left_codes(node), level)) n_levels = level + 1;
     const std::uint32_t n = std::min<std::uint32_t>(n_levels + 1, most_codes);
-    std::vector<std::uint8_t> codes(BitForest::missing_level + 1);
+    std::vector<std::uint8_t> codes(missing_level + 1);
     for (std::uint32_t level = 0; level < codes.size(); ++level)
       codes[level] = static_cast<std::uint8_t>(std::min(level, n_levels));
     codes.back() = static_cast<std::uint8_t>(n);
     const auto first = static_cast<std::uint32_t>(trees.sets.size());
     for (const std::size_t node : level_sets_[values]) {
-      const CodeSet left = set_of(node);
+      const CodeSet left = forest_.left_codes(node);
       BitSet set{static_cast<std::uint32_t>(trees.n_tests), {}};
       for (std::uint32_t code = 0; code < n; ++code) put(set.right, code, !holds(left, code));
       put(set.right, n, forest_.default_left[node] == 0);
@@ -193,13 +193,6 @@ class Maker {
     }
     trees.columns.push_back({n, first, static_cast<std::uint32_t>(trees.sets.size()) - first});
     group_.columns.push_back({values, std::move(codes), false});
-  }
-
-  CodeSet set_of(std::size_t node) const {
-    const auto number = static_cast<std::size_t>(forest_.level_set[node]);
-    CodeSet set;
-    for (std::size_t w = 0; w < 4; ++w) set.words[w] = forest_.level_sets[4 * number + w];
-    return set;
   }
 
   std::uint32_t test_of(std::size_t node) const {

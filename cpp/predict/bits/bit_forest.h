@@ -35,7 +35,6 @@ struct BitForest {
     std::vector<Column> columns;
     BitGroup trees;
   };
-  static constexpr std::uint32_t missing_level = 255;
 
   std::vector<Values> values;
   std::vector<Group> groups;

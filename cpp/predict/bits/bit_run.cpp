@@ -1,6 +1,5 @@
 // Table -> codes of blocks of rows -> scores or leaves. Parallel over blocks.
 #include <algorithm>
-#include <cmath>
 
 #include "predict/bits/bit_forest.h"
 
@@ -54,11 +53,8 @@ bool number_values(const Columns& table, const BitForest& bits, std::size_t begi
     for (const BitForest::Values& feature_values : bits.values) {
       read_block(table.columns[feature_values.feature], at, stop, values, 1);
       if (feature_values.of_levels) {
-        for (std::size_t i = 0; i < n; ++i) {
-          const double x = values[i];
-          const bool known = x >= 0 && x < BitForest::missing_level && x == std::floor(x);
-          out[i] = static_cast<std::uint16_t>(known ? x : BitForest::missing_level);
-        }
+        for (std::size_t i = 0; i < n; ++i)
+          out[i] = static_cast<std::uint16_t>(level_or_missing(values[i]));
       } else {
         missing |= feature_values.lookup.codes(values, n, buckets, out);
       }

@@ -1,6 +1,7 @@
 // Preparation of the forest, linear in nodes and single-threaded; and the prediction of one row.
 #include "predict/bits/row_forest.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>  // memcpy
 #include <utility>  // move
@@ -62,30 +63,18 @@ double add_uneven(const std::uint16_t* program, const std::uint8_t* answers, con
   return sum;
 }
 
-double add_run(int depth, const std::uint16_t* program, const std::uint8_t* answers,
-               const double* values, std::size_t n_trees, double sum) {
-  switch (depth) {
-    case 0:
-      return add_full<0>(program, answers, values, n_trees, sum);
-    case 1:
-      return add_full<1>(program, answers, values, n_trees, sum);
-    case 2:
-      return add_full<2>(program, answers, values, n_trees, sum);
-    case 3:
-      return add_full<3>(program, answers, values, n_trees, sum);
-    case 4:
-      return add_full<4>(program, answers, values, n_trees, sum);
-    case 5:
-      return add_full<5>(program, answers, values, n_trees, sum);
-    case 6:
-      return add_full<6>(program, answers, values, n_trees, sum);
-    case 7:
-      return add_full<7>(program, answers, values, n_trees, sum);
-    case 8:
-      return add_full<8>(program, answers, values, n_trees, sum);
-    default:
-      return add_uneven(program, answers, values, n_trees, sum);
-  }
+using Run = double (*)(const std::uint16_t* program, const std::uint8_t* answers,
+                       const double* values, std::size_t n_trees, double sum);
+
+template <int... depths>
+constexpr std::array<Run, sizeof...(depths)> runs_of(std::integer_sequence<int, depths...>) {
+  return {add_full<depths>...};
+}
+constexpr auto full_runs = runs_of(std::make_integer_sequence<int, 9>());  // by depth
+
+Run run_of(int depth) {
+  const auto number = static_cast<std::size_t>(depth);
+  return number < full_runs.size() ? full_runs[number] : add_uneven;
 }
 
 }  // namespace
@@ -172,8 +161,7 @@ void RowForest::answer(const double* row, std::uint8_t* answers) const {
     const double x = *row++;
     std::size_t number = feature_values.missing;
     if (feature_values.values->of_levels) {
-      if (x >= 0 && x < BitForest::missing_level && x == std::floor(x))
-        number = static_cast<std::size_t>(x);
+      if (x >= 0 && x < missing_level && x == std::floor(x)) number = static_cast<std::size_t>(x);
     } else if (!std::isnan(x)) {
       number = feature_values.values->lookup.code(x);
     }
@@ -195,8 +183,9 @@ void RowForest::add(const double* x, double* scores) const {
   answers[0] = 0;
   answer(x, answers);
   for (const Run& run : runs_)
-    scores[run.output] = add_run(run.depth, program_.data() + run.program, answers,
-                                 values_.data() + run.values, run.n_trees, scores[run.output]);
+    scores[run.output] =
+        run_of(run.depth)(program_.data() + run.program, answers, values_.data() + run.values,
+                          run.n_trees, scores[run.output]);
 }
 
 }  // namespace arboost

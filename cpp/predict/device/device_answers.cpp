@@ -11,8 +11,8 @@ void answer(Device& device, const char* kernel, std::size_t n_rows, const Args&.
   if (n_rows == 0) return;
   Device::Use use(device);
   Queue queue;
-  queue.launch(device.kernel(kernel), {(n_rows + answer_threads - 1) / answer_threads},
-               answer_threads, 0, args...);
+  queue.launch(device.kernel(kernel), {in_blocks(n_rows, answer_threads)}, answer_threads, 0,
+               args...);
   queue.wait();
 }
 

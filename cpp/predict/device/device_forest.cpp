@@ -12,10 +12,6 @@ constexpr std::size_t chunk_bytes = std::size_t{128} << 20;
 constexpr std::size_t fewest_rows = 512, most_chunk_rows = std::size_t{1} << 27;
 constexpr std::size_t shared_words = 48 * 1024;  // bytes of a block's rows in shared memory
 
-std::size_t in_parts(std::size_t n, std::size_t size) {
-  return (n + size - 1) / size;
-}
-
 }  // namespace
 
 struct DeviceForest::Lane {
@@ -88,13 +84,11 @@ DeviceForest::DeviceForest(int device, const Forest& forest, std::size_t n_colum
 
 DeviceForest::~DeviceForest() {
   const auto give_back = [this](auto&... arrays) { ((arrays = {}), ...); };
-  try {
-    Device::Use use(device_);
+  free_on(device_, [&] {
     free_lanes_.clear();
     give_back(nodes_, tree_start_, order_, output_start_, small_nodes_, values_, small_values_,
               sets_, groups_, thresholds_);
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  });
 }
 
 std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const {
@@ -167,7 +161,7 @@ void DeviceForest::code_chunk(const TableSource& rows, std::size_t begin, std::s
                            .thresholds = thresholds_.data(),
                            .n_columns = static_cast<std::uint32_t>(lane.columns.size()),
                            .per_word = trees_.per_word};
-  lane.queue.launch(device_.kernel("code_rows"), {trees_.n_words(), in_parts(n, code_tile)},
+  lane.queue.launch(device_.kernel("code_rows"), {trees_.n_words(), in_blocks(n, code_tile)},
                     code_threads, 0, coded, static_cast<std::uint64_t>(n), lane.words.data());
 }
 
@@ -228,7 +222,7 @@ void DeviceForest::walk_small(const Chunk& chunk, const ScoreRows& out) const {
   const std::size_t shared = n_nodes * (sizeof(double) + sizeof(std::uint32_t)) +
                              chunk.rows.n_words * small.block_rows * sizeof(std::uint32_t);
   const char* name = trees_.sets.empty() ? "walk_small_trees" : "walk_small_trees_with_sets";
-  chunk.queue.launch(device_.kernel(name, shared), {in_parts(chunk.rows.n_rows, small.block_rows)},
+  chunk.queue.launch(device_.kernel(name, shared), {in_blocks(chunk.rows.n_rows, small.block_rows)},
                      small.block_rows / rows_at_once, shared, chunk.rows, trees, out);
 }
 
@@ -237,7 +231,7 @@ void DeviceForest::walk_any(const char* kernel, const Chunk& chunk, std::size_t 
                             const Args&... args) const {
   const std::size_t words = chunk.rows.n_words * walk_threads * sizeof(std::uint32_t);
   const bool in_shared = words <= shared_words;
-  chunk.queue.launch(device_.kernel(kernel), {in_parts(chunk.rows.n_rows, walk_threads), parts},
+  chunk.queue.launch(device_.kernel(kernel), {in_blocks(chunk.rows.n_rows, walk_threads), parts},
                      walk_threads, in_shared ? words : 0, chunk.rows, any_trees(), args...,
                      in_shared);
 }
@@ -266,7 +260,7 @@ void DeviceForest::scores(const TableSource& rows, const Combination& how, Team&
     else if (width_ == 1)
       walk_any("walk_trees", chunk, n_outputs_, target);
     else
-      walk_any("walk_vector_trees", chunk, in_parts(width_, outputs_at_once), target);
+      walk_any("walk_vector_trees", chunk, in_blocks(width_, outputs_at_once), target);
   });
 }
 

@@ -81,10 +81,7 @@ class Builder {
   }
 
   std::uint64_t set_of(std::size_t i) {
-    const auto number = static_cast<std::size_t>(forest_.level_set[i]);
-    CodeSet set;
-    for (std::size_t w = 0; w < 4; ++w) set.words[w] = forest_.level_sets[4 * number + w];
-    put(set, 255, forest_.default_left[i] != 0);
+    const CodeSet set = forest_.left_codes(i);
     if (made_.sets.empty() || !(made_.sets.back() == set)) made_.sets.push_back(set);
     return made_.sets.size() - 1;
   }

@@ -15,9 +15,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>  // invalid_argument
 #include <vector>
 
+#include "base/require.h"
 #include "predict/traverse.h"
 
 namespace arboost {
@@ -25,10 +25,6 @@ namespace {
 
 constexpr std::size_t most_sorted = 4;  // entries of a list, on average, that are sorted with all
 constexpr std::size_t most_trees = std::size_t{1} << 18;  // the units of all fit 62 bits
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
 
 // Quantiles of rows, with scratch memory for one row; one object a thread.
 template <bool weighted>

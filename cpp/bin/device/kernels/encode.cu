@@ -70,7 +70,7 @@ inline void encode(const EncodeWork& work, const Number* edges) {
       const auto load = [&]<class Item>() {
         load_items<Item>(column, work.rows, first_row, own_start, own_step, words + k);
       };
-      const std::uint32_t size = bytes_of(column.type);
+      const std::uint32_t size = item_size(column.type);
       if (size == 4) load.template operator()<std::uint32_t>();
       if (size == 1) load.template operator()<std::uint8_t>();
       if (size == 2) load.template operator()<std::uint16_t>();

@@ -1,6 +1,5 @@
 // Evaluation sets: trees of a round -> scores -> sum of the losses, in the host's order of sums.
 #include "grow/device/kernels/leaf_at.cuh"
-#include "grow/device/records/evaluation_records.h"
 #include "loss/lane_sums.h"
 #include "loss/pointwise.h"
 

@@ -195,4 +195,11 @@ struct WalkNode {
 };
 constexpr std::uint32_t is_unusual = 1u << 31;
 
+// A tree that is added to scores: its factor, its first node among those of all, and the first
+// output it adds to.
+struct RoundTree {
+  double factor;
+  std::uint32_t first, output;
+};
+
 }  // namespace arboost::cuda

@@ -14,10 +14,6 @@ namespace {
 constexpr unsigned total_block = 256;
 constexpr std::size_t most_open = 512;  // losses in the memory of the device
 
-std::size_t in_blocks(std::size_t n, std::size_t size) {
-  return (n + size - 1) / size;
-}
-
 }  // namespace
 
 struct DeviceEvaluation::State {
@@ -46,11 +42,7 @@ DeviceEvaluation::DeviceEvaluation(int device, const Codes& codes,
 }
 
 DeviceEvaluation::~DeviceEvaluation() {
-  try {
-    Device::Use use(device_);
-    state_.reset();
-  } catch (const DeviceError&) {  // the device is gone, and its memory with it
-  }
+  free_on(device_, [this] { state_.reset(); });
 }
 
 void DeviceEvaluation::add(const GrownTrees& forest, std::size_t first, std::size_t n,
@@ -81,15 +73,11 @@ void DeviceEvaluation::start_loss(const LossSpec& spec, Team&) {
   const std::size_t n_blocks = in_blocks(n_rows(), value_block);
   make_room(s.sums, 2 * (n_blocks + in_blocks(n_rows(), value_chunk)));
   make_room(s.totals, 2 * most_open);
-  const LossArgs args{.loss = spec.loss,
-                      .parameters = s.parameters.data(),
-                      .least_squares = false,
-                      .rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows(), outputs()},
-                      .g_scale = 1,
-                      .h_scale = 1,
-                      .pairs = nullptr,
-                      .row_stride = 0,
-                      .output_stride = 0};
+  LossArgs args{};
+  args.loss = spec.loss;
+  args.parameters = s.parameters.data();
+  args.rows = {s.y.data(), s.weight.data(), s.scores.data(), n_rows(), outputs()};
+  args.g_scale = args.h_scale = 1;
   s.queue.launch(device_.kernel("block_losses"), {n_blocks}, value_block, 0, args, s.sums.data());
   s.queue.launch(device_.kernel("total_loss"), {1}, total_block, 0, s.sums.data(),
                  static_cast<std::uint32_t>(n_blocks), s.sums.data() + 2 * n_blocks,

@@ -5,7 +5,6 @@
 #include <cstring>  // memcpy
 #include <vector>
 
-#include "grow/device/records/evaluation_records.h"
 #include "grow/device/table/walked_tree.h"
 
 namespace arboost::cuda {
@@ -53,8 +52,8 @@ void TreeAdder::add(Device& device, Queue& queue, const DeviceTable& table, cons
   queue.copy_in(staged, size, trees_.address());
   const std::byte* there = trees_.data();
   constexpr unsigned threads = 128;
-  queue.launch(device.kernel("add_trees"), {(rows.n + threads - 1) / threads}, threads, 0,
-               table.codes(), reinterpret_cast<const WalkNode*>(there + nodes_at),
+  queue.launch(device.kernel("add_trees"), {in_blocks(rows.n, threads)}, threads, 0, table.codes(),
+               reinterpret_cast<const WalkNode*>(there + nodes_at),
                reinterpret_cast<const NodeTest*>(there + tests_at),
                reinterpret_cast<const double*>(there + values_at),
                reinterpret_cast<const RoundTree*>(there + places_at),

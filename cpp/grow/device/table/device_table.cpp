@@ -27,19 +27,14 @@ std::shared_ptr<const CodesOnDevice> codes_on(const Device& device, const Codes&
 // Without sparse columns.
 DeviceCodes full_columns(const Codes& codes, const std::uint8_t* by_row,
                          const std::uint8_t* by_column) {
-  return {.by_row = by_row,
-          .by_column = by_column,
-          .n_rows = codes.n_rows,
-          .n_stores = static_cast<std::uint32_t>(codes.n_stores),
-          .row_stride = static_cast<std::uint32_t>(codes.row_stride),
-          .width = static_cast<std::uint32_t>(codes.width),
-          .sparse_start = nullptr,
-          .sparse_rows = nullptr,
-          .sparse_codes = nullptr,
-          .row_start = nullptr,
-          .row_slots = nullptr,
-          .slot_width = 0,
-          .first_sparse = 0};
+  DeviceCodes columns{};
+  columns.by_row = by_row;
+  columns.by_column = by_column;
+  columns.n_rows = codes.n_rows;
+  columns.n_stores = static_cast<std::uint32_t>(codes.n_stores);
+  columns.row_stride = static_cast<std::uint32_t>(codes.row_stride);
+  columns.width = static_cast<std::uint32_t>(codes.width);
+  return columns;
 }
 
 }  // namespace
@@ -79,8 +74,8 @@ DeviceTable::DeviceTable(Device& device, const Codes& codes, Queue& queue)
 void DeviceTable::transpose(Device& device, Queue& queue) {
   constexpr std::size_t tile = 64;
   queue.launch(device.kernel(codes_.width == 1 ? "transpose_bytes" : "transpose_words"),
-               {(codes_.n_rows + tile - 1) / tile, (codes_.n_stores + tile - 1) / tile}, 256, 0,
-               codes_, by_column_.data());
+               {in_blocks(codes_.n_rows, tile), in_blocks(codes_.n_stores, tile)}, 256, 0, codes_,
+               by_column_.data());
 }
 
 std::shared_ptr<const DeviceTable> table_on(Device& device, const Codes& codes, Queue& queue) {
