@@ -2,18 +2,11 @@
 #include "grow/trees/grown_trees.h"
 
 #include <algorithm>
-#include <stdexcept>
 
+#include "base/require.h"
 #include "grow/trees/tree_walk.h"
 
 namespace arboost {
-namespace {
-
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
-
-}  // namespace
 
 void GrownTrees::validate(const Codes& codes) const {
   const std::size_t n = feature.size();
