@@ -9,6 +9,13 @@ from support.cuda import emulated, has_device
 if not has_device():
     pytest.skip("no CUDA device: its models are not compared", allow_module_level=True)
 
+WAVES = arboost.CustomLoss(
+    name="waves",
+    gradients=lambda y, score, weight: (
+        weight * np.tanh(score - y),
+        weight * (1 - np.tanh(score - y) ** 2),
+    ),
+)
 LEAVES = {"max_depth": None, "grow_policy": "leafwise"}
 SETTINGS = {
     "plain": {},
@@ -41,6 +48,28 @@ SETTINGS = {
     "DART": {"rate_drop": 0.5},
     "Friedman": {"boosting": "gradient"},
     "line search": {"boosting": "gradient", "line_search": "round", "loss": "huber"},
+    "custom loss, GOSS": {"loss": WAVES, "sampling_method": "goss", "learning_rate": 0.5},
+    "custom loss, rows by gradient": {
+        "loss": WAVES,
+        "sampling_method": "gradient_based",
+        "subsample": 0.3,
+        "boosting": "newton",
+    },
+    "custom loss, Friedman": {"loss": WAVES, "boosting": "gradient", "subsample": 0.5},
+    "line search, rows": {"boosting": "gradient", "line_search": "round", "subsample": 0.5},
+    "Huber, rows by gradient": {
+        "loss": "huber",
+        "sampling_method": "gradient_based",
+        "subsample": 0.3,
+    },
+    "Huber, GOSS": {
+        "loss": "huber",
+        "boosting": "gradient",
+        "sampling_method": "goss",
+        "learning_rate": 0.5,
+    },
+    "DART of quantiles": {"rate_drop": 0.4, "loss": "quantile", "alpha": [0.2, 0.8]},
+    "DART, parallel trees": {"rate_drop": 0.4, "subsample": 0.5, "num_parallel_tree": 2},
     "poisson": {"loss": "poisson"},
     "absolute error": {"loss": "absolute_error"},
     "two quantiles": {"loss": "quantile", "alpha": [0.2, 0.8]},
@@ -68,6 +97,7 @@ def assert_same(make, fit, folder):
     assert file_of(one, folder) == file_of(other, folder)
 
 
+@pytest.mark.filterwarnings("ignore:The loss 'waves'")
 @pytest.mark.parametrize("rows", [300, 40_000])
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_regressor(name, rows, tmp_path):

@@ -317,7 +317,8 @@ const std::uint32_t* DeviceRows::leaves() const {
 }
 
 void DeviceRows::add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const {
-  add_leaf_values(forest, table_, tree_rows_, n_training_, leaves(), scores, team);
+  // The leaves of all training rows are known, those of rows outside of a sample, too.
+  add_leaf_values(forest, table_, training_rows(), n_training_, leaves(), scores, team);
 }
 
 }  // namespace arboost::cuda

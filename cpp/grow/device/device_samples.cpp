@@ -56,7 +56,9 @@ void DeviceRound::draw_uniform(double rate, std::uint32_t bits, Team&) {
 }
 
 void DeviceRound::draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
-                                   std::uint32_t bits, Team&) {
+                                   std::uint32_t bits, Team& team) {
+  if (gradients.device_pairs == nullptr)  // of a custom loss
+    return sample_by_gradient(gradients, rate, reg_lambda, bits, sample_, team);
   NormArgs norms = norms_of(gradients, reg_lambda, false);
   norms.pairs = gradients.device_pairs;
   const std::vector<float> counted = norms_at(norms, rows_by_gradient(target().n_rows));
@@ -64,7 +66,9 @@ void DeviceRound::draw_by_gradient(const Gradients& gradients, double rate, doub
 }
 
 void DeviceRound::draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
-                                std::uint32_t bits, Team&) {
+                                std::uint32_t bits, Team& team) {
+  if (gradients.device_pairs == nullptr)
+    return sample_one_side(gradients, top_rate, other_rate, bits, sample_, team);
   NormArgs norms = norms_of(gradients, 0, true);
   norms.pairs = gradients.device_pairs;
   const std::vector<float> counted = norms_at(norms, rows_one_side(target().n_rows));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>  // bit_width
+#include <stdexcept>
 
 #include "loss/leaf.h"  // no_leaf
 
@@ -11,6 +12,8 @@ namespace arboost {
 std::vector<std::uint32_t> NodeRows::leaf_of_position() const {
   std::vector<std::uint32_t> leaf(training_rows().n, no_leaf);
   const TreeRows& rows = tree_rows();
+  if (rows.positions == nullptr && rows.n != leaf.size())
+    throw std::logic_error("the rows of the last tree are known to its device only");
   const std::uint32_t* leaf_of_row = leaves();
   for (std::size_t i = 0; i < rows.n; ++i) leaf[rows.position(i)] = leaf_of_row[rows.row(i)];
   return leaf;
