@@ -344,7 +344,7 @@ def fit(checkpoint=None, *, kill_at=None, total=30, params=PARAMS, interrupt_at=
             training.run_rounds()
             loss = float(training.scores[0, 0])
             stop = monitor.after_round(training.n_rounds - 1, {"validation": {"loss": loss}})
-            if monitor.is_best:
+            if monitor.best_index == training.n_rounds - 1:
                 best = training.weights.copy()
             keeper.after_round(training, monitor, best)
             if training.n_rounds == kill_at:

@@ -62,7 +62,7 @@ def test_wrong_arguments():
         actual.add(grower, N_TREES - 1, 2, 1.0, 1)
     with pytest.raises(ValueError, match="fit"):
         actual.set_scores(np.zeros((499, 2)))
-    with pytest.raises(ValueError, match="fit"):
+    with pytest.raises(ValueError, match="length 499, expected 500"):
         evaluation(table, None, np.zeros((499, 2)))
     wide, _ = grown(500, 3)
     with pytest.raises(ValueError, match="fit"):
