@@ -42,17 +42,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(50);
-
-// A member that waits spins before it sleeps. Waking a thread takes 50 us, and time of the one that
-// wakes, for each: large teams spin longer. Small ones have little to wake, and two threads of a
-// virtual machine are faster while one sleeps. Where threads take turns on a CPU, spinning costs
-// others their turn: teams of more members than CPUs spin shortly, and so do others for some time
-// after a spinning member has lost its CPU.
-constexpr auto short_spin = std::chrono::microseconds(20),
-               long_spin = std::chrono::microseconds(200);
-constexpr int small_team = 4;
-constexpr auto lost_turn = std::chrono::microseconds(100);
-constexpr auto crowded_time = std::chrono::milliseconds(20);
+constexpr auto spin_time = std::chrono::microseconds(20);
 
 // Hints to the processor that the thread spins. On ARM, `yield` does nothing on most processors;
 // `isb` waits about as long as the pause of x86.
@@ -66,17 +56,6 @@ void pause_cpu() {
 #else
   std::this_thread::yield();
 #endif
-}
-
-// Locks a mutex that others hold for less than a microsecond: tries for longer than that before the
-// thread sleeps.
-std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
-  for (int i = 0; i < 64; ++i) {
-    std::unique_lock lock(mutex, std::try_to_lock);
-    if (lock) return lock;
-    pause_cpu();
-  }
-  return std::unique_lock(mutex);
 }
 
 // Threads that outlive the teams. A team borrows workers and returns them. The pool starts a new
@@ -167,17 +146,12 @@ struct Team::Loop {
 };
 
 struct Team::State {
-  explicit State(bool spins_long_) : spins_long(spins_long_) {}
-
-  const bool spins_long;  // unless the CPUs are crowded
   std::mutex mutex;
   std::condition_variable changed;
   std::atomic<unsigned> epoch{0};  // incremented by every change that a member may wait for
   std::atomic<int> sleepers{0};
-  std::atomic<bool> closed{false};
-  std::atomic<Clock::rep> crowded_until{0};
-  std::vector<Loop*> loops;             // guarded by mutex
-  std::atomic<std::size_t> n_loops{0};  // changed under the mutex
+  std::vector<Loop*> loops;  // guarded by mutex
+  bool closed = false;       // guarded by mutex
   Pool* lender = &pool();
 
   void notify() {
@@ -190,16 +164,12 @@ struct Team::State {
     }
   }
 
-  // Waits until the epoch differs from `seen`: spins, then sleeps for at most `limit`.
+  // Waits until the epoch differs from `seen`: spins shortly, then sleeps for at most `limit`.
   void wait(unsigned seen, Clock::duration limit) {
     const auto start = Clock::now();
-    for (auto before = start; epoch.load() == seen;) {
+    while (epoch.load() == seen) {
       for (int i = 0; i < 32; ++i) pause_cpu();
-      const auto now = Clock::now();
-      if (now - before > lost_turn) crowded_until = (now + crowded_time).time_since_epoch().count();
-      before = now;
-      const bool has_cpu = spins_long && now.time_since_epoch().count() > crowded_until;
-      if (now - start < (has_cpu ? long_spin : short_spin)) continue;
+      if (Clock::now() - start < spin_time) continue;
       sleepers.fetch_add(1);
       {
         std::unique_lock lock(mutex);
@@ -210,30 +180,11 @@ struct Team::State {
     }
   }
 
-  void open(Loop& loop) {
-    {
-      const auto lock = lock_soon(mutex);
-      loops.push_back(&loop);
-      ++n_loops;
-    }
-    notify();
-  }
-
-  // Closes a loop without helpers; false: there are some.
-  bool close(Loop& loop) {
-    const auto lock = lock_soon(mutex);
-    if (loop.helpers > 0) return false;
-    std::erase(loops, &loop);
-    --n_loops;
-    return true;
-  }
-
   // Takes chunks of one loop until none is left. Returns false when no loop was open.
   bool help(int member) {
-    if (n_loops == 0) return false;
     Loop* loop = nullptr;
     {
-      const auto lock = lock_soon(mutex);
+      std::lock_guard lock(mutex);
       // The newest loop first: its owner is the one that others wait for.
       for (auto it = loops.rbegin(); it != loops.rend() && loop == nullptr; ++it)
         if ((*it)->open()) loop = *it;
@@ -243,7 +194,7 @@ struct Team::State {
     run_chunks(*loop, member);
     bool last;
     {
-      const auto lock = lock_soon(mutex);
+      std::lock_guard lock(mutex);
       last = --loop->helpers == 0;
     }
     if (last) notify();
@@ -271,7 +222,10 @@ struct Team::State {
   void serve(int member) {
     for (;;) {
       const unsigned seen = epoch.load();
-      if (closed) return;
+      {
+        std::lock_guard lock(mutex);
+        if (closed) return;
+      }
       if (!help(member)) wait(seen, std::chrono::hours(1));
     }
   }
@@ -283,8 +237,7 @@ Team::Team(int n_threads, Poll poll)
       next_poll_(Clock::now() + poll_interval) {
   prepare_exceptions();
   if (size_ == 1) return;
-  static const int cpus = available_threads();
-  state_ = std::make_shared<State>(size_ > small_team && size_ <= cpus);
+  state_ = std::make_shared<State>();
   for (int member = 1; member < size_; ++member) {
     try {
       state_->lender->lend([state = state_, member] { state->serve(member); });
@@ -297,7 +250,10 @@ Team::Team(int n_threads, Poll poll)
 
 Team::~Team() {
   if (!state_) return;
-  state_->closed = true;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+  }
   state_->notify();
   // A child that was forked since has another pool, from which nothing was borrowed.
   if (state_->lender == &pool()) state_->lender->give_back(borrowed_);
@@ -329,7 +285,11 @@ void Team::for_chunks(int self, std::size_t n, std::size_t grain, Body body) {
     return;
   }
   Loop loop{&body, n, grain};
-  state_->open(loop);
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->loops.push_back(&loop);
+  }
+  state_->notify();
   try {
     while (loop.open()) {
       const std::size_t begin = loop.next.fetch_add(grain);
@@ -341,7 +301,13 @@ void Team::for_chunks(int self, std::size_t n, std::size_t grain, Body body) {
   }
   for (;;) {
     const unsigned seen = state_->epoch.load();
-    if (state_->close(loop)) break;
+    {
+      std::lock_guard lock(state_->mutex);
+      if (loop.helpers == 0) {
+        std::erase(state_->loops, &loop);
+        break;
+      }
+    }
     state_->wait(seen, poll_interval);
   }
   if (loop.error) std::rethrow_exception(loop.error);

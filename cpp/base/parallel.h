@@ -3,9 +3,8 @@
 //   Team team(n_threads, poll);
 //   team.for_chunks(0, n, grain, [&](size_t begin, size_t end, int member) { ... });
 //
-// Idle members spin, then sleep; a loop of one chunk wakes no thread. Loops may be nested: idle
-// members help with any open loop of their team. Results must not depend on which member runs which
-// chunk.
+// Idle members sleep; a loop of one chunk wakes no thread. Loops may be nested: idle members help
+// with any open loop of their team. Results must not depend on which member runs which chunk.
 #pragma once
 
 #include <atomic>
