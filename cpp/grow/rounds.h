@@ -26,7 +26,9 @@ struct RoundParams {
   // of the loss from the sums of its gradients (loss/leaf_steps.h).
   enum class Leaves { newton, quantiles, steps };
 
-  LossSpec loss{};             // huber has the quantile that delta is, given none
+  // Huber's parameter is the quantile of the residuals that gives delta. Loss::given: the hook of
+  // `run` computes the gradients.
+  LossSpec loss{};
   bool least_squares = false;  // Friedman's trees: weights in place of hessians
   Leaves leaves = Leaves::newton;
   std::vector<double> leaf_quantiles{};  // by output
@@ -41,9 +43,9 @@ struct RoundParams {
   bool one_step = false;  // a line search gives the length of the step of each round
 };
 
-// Steps of a round that the caller makes, where they are set.
+// Functions of the caller for single steps of a round; empty: the core makes the step.
 struct RoundHooks {
-  // Gradients and hessians of a loss that is given: writes them to the last argument.
+  // Writes gradients and hessians of Loss::given to the last argument.
   std::function<void(const double* scores, bool least_squares, Gradients& out)> gradients{};
   // The length of the step along a direction, [n_rows][outputs], from the scores.
   std::function<double(const double* scores, const double* direction)> step_length{};
@@ -79,7 +81,7 @@ class Boosting {
     return params_.parallel_trees * (rows_->target().outputs / forest_.width);
   }
   std::size_t n_rounds() const { return forest_.n_trees() / trees_per_round(); }
-  // Factors of the rounds, where they have any.
+  // Factors of the rounds, under dropout or with line searches.
   const std::vector<double>& weights() const { return weights_; }
   void set_weights(std::span<const double> weights) {
     weights_.assign(weights.begin(), weights.end());

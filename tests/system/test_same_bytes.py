@@ -99,6 +99,16 @@ MODELS = {
         TARGET,
     ),
     "dropped rounds": (GradientBoostingRegressor(n_estimators=6, rate_drop=0.5), TARGET),
+    "parallel trees": (
+        GradientBoostingRegressor(n_estimators=3, num_parallel_tree=2, subsample=0.5),
+        TARGET,
+    ),
+    "weighted dropout": (
+        GradientBoostingClassifier(
+            n_estimators=5, rate_drop=0.5, sample_type="weighted", normalize_type="forest"
+        ),
+        LABELS,
+    ),
     "stopped early": (
         GradientBoostingClassifier(n_estimators=30, learning_rate=1.0, n_iter_no_change=2),
         LABELS,
@@ -206,7 +216,18 @@ def test_weights(name, tmp_path):
     assert path.read_bytes() == one
 
 
-@pytest.mark.parametrize("name", ["regressor", "three classes", "AdaBoost", "R2"])
+CURVES = [
+    "regressor",
+    "three classes",
+    "dropped rounds",
+    "Huber",
+    "steps by line search",
+    "AdaBoost",
+    "R2",
+]
+
+
+@pytest.mark.parametrize("name", CURVES)
 def test_curves(name, tmp_path):
     """Files keep the metrics of all rounds on the training rows and on others."""
     model, y = MODELS[name]

@@ -393,7 +393,11 @@ class BoostingRounds:
     def run_rounds(
         self, limit: int = 1, metrics: Sequence[Metric] = (), seconds: float = 0.0
     ) -> list[FinishedRound]:
-        """Run at least one and at most `limit` more rounds, and no more when the time is over."""
+        """At least one and at most `limit` more rounds, fewer where the time is over.
+
+        The core makes them in one call; metrics that it does not know are taken afterwards, from
+        the scores of each round.
+        """
         losses = [metric for metric in metrics if isinstance(metric, LossMetric)]
         ends, values, scores, weights = self._boosting.run(
             limit,
@@ -433,7 +437,7 @@ class BoostingRounds:
         start = 1.0 / self.recipe.learning_rate
         return step_length(loss, target, scores, direction, start, self.n_threads)
 
-    # Sets the values of the tree that was grown last, given its first output; None: the core does.
+    # Function that sets the leaf values of the last tree, given its first output; None: the core.
     _leaf_values: Callable[[int], None] | None = None
 
     @property

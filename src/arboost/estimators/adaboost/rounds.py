@@ -226,7 +226,7 @@ class AdaBoostRounds(ABC):
         return self.weights_after(self.n_rounds)
 
     def weights_after(self, n_rounds: int) -> Floats:
-        """The same of the first rounds."""
+        """Factors of the first rounds: 1."""
         return np.ones(n_rounds)
 
     def run_rounds(
