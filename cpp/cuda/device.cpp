@@ -260,6 +260,7 @@ Queue::~Queue() {
 
 void Queue::launch_with(Function kernel, Grid blocks, unsigned threads, std::size_t shared_bytes,
                         void** args) {
+  if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;  // of no rows
   check(driver().LaunchKernel(kernel, static_cast<unsigned>(blocks.x),
                               static_cast<unsigned>(blocks.y), static_cast<unsigned>(blocks.z),
                               threads, 1, 1, static_cast<unsigned>(shared_bytes), stream_, args,

@@ -7,6 +7,7 @@
 #include "grow/device/device_rows.h"
 #include "grow/memory/memory_rows.h"
 #include "grow/shards/share_rows.h"
+#include "grow/shards/worker_rows.h"
 #include "grow/stored/file_rows.h"
 #include "loss/leaf.h"  // no_leaf
 
@@ -32,15 +33,22 @@ bool in_memory(const Codes& codes, const TreeParams& params) {
   return !codes.stored_rows && params.device < 0;
 }
 
+// `shared`: the table of all workers, of which the rows are those of this one; null: all are here.
 std::unique_ptr<NodeRows> rows_of(const Codes& table, const Codes& codes,
                                   std::span<const RowId> table_rows, TreePolicy& policy,
-                                  Workspace& workspace) {
+                                  Workspace& workspace, Collective& workers,
+                                  const SharedCodes* shared = nullptr) {
+  const std::size_t n_votes = shared == nullptr ? 0 : shared->n_votes;
   if (codes.stored_rows && policy.params().device >= 0)
     throw std::invalid_argument("codes in a file need no device");
+  if (policy.params().device >= 0)
+    return std::make_unique<cuda::DeviceRows>(table, codes, table_rows, policy, workspace, workers,
+                                              n_votes);
+  if (shared != nullptr)
+    return std::make_unique<WorkerRows>(table, codes, table_rows, policy, workspace, workers,
+                                        n_votes);
   if (codes.stored_rows)
     return std::make_unique<FileRows>(table, codes, table_rows, policy, workspace);
-  if (policy.params().device >= 0)
-    return std::make_unique<cuda::DeviceRows>(table, codes, table_rows, policy, workspace);
   table.fetch();
   return std::make_unique<MemoryRows>(table, codes, nullptr, table_rows, policy, workspace);
 }
@@ -58,19 +66,19 @@ Grower::Grower(const Codes& codes, std::span<const RowId> table_rows, const Tree
     : proposal_(proposal_of(codes, checked(codes, params), alone_)),
       policy_(proposal_ ? proposal_->codes() : codes,
               in_memory(codes, params) ? params : counting(codes, params), width),
-      rows_(
-          rows_of(codes, proposal_ ? proposal_->codes() : codes, table_rows, policy_, workspace)) {}
+      rows_(rows_of(codes, proposal_ ? proposal_->codes() : codes, table_rows, policy_, workspace,
+                    alone_)) {}
 
 Grower::Grower(const SharedCodes& codes, std::span<const RowId> table_rows,
                const TreeParams& params, std::size_t width, Workspace& workspace)
     : proposal_(proposal_of(codes.local_codes, checked(codes.local_codes, params), codes.workers)),
       policy_(proposal_ ? proposal_->codes() : codes.local_codes,
               counting(codes.local_codes, params), width),
-      rows_(std::make_unique<ShareRows>(codes, proposal_ ? proposal_->codes() : codes.local_codes,
-                                        table_rows, policy_, workspace)) {
-  if (params.device >= 0)
-    throw std::invalid_argument("rows that are divided among workers need no device");
-}
+      rows_(std::make_unique<ShareRows>(
+          codes, proposal_ ? proposal_->codes() : codes.local_codes, table_rows,
+          [&](const Codes& table, const Codes& grown_on, std::span<const RowId> local_rows) {
+            return rows_of(table, grown_on, local_rows, policy_, workspace, codes.workers, &codes);
+          })) {}
 
 Grower::Grower(const Ranks& ranks, std::span<const RowId> table_rows, const TreeParams& params,
                std::size_t width, Workspace& workspace)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from arboost.errors import needs_packages
+from arboost.errors import ParameterError, needs_packages
 
 with needs_packages("ray", "arboost.ray"):
     import ray.data  # noqa: F401 - it may be installed without its extra "data"
@@ -122,6 +122,13 @@ class DistributedFit:
         WorkerError
             Too many actors are lost, or do not start.
         """
+        device = getattr(self._estimator, "device", "cpu")
+        if device != "cpu":
+            raise ParameterError(
+                f"device={device!r} is not allowed with Ray: actors reserve no GPU, and see none. "
+                'Use device="cpu", or workers of Dask or Spark.',
+                parameter="device",
+            )
         read = partial(table_input, self._resources.timeout)
         run = partial(run_program, resources=self._resources)
         model, self.traffic_ = fit_on_cluster(

@@ -56,6 +56,12 @@ def _cluster():
     ray.shutdown()
 
 
+def test_devices_are_refused():
+    model = arboost.GradientBoostingClassifier(device="cuda")
+    with pytest.raises(ValueError, match="device='cuda' is not allowed with Ray"):
+        DistributedFit(model).fit("no_file.parquet", "three")
+
+
 @pytest.fixture
 def starts(_cluster, monkeypatch):
     """Names and actors of each start, which a test may kill; none may be left."""

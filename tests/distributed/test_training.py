@@ -1,52 +1,16 @@
 """The training program in threads: the model of one process, whatever the parts and the losses."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 import arboost
 from arboost.distributed.training import TrainingListener, TrainingProgram, finish_fit
 from arboost.params import auto
-from support.cluster_fits import FITS, estimator_of, expected_bytes, table_of
+from support.cluster_fits import FITS, PARTITIONS, expected_bytes, fitted, parts_of
 from support.local_programs import Parts, run_program
 from support.streamed import features, frame, model_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore::arboost.DataWarning")
-
-# Bounds of the parts of each worker, as shares of the rows; some workers have none.
-PARTITIONS = {
-    "one": [[0.0, 0.3, 1.0]],
-    "two": [[0.0, 0.51], [0.51, 0.6, 1.0]],
-    "three": [[0.0, 0.1], [0.1, 0.11, 0.9], [0.9, 1.0]],
-    "five, some empty": [[0.0, 0.0], [0.0, 0.2, 0.3], [], [0.3, 0.99], [0.99, 1.0]],
-}
-
-
-def parts_of(table, partition):
-    """Return the tables of each worker."""
-    n = len(table)
-    return [[table.iloc[int(n * a) : int(n * b)] for a, b in pairwise(of)] for of in partition]
-
-
-def fitted(name, partition, losses=(), callbacks=(), checkpoint=None):
-    """Return the model of workers in threads."""
-    table, target, weight, validates = table_of(name)
-    tables, columns = {"train": parts_of(table, partition)}, {"train": (target, weight)}
-    if validates:
-        tables["validation_0"] = parts_of(table.iloc[::3], partition)
-        columns["validation_0"] = (target, weight)
-    estimator = estimator_of(name)
-    program = TrainingProgram(
-        estimator,
-        columns,
-        {},
-        eval_tables=("validation_0",) if validates else (),
-        has_callbacks=bool(callbacks),
-        checkpoint=checkpoint,
-    )
-    results = run_program(program, tables, TrainingListener(callbacks, 0), losses)
-    return finish_fit(estimator, results[0])
 
 
 @pytest.mark.parametrize("partition", PARTITIONS.values(), ids=PARTITIONS.keys())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import arboost
-from support.local_programs import Parts
+from arboost.distributed.training import TrainingListener, TrainingProgram, finish_fit
+from support.local_programs import Parts, run_program
 from support.streamed import features, frame, model_bytes
 
 N_ROWS = 700
@@ -136,6 +139,14 @@ FITS = {
     "decision tree": ("number", arboost.DecisionTreeRegressor(max_depth=6), {}),
 }
 
+# Bounds of the parts of each worker, as shares of the rows; some workers have none.
+PARTITIONS = {
+    "one": [[0.0, 0.3, 1.0]],
+    "two": [[0.0, 0.51], [0.51, 0.6, 1.0]],
+    "three": [[0.0, 0.1], [0.1, 0.11, 0.9], [0.9, 1.0]],
+    "five, some empty": [[0.0, 0.0], [0.0, 0.2, 0.3], [], [0.3, 0.99], [0.99, 1.0]],
+}
+
 
 def table_of(name, n_rows=N_ROWS):
     """Return the table of a fit, the names of its target and weights, and whether it validates."""
@@ -146,10 +157,36 @@ def table_of(name, n_rows=N_ROWS):
     return table, target, arguments.get("weight"), arguments.get("validates", False)
 
 
-def estimator_of(name):
-    """Return a new estimator of a fit, without a progress bar."""
+def estimator_of(name, **params):
+    """Return a new estimator of a fit, without a progress bar, with some other parameters."""
     estimator = FITS[name][1]
-    return type(estimator)(**(estimator.get_params(deep=False) | {"verbose": 0}))
+    return type(estimator)(**(estimator.get_params(deep=False) | {"verbose": 0} | params))
+
+
+def parts_of(table, partition):
+    """Return the tables of each worker."""
+    n = len(table)
+    return [[table.iloc[int(n * a) : int(n * b)] for a, b in pairwise(of)] for of in partition]
+
+
+def fitted(name, partition, losses=(), callbacks=(), checkpoint=None, **params):
+    """Return the model of workers in threads."""
+    table, target, weight, validates = table_of(name)
+    tables, columns = {"train": parts_of(table, partition)}, {"train": (target, weight)}
+    if validates:
+        tables["validation_0"] = parts_of(table.iloc[::3], partition)
+        columns["validation_0"] = (target, weight)
+    estimator = estimator_of(name, **params)
+    program = TrainingProgram(
+        estimator,
+        columns,
+        {},
+        eval_tables=("validation_0",) if validates else (),
+        has_callbacks=bool(callbacks),
+        checkpoint=checkpoint,
+    )
+    results = run_program(program, tables, TrainingListener(callbacks, 0), losses)
+    return finish_fit(estimator, results[0])
 
 
 def expected_bytes(name, folder):

@@ -27,16 +27,20 @@ bool device_searches(const Codes& codes, const TreePolicy& policy) {
 }  // namespace
 
 DeviceBatches::DeviceBatches(DeviceState& state, const Codes& codes, TreePolicy& policy,
-                             Workspace& workspace)
+                             Workspace& workspace, Collective& workers, std::size_t n_votes)
     : state_(state),
       codes_(codes),
       policy_(policy),
       params_(policy.params()),
-      searches_on_device_(device_searches(codes, policy)),
-      host_rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, alone_),
+      searches_on_device_(workers.size() == 1 && device_searches(codes, policy)),
+      workers_(workers),
+      host_rows_(codes, {}, policy.width(), false, params_.sum_bits, workspace, workers),
       sizes_(codes, params_, policy.width(), !searches_on_device_),
-      slots_(codes, params_.histogram_bytes, workspace),
+      slots_(codes, agreed_bytes(params_.histogram_bytes, workers), workspace),
       search_(codes, policy, {.rows = host_rows_, .histograms = slots_, .sizes = sizes_}) {
+  if (workers.size() > 1)
+    shared_.emplace(codes, policy, slots_, search_, workers, n_votes,
+                    static_cast<BatchRows&>(*this));
   const std::size_t n_stores = codes.n_stores;
   std::vector<std::uint32_t> first_slot(slots_.slots().first, slots_.slots().first + n_stores);
   first_slot.push_back(static_cast<std::uint32_t>(slots_.slots().first_sparse));
@@ -103,12 +107,13 @@ DeviceBatches::ColumnStorage DeviceBatches::storage_of(std::size_t feature) cons
 }
 
 // Whole trees count their rows.
-const LeafSizes& DeviceBatches::start_tree() {
+const LeafSizes& DeviceBatches::start_tree(std::size_t all_rows) {
   in_doubt_.clear();
   if (params_.may_count() && !params_.allow_zero_gain) {
-    const std::vector<std::int64_t> sums = state_.root_sums.wait(state_.queue);
-    const std::int64_t* range = sums.data() + policy_.width();
-    sizes_.start_tree(most_h - range[0], range[1], state_.n_rows);
+    std::vector<std::int64_t> sums = state_.root_sums.wait(state_.queue);
+    std::int64_t* range = sums.data() + policy_.width();
+    workers_.max({range, 2});
+    sizes_.start_tree(most_h - range[0], range[1], all_rows);
   } else {
     sizes_.start_tree();
   }
@@ -118,11 +123,24 @@ const LeafSizes& DeviceBatches::start_tree() {
 
 void DeviceBatches::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
   tree_ = &tree;
-  grow_by_batches(policy, team);
+  shared_ ? shared_->grow_by_batches(policy, team) : grow_by_batches(policy, team);
 }
 
 std::vector<GrowNode*> DeviceBatches::impure(std::vector<GrowNode*> nodes) {
   if (!params_.allow_zero_gain || nodes.empty()) return nodes;
+  const std::vector<ValueBounds> bounds = value_bounds(nodes);
+  const std::size_t width = policy_.width();
+  std::vector<GrowNode*> kept;
+  for (std::size_t j = 0; j < nodes.size(); ++j)
+    if (std::any_of(bounds.begin() + static_cast<std::ptrdiff_t>(j * width),
+                    bounds.begin() + static_cast<std::ptrdiff_t>((j + 1) * width),
+                    [](const ValueBounds& of_output) { return of_output.is_empty(); }))
+      kept.push_back(nodes[j]);
+  return kept;
+}
+
+std::vector<ValueBounds> DeviceBatches::value_bounds(std::span<GrowNode* const> nodes) {
+  if (nodes.empty()) return {};
   DeviceState& s = state_;
   std::vector<RowRange> ranges;
   for (const GrowNode* node : nodes)
@@ -130,38 +148,47 @@ std::vector<GrowNode*> DeviceBatches::impure(std::vector<GrowNode*> nodes) {
                       static_cast<std::uint32_t>(node->end),
                       static_cast<std::uint32_t>(node->buffer)});
   s.send(ranges, ranges_);
-  make_room(pure_, nodes.size());
-  s.queue.launch(s.device.kernel("pure_nodes"), {nodes.size()}, threads, 0, ranges_.data(),
-                 s.elements[0].data(), s.elements[1].data(), tree_->targets, pure_.data());
-  const auto pure = s.receive<std::uint32_t>(pure_.address(), nodes.size());
-  std::vector<GrowNode*> kept;
-  for (std::size_t j = 0; j < nodes.size(); ++j)
-    if (pure[j] == 0) kept.push_back(nodes[j]);
-  return kept;
+  const std::size_t width = policy_.width();
+  make_room(bounds_, nodes.size() * width);
+  s.queue.launch(s.device.kernel("value_bounds"), {nodes.size(), width}, threads, 0, ranges_.data(),
+                 s.elements[0].data(), s.elements[1].data(), tree_->targets, bounds_.data());
+  return s.receive<ValueBounds>(bounds_.address(), nodes.size() * width);
 }
 
-// Histograms of several nodes are copied at once, and searched by all threads.
-void DeviceBatches::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
+// Copies several histograms at once, for all threads: use(number, copy, member).
+void DeviceBatches::each_histogram(std::span<const std::int64_t* const> on_device, UseHistogram use,
+                                   Team& team) {
   DeviceState& s = state_;
   constexpr std::size_t most_bytes = std::size_t{8} << 20;
   const std::size_t size = slots_.size(), bytes = size * sizeof(std::int64_t);
   const std::size_t together =
       std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, bytes), 1, 64);
-  for (std::size_t first = 0; first < nodes.size(); first += together) {
-    const auto some = nodes.subspan(first, std::min(together, nodes.size() - first));
+  for (std::size_t first = 0; first < on_device.size(); first += together) {
+    const auto some = on_device.subspan(first, std::min(together, on_device.size() - first));
     std::byte* staged = s.received.buffer(together * bytes);
-    for (std::size_t j = 0; j < some.size(); ++j)
-      s.queue.copy_out(reinterpret_cast<Address>(some[j]->histogram), bytes, staged + j * bytes);
+    for (std::size_t j = 0, next; j < some.size();
+         j = next) {  // a copy for those that are adjacent
+      for (next = j + 1; next < some.size() && some[next] == some[next - 1] + size;) ++next;
+      s.queue.copy_out(reinterpret_cast<Address>(some[j]), (next - j) * bytes, staged + j * bytes);
+    }
     s.queue.wait();
     s.n_sent = 0;
     auto* histograms = reinterpret_cast<std::int64_t*>(staged);
     team.for_chunks(0, some.size(), 1, [&](std::size_t j, std::size_t, int member) {
-      std::int64_t* const on_device = some[j]->histogram;
-      some[j]->histogram = histograms + j * size;
-      search_.find(*some[j], member, team);
-      some[j]->histogram = on_device;
+      use(first + j, histograms + j * size, member);
     });
   }
+}
+
+void DeviceBatches::search_on_host(std::span<GrowNode* const> nodes, Team& team) {
+  std::vector<const std::int64_t*> on_device;
+  for (const GrowNode* node : nodes) on_device.push_back(node->histogram);
+  const auto search = [&](std::size_t j, std::int64_t* histogram, int member) {
+    std::int64_t* const kept = std::exchange(nodes[j]->histogram, histogram);
+    search_.find(*nodes[j], member, team);
+    nodes[j]->histogram = kept;
+  };
+  each_histogram(on_device, search, team);
 }
 
 // The nodes of a batch, with the searches of their children.
@@ -256,6 +283,7 @@ void DeviceBatches::send(Batch& batch) {
                 .n_shares = 1,
                 .histogram_size = static_cast<std::uint32_t>(slots_.size()),
                 .is_combined = 1,
+                .is_by_side = 0,
                 .certain_h = 0,
                 .min_rows = params_.min_samples_leaf,
                 .elements = {s.elements[0].data(), s.elements[1].data()},
@@ -326,17 +354,17 @@ void DeviceBatches::search_in_doubt() {
   constexpr std::size_t most_bytes = std::size_t{256} << 20;
   const std::size_t size = slots_.size(), bytes = size * sizeof(std::int64_t);
   const std::size_t together = std::clamp<std::size_t>(most_bytes / bytes, 1, nodes.size());
-  make_room(counted_, together * size);
+  make_room(built_, together * size);
   for (std::size_t first = 0; first < nodes.size(); first += together) {
     const auto some = nodes.subspan(first, std::min(together, nodes.size() - first));
-    s.queue.fill_zero(counted_.address(), some.size() * bytes);
+    s.queue.fill_zero(built_.address(), some.size() * bytes);
     Batch batch;
     std::vector<Segment> segments;
     for (GrowNode* node : some) {
       const auto number = static_cast<std::uint32_t>(batch.works.size());
       const auto begin = static_cast<std::uint32_t>(node->begin);
       const auto end = static_cast<std::uint32_t>(node->end);
-      std::int64_t* histogram = counted_.data() + number * size;
+      std::int64_t* histogram = built_.data() + number * size;
       batch.works.push_back({});
       batch.works.back().children[0] = histogram;
       batch.counts.push_back({end - begin, ~0u});  // as the smaller child of a node
@@ -359,25 +387,29 @@ void DeviceBatches::search_in_doubt() {
   slots_.use_channels(width);
 }
 
+void DeviceBatches::launch_root(std::int64_t* histogram, Batch& batch) {
+  DeviceState& s = state_;
+  const std::uint32_t n = s.n_rows;
+  s.queue.fill_zero(reinterpret_cast<Address>(histogram), slots_.size() * sizeof(std::int64_t));
+  batch.works.push_back({});
+  batch.works[0].children[0] = histogram;
+  batch.counts.push_back({n, ~0u});  // as the smaller child of a node
+  batch.state.n_rows = n;
+  send(batch);
+  s.send(std::vector<Segment>{{0, n, 0, 0, histogram}, {0, 0, 0, n, nullptr}}, segments_);
+  plan_histograms(n, batch.work);
+  launch_histograms(batch.work);
+}
+
 void DeviceBatches::open_root(TreePolicy& policy, Team& team) {
   DeviceState& s = state_;
   search_.start_tree(team.size());
   slots_.release_all();
   free_histograms();
-  const std::uint32_t n = s.n_rows;
-  GrowNode& root = policy.open_root(n, false);
+  GrowNode& root = policy.open_root(s.n_rows, false);
   root.histogram = acquire();
-  s.queue.fill_zero(reinterpret_cast<Address>(root.histogram),
-                    slots_.size() * sizeof(std::int64_t));
   Batch batch;
-  batch.works.push_back({});
-  batch.works[0].children[0] = root.histogram;
-  batch.counts.push_back({n, ~0u});  // as the smaller child of a node
-  batch.state.n_rows = n;
-  send(batch);
-  s.send(std::vector<Segment>{{0, n, 0, 0, root.histogram}, {0, 0, 0, n, nullptr}}, segments_);
-  plan_histograms(n, batch.work);
-  launch_histograms(batch.work);
+  launch_root(root.histogram, batch);
   root.sums = s.root_of(policy.width(), policy.channels());  // meanwhile
   if (!policy.may_split(root) || impure({&root}).empty()) return forget(root);
   if (!searches_on_device_) {
@@ -391,6 +423,22 @@ void DeviceBatches::open_root(TreePolicy& policy, Team& team) {
   s.queue.await(batch.work.answer);
   take_splits(batch);
   search_in_doubt();
+}
+
+// Appends the work of a node: its test and range.
+NodeWork& DeviceBatches::open_work(const GrowNode& node, Batch& batch) const {
+  NodeWork& work = batch.works.emplace_back();
+  work.test = test_of(codes_, static_cast<std::size_t>(node.feature),
+                      {.bin = node.split.bin,
+                       .missing_left = node.split.missing_left,
+                       .levels = node.split.by_set ? &node.split.left : nullptr});
+  work.begin = static_cast<std::uint32_t>(node.begin);
+  work.end = static_cast<std::uint32_t>(node.end);
+  work.buffer = static_cast<std::uint32_t>(node.buffer);
+  work.first_tile = batch.n_tiles;
+  batch.n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
+  batch.counts.push_back({0, 0});
+  return work;
 }
 
 // The work of a batch: tests and ranges of its nodes, histograms and searches of their children.
@@ -412,26 +460,21 @@ DeviceBatches::Batch DeviceBatches::open_batch(TreePolicy& policy,
     }
     const auto number = static_cast<std::uint32_t>(batch.nodes.size());
     batch.nodes.push_back(&node);
-    NodeWork work{};
-    work.test = test_of(codes_, static_cast<std::size_t>(node.feature),
-                        {.bin = node.split.bin,
-                         .missing_left = node.split.missing_left,
-                         .levels = node.split.by_set ? &node.split.left : nullptr});
-    work.begin = static_cast<std::uint32_t>(node.begin);
-    work.end = static_cast<std::uint32_t>(node.end);
-    work.buffer = static_cast<std::uint32_t>(node.buffer);
-    work.first_tile = batch.n_tiles;
-    batch.n_tiles += static_cast<std::uint32_t>(blocks_for(node.n_rows(), tile_rows));
+    NodeWork& work = open_work(node, batch);
     for (std::uint32_t side = 0; side < 2; ++side)
       if (may[side] && searches_on_device_)
         request(side == 0 ? *node.left : *node.right, number, side, batch);
     work.parent = node.histogram;
     work.children[0] = acquire();
     if (work.parent == nullptr) work.children[1] = acquire();
-    batch.works.push_back(work);
   }
-  batch.counts.assign(batch.nodes.size(), {0, 0});
   return batch;
+}
+
+void DeviceBatches::launch_partition(const Batch& batch, std::size_t clear_blocks) {
+  DeviceState& s = state_;
+  s.queue.launch(s.device.kernel("partition"), {batch.n_tiles + clear_blocks}, threads, 0,
+                 s.table->codes(), batch.work, s.elements[0].data(), s.elements[1].data());
 }
 
 void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes, Team& team) {
@@ -447,8 +490,7 @@ void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes,
   plan_histograms(n_rows, batch.work);
   const bool clears = batch.work.parts == nullptr;
   const std::size_t clear_blocks = clears ? std::min<std::size_t>(264, 2 * batch.nodes.size()) : 0;
-  s.queue.launch(s.device.kernel("partition"), {batch.n_tiles + clear_blocks}, threads, 0,
-                 s.table->codes(), batch.work, s.elements[0].data(), s.elements[1].data());
+  launch_partition(batch, clear_blocks);
   launch_histograms(batch.work);
   launch_searches(batch);
   s.queue.await(batch.work.answer);
@@ -477,6 +519,66 @@ void DeviceBatches::expand(TreePolicy& policy, std::span<GrowNode* const> nodes,
   for (GrowNode* node : batch.nodes)
     for (GrowNode* child : {node->left, node->right})
       if (child->gain < 0 || scarce) forget(*child);
+}
+
+// ---- for workers ----
+
+std::size_t DeviceBatches::n_tree_rows() const {
+  return state_.n_rows;
+}
+
+void DeviceBatches::build_root(GrowNode& root, Team& team) {
+  make_room(built_, slots_.size());
+  Batch batch;
+  launch_root(built_.data(), batch);
+  const std::int64_t* const on_device[] = {built_.data()};
+  const auto take = [&](std::size_t, const std::int64_t* histogram, int) {
+    std::copy_n(histogram, slots_.size(), root.histogram);
+  };
+  each_histogram(on_device, take, team);
+  root.sums = state_.root_of(policy_.width(), policy_.channels());
+}
+
+std::vector<std::int64_t> DeviceBatches::divide(std::span<GrowNode* const> nodes,
+                                                std::span<GrowNode* const> built, Team& team) {
+  DeviceState& s = state_;
+  team.poll_if_due(0);
+  const std::size_t size = slots_.size();
+  make_room(built_, built.size() * size);
+  Batch batch;
+  std::vector<std::size_t> divided;  // numbers of the nodes that are
+  std::vector<const std::int64_t*> on_device;
+  std::vector<std::int64_t*> on_host;
+  std::size_t n_rows = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const GrowNode* const children[] = {nodes[i]->left, nodes[i]->right};
+    if (children[0]->histogram == nullptr && children[1]->histogram == nullptr) continue;
+    NodeWork& work = open_work(*nodes[i], batch);
+    for (int side = 0; side < 2; ++side) {
+      if (children[side]->histogram == nullptr) continue;
+      work.children[side] = built_.data() + on_host.size() * size;
+      on_device.push_back(work.children[side]);
+      on_host.push_back(children[side]->histogram);
+    }
+    divided.push_back(i);
+    n_rows += nodes[i]->n_rows();
+  }
+  std::vector<std::int64_t> n_left(nodes.size(), 0);
+  if (divided.empty()) return n_left;
+  s.queue.fill_zero(built_.address(), on_host.size() * size * sizeof(std::int64_t));
+  send(batch);
+  batch.work.is_by_side = 1;
+  plan_histograms(n_rows, batch.work);
+  launch_partition(batch, 0);
+  launch_histograms(batch.work);
+  const auto take = [&](std::size_t j, const std::int64_t* histogram, int) {
+    std::copy_n(histogram, size, on_host[j]);
+  };
+  each_histogram(on_device, take, team);
+  s.queue.await(batch.work.answer);
+  for (std::size_t j = 0; j < divided.size(); ++j)
+    n_left[divided[j]] = batch.work.final_counts[j].left;
+  return n_left;
 }
 
 }  // namespace arboost::cuda

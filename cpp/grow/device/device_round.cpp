@@ -19,7 +19,7 @@ DeviceRound::DeviceRound(DeviceState& state, DeviceLeaves& leaves, const RoundSe
   const RoundTarget& rows = target();
   memory_->y = uploaded(state_.device, rows.y, rows.n_rows);
   if (rows.weight != nullptr) memory_->weight = uploaded(state_.device, rows.weight, rows.n_rows);
-  memory_->scores = DeviceArray<double>(rows.n_rows * rows.outputs);
+  memory_->scores = DeviceArray<double>(n_scores());
 }
 
 DeviceRound::~DeviceRound() {
@@ -113,7 +113,8 @@ const Gradients& DeviceRound::take_gradients(const LossSpec& spec, Team&) {
   make_room(memory_->pairs[spec.least_squares], out.n_rows * out.outputs);
   std::optional<GradientBounds> bounds = known_bounds(spec, rows(), target().largest_weight);
   if (!bounds) {
-    const std::vector<std::int64_t> bits = run(spec, out, true);
+    std::vector<std::int64_t> bits = run(spec, out, true);
+    workers().max(bits);
     bounds = {std::bit_cast<double>(bits[0]), std::bit_cast<double>(bits[1])};
   }
   set_exponents(*bounds, out);

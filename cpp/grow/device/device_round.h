@@ -63,7 +63,7 @@ class DeviceRound final : public RoundRows {
   std::vector<double> statistics_of(const ResidualRows& rows, std::size_t n_leaves,
                                     const LeafStatistic& statistic);
   template <class Plan>
-  void collect(const char* kernel, const Plan& plan, bool weighted);
+  void collect(const char* kernel, const Plan& plan, bool weighted, double least);
 
   DeviceState& state_;
   DeviceLeaves& leaves_;

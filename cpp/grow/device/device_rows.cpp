@@ -52,12 +52,12 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
 }
 
 struct DeviceRows::Parts {
-  Parts(Device& device, DeviceRows& rows, TreePolicy& policy)
+  Parts(Device& device, DeviceRows& rows, TreePolicy& policy, std::size_t n_votes)
       : state(device, rows.table_, rows.codes_),
         leaves(state, rows.table_, rows.n_training_),
         proposals(state, rows.table_),
-        batches(state, rows.codes_, policy, rows.space_) {
-    if (DeviceCart::grows(rows.codes_, policy))
+        batches(state, rows.codes_, policy, rows.space_, rows.workers_, n_votes) {
+    if (rows.workers_.size() == 1 && DeviceCart::grows(rows.codes_, policy))
       cart.emplace(state, rows.codes_, policy, batches.search());
   }
 
@@ -74,14 +74,16 @@ struct DeviceRows::Parts {
 };
 
 DeviceRows::DeviceRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
-                       TreePolicy& policy, Workspace& workspace)
+                       TreePolicy& policy, Workspace& workspace, Collective& workers,
+                       std::size_t n_votes)
     : table_(table),
       codes_(codes),
       policy_(policy),
       params_(policy.params()),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
-      space_(workspace) {
+      space_(workspace),
+      workers_(workers) {
   if (params_.criterion == Criterion::absolute_error)
     throw DeviceError(
         "the criterion \"absolute_error\" does not run on a CUDA device: use squared_error, or "
@@ -90,7 +92,7 @@ DeviceRows::DeviceRows(const Codes& table, const Codes& codes, std::span<const R
   check_memory(device, table, &codes == &table ? 0 : buffer_bytes(codes), n_training_,
                policy.width());
   Device::Use use(device);
-  parts_ = std::make_unique<Parts>(device, *this, policy);
+  parts_ = std::make_unique<Parts>(device, *this, policy, n_votes);
   DeviceState& s = parts_->state;
   if (!table_rows_.empty()) s.replace(table_rows_.data(), table_rows_.size(), s.table_rows);
   if (!table_rows_.empty() && params_.allow_zero_gain) {
@@ -130,6 +132,7 @@ void DeviceRows::use_rows(const Sample* sample) {
   s.rows = s.all_rows();
   if (sample != nullptr) {
     tree_rows_ = {sample->size, sample->positions.data(), tree_rows_.table_rows};
+    make_room(s.sample_positions, 1);  // a sample without rows is not that of all rows
     if (!sample->on_device) s.replace(sample->positions.data(), sample->size, s.sample_positions);
     s.rows.positions = s.sample_positions.data();
   }
@@ -154,7 +157,7 @@ DeviceRows::Pairs DeviceRows::pairs_of(const Gradients& gradients, std::size_t o
   };
   return {{pairs + output * gradients.output_stride(), gradients.row_stride(),
            gradients.output_stride(), parts.state.all_rows(),
-           static_cast<std::uint32_t>(n_training_), 0, static_cast<std::uint32_t>(width), 0, 0},
+           static_cast<std::uint32_t>(n_training_), 0, static_cast<std::uint32_t>(width), 0, 0, 0},
           gradients.g_exponent,
           gradients.h_exponent,
           some(gradients.sum_abs_g),
@@ -175,7 +178,9 @@ DeviceRows::Pairs DeviceRows::tree_pairs_of(const Gradients& gradients, std::siz
     largest = *std::max_element(weights, weights + sample.size);
     s.replace(weights, sample.size, s.sample_weights);
   }
-  const int drop = bits_of_factor(std::max(1.0f, largest));
+  std::int64_t drop_of_all = bits_of_factor(std::max(1.0f, largest));
+  if (sample.weighted) workers_.max({&drop_of_all, 1});
+  const int drop = static_cast<int>(drop_of_all);
   make_room(parts.sample_pairs, empty_copy(sample.size) * width);
   PairRows rows = all.rows;
   rows.rows = s.rows;
@@ -220,11 +225,14 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   Device::Use use(parts.state.device);
   use_rows(request.sample);
   pairs_ = tree_pairs_of(gradients, output);
-  const TreeScaling scaling = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, tree_rows_.n,
+  const TreeShare share =
+      add_workers(pairs_.sum_abs_g, pairs_.sum_h, tree_rows_.n, n_training_, workers_);
+  pairs_.rows.first_position = share.first_position;
+  const TreeScaling scaling = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, share.all_rows,
                                          params_.sum_bits, !params_.sums_are_wide());
   const auto bits = counter_hash(request.seed, Purpose::gradient_rounding, request.number, output);
   quantise(scaling, static_cast<std::uint32_t>(bits));
-  const LeafSizes& sizes = parts.batches.start_tree();
+  const LeafSizes& sizes = parts.batches.start_tree(share.all_rows);
   const bool counted = sizes.counting() != Counting::none;
   parts.tree = {request,
                 {scaling.narrow ? nullptr : parts.state.wide.data(), pairs_.rows.outputs,
@@ -237,7 +245,7 @@ TreeScale DeviceRows::start_tree(const Gradients& gradients, std::size_t output,
   return {.g_unit = std::ldexp(1.0, scaling.g.shift() - pairs_.g_exponent),
           .h_unit = std::ldexp(1.0, scaling.h.shift() - pairs_.h_exponent),
           .weight = weight,
-          .n_rows = tree_rows_.n,
+          .n_rows = share.all_rows,
           .counted = counted,
           .least_h = counted ? 1 : sizes.least_h()};
 }
@@ -303,9 +311,10 @@ LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients,
   return sums_above(shape, pairs, parts_->leaves.sums(pairs.rows));
 }
 
-// Sums of all nodes from those of the leaves.
+// Sums of all nodes from those of the leaves in this worker.
 LeafSums DeviceRows::sums_above(const TreeShape& shape, const Pairs& pairs,
-                                std::vector<std::int64_t> sums) const {
+                                std::vector<std::int64_t> sums) {
+  workers_.sum(sums);
   add_inner_sums(shape.left(), 2 * policy_.width(), sums);
   return {std::move(sums), pairs.g_exponent, pairs.h_exponent};
 }

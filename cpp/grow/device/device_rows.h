@@ -26,9 +26,10 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
 class DeviceRows final : public NodeRows {
  public:
   // `codes` are grown on, made here by `propose` where they are not the `table` itself, which the
-  // splits of grown trees refer to.
+  // splits of grown trees refer to. `n_votes`: features that each of several workers proposes for a
+  // node; 0: no voting.
   DeviceRows(const Codes& table, const Codes& codes, std::span<const RowId> table_rows,
-             TreePolicy& policy, Workspace& workspace);
+             TreePolicy& policy, Workspace& workspace, Collective& workers, std::size_t n_votes);
   ~DeviceRows() override;
 
   void grow(TreePolicy& policy, Team& team) override;
@@ -65,8 +66,7 @@ class DeviceRows final : public NodeRows {
   TargetPairs targets_of(const Gradients& gradients, std::size_t output);
   std::size_t empty_copy(std::size_t n) const;
   void quantise(const TreeScaling& scaling, std::uint32_t seed);
-  LeafSums sums_above(const TreeShape& shape, const Pairs& pairs,
-                      std::vector<std::int64_t> sums) const;
+  LeafSums sums_above(const TreeShape& shape, const Pairs& pairs, std::vector<std::int64_t> sums);
 
   const Codes &table_, &codes_;
   TreePolicy& policy_;
@@ -75,6 +75,7 @@ class DeviceRows final : public NodeRows {
   std::size_t n_training_;
   TreeRows tree_rows_{};
   Workspace& space_;
+  Collective& workers_;
   const Sample* sample_ = nullptr;
   Pairs pairs_{};
   std::unique_ptr<Parts> parts_;

@@ -31,8 +31,9 @@ std::vector<float> DeviceRound::norms_at(const NormArgs& norms, const NormRows& 
   return s.receive<float>(memory_->norms.address(), rows.n);
 }
 
+// Each row is drawn with a probability of `least` or more.
 template <class Plan>
-void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted) {
+void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted, double least) {
   DeviceState& s = state_;
   Sample& out = sample_;
   const std::size_t n_rows = target().n_rows;
@@ -40,19 +41,21 @@ void DeviceRound::collect(const char* kernel, const Plan& plan, bool weighted) {
   make_room(s.sample_positions, n_rows);
   if (weighted) make_room(s.sample_weights, n_rows);
   const DrawnRows drawn{s.sample_positions.data(), weighted ? s.sample_weights.data() : nullptr,
-                        static_cast<std::uint32_t>(n_rows)};
+                        static_cast<std::uint32_t>(n_rows),
+                        static_cast<std::uint32_t>(settings_.first_row)};
   s.queue.launch(s.device.kernel(kernel), {s.few_blocks(n_rows)}, threads, 0, plan, drawn,
                  s.sample_totals.start(2, s.queue));
   take_sample(s, weighted, out);
-  if (out.size > 0) return;
+  const std::optional<std::uint32_t> row = row_of_empty(least, plan.seed);
+  if (!row) return;
   out.size = 1;
   out.largest_weight = 1;
-  s.send(std::vector<std::uint32_t>{row_of_empty(n_rows, plan.seed)}, s.sample_positions);
+  s.send(std::vector<std::uint32_t>{*row}, s.sample_positions);
   if (weighted) s.send(std::vector<float>{1}, s.sample_weights);
 }
 
 void DeviceRound::draw_uniform(double rate, std::uint32_t bits, Team&) {
-  collect("draw_uniform", uniform_plan(rate, bits), false);
+  collect("draw_uniform", uniform_plan(rate, bits), false, rate);
 }
 
 void DeviceRound::draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
@@ -62,7 +65,7 @@ void DeviceRound::draw_by_gradient(const Gradients& gradients, double rate, doub
   NormArgs norms = norms_of(gradients, reg_lambda, false);
   norms.pairs = gradients.device_pairs;
   const std::vector<float> counted = norms_at(norms, rows_by_gradient(target().n_rows));
-  collect("draw_by_gradient", plan_by_gradient(norms, counted, rate, bits), true);
+  collect("draw_by_gradient", plan_by_gradient(norms, counted, rate, bits), true, 0);
 }
 
 void DeviceRound::draw_one_side(const Gradients& gradients, double top_rate, double other_rate,
@@ -72,7 +75,7 @@ void DeviceRound::draw_one_side(const Gradients& gradients, double top_rate, dou
   NormArgs norms = norms_of(gradients, 0, true);
   norms.pairs = gradients.device_pairs;
   const std::vector<float> counted = norms_at(norms, rows_one_side(target().n_rows));
-  collect("draw_one_side", plan_one_side(norms, counted, top_rate, other_rate, bits), true);
+  collect("draw_one_side", plan_one_side(norms, counted, top_rate, other_rate, bits), true, 0);
 }
 
 void draw_with_replacement(DeviceState& s, std::size_t n_rows, std::size_t n_draws,
@@ -85,7 +88,7 @@ void draw_with_replacement(DeviceState& s, std::size_t n_rows, std::size_t n_dra
   s.queue.launch(s.device.kernel("count_draws"), {blocks_for(n_draws)}, threads, 0,
                  BootstrapDraws{seed.seed, seed.draw, n_draws, n_rows}, s.draw_counts.data());
   const DrawnRows drawn{s.sample_positions.data(), s.sample_weights.data(),
-                        static_cast<std::uint32_t>(n_rows)};
+                        static_cast<std::uint32_t>(n_rows), 0};
   s.queue.launch(s.device.kernel("collect_draws"), {s.few_blocks(n_rows)}, threads, 0,
                  s.draw_counts.data(), drawn, s.sample_totals.start(2, s.queue));
   take_sample(s, true, out);

@@ -25,7 +25,7 @@ void NodeRows::propose(Proposal& proposal, const Gradients& gradients, Team& tea
     hessians_ = Buffer<std::uint32_t>(n_rows);
     std::fill_n(hessians_.data(), n_rows, 0u);
   }
-  read_hessians(gradients, hessians_.data(), team);
+  read_hessians(gradients, team);
   proposal.update({hessians_.data(), hessians_.size()}, team);
 }
 
@@ -34,7 +34,7 @@ void NodeRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, 
   bootstrap(training_rows().n, n_draws, seed, out, team);
 }
 
-void NodeRows::read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team) {
+void NodeRows::read_hessians(const Gradients& gradients, Team& team) {
   const TreeRows rows = training_rows();
   const auto shift = std::bit_width(gradients.outputs - 1);  // so that the sum of outputs fits
   team.for_chunks(0, rows.n, 65536, [&](std::size_t begin, std::size_t end, int) {
@@ -42,7 +42,7 @@ void NodeRows::read_hessians(const Gradients& gradients, std::uint32_t* hessians
       std::int64_t h = 0;
       for (std::size_t k = 0; k < gradients.outputs; ++k)
         h += gradients.pairs[i * gradients.row_stride() + k * gradients.output_stride()].h;
-      hessians[rows.row(i)] = static_cast<std::uint32_t>(h >> shift);
+      hessians_[rows.row(i)] = static_cast<std::uint32_t>(h >> shift);
     }
   });
 }

@@ -53,8 +53,6 @@ class NodeRows {
   // Adds the values of the last tree to the scores of all training rows.
   virtual void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const = 0;
 
-  // The hessians of the training rows in this process, summed over the outputs, by table row.
-  virtual void read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team);
   // Proposes the bins of a round for the hessians of all training rows.
   virtual void propose(Proposal& proposal, const Gradients& gradients, Team& team);
 
@@ -73,6 +71,9 @@ class NodeRows {
   std::vector<std::uint32_t> leaf_of_position() const;
 
  private:
+  // The hessians of the training rows in this process, summed over the outputs, by table row.
+  void read_hessians(const Gradients& gradients, Team& team);
+
   Buffer<std::uint32_t> hessians_;  // of a proposal, by row of the table
 };
 
@@ -83,7 +84,7 @@ class NodeBatches {
   // Expands nodes of the policy until its tree is finished.
   void grow_by_batches(TreePolicy& policy, Team& team);
 
- protected:
+ private:
   // Opens the policy's root, with its sums and best split.
   virtual void open_root(TreePolicy& policy, Team& team) = 0;
   // Most nodes of a batch; at least 1.

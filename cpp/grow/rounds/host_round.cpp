@@ -33,8 +33,17 @@ void HostRound::add_tree(const GrownTrees& forest, std::size_t tree, std::size_t
 
 const Gradients& HostRound::take_gradients(const LossSpec& spec, Team& team) {
   Gradients& gradients = gradients_for(spec.least_squares);
-  apply_loss(spec, loss_rows(scores_.data()), target().largest_weight, gradients, team);
+  apply_loss(spec, loss_rows(scores_.data()), target().largest_weight, gradients, team, workers());
   return gradients;
+}
+
+void HostRound::draw_uniform(double rate, std::uint32_t bits, Team& team) {
+  const std::size_t first = settings_.first_row;
+  sample_uniform(first, first + target().n_rows, rate, bits, sample_, team);
+  const std::optional<std::uint32_t> row = row_of_empty(rate, bits);
+  if (!row) return;
+  sample_.size = 1;
+  sample_.positions[0] = *row;
 }
 
 double delta_of(const LossRows& rows, double alpha, Team& team) {

@@ -20,9 +20,7 @@ double delta_of(const LossRows& rows, double alpha, Team& team);
 class HostRound : public RoundRows {
  public:
   HostRound(const NodeRows& rows, const RoundSettings& settings)
-      : RoundRows(settings),
-        rows_(rows),
-        scores_(settings.target.n_rows * settings.target.outputs) {}
+      : RoundRows(settings), rows_(rows), scores_(n_scores()) {}
 
   void start_scores(std::span<const double> of_row, Team& team) override;
   void set_scores(const double* scores) override;
@@ -44,9 +42,7 @@ class HostRound : public RoundRows {
   }
 
  protected:
-  void draw_uniform(double rate, std::uint32_t bits, Team& team) override {
-    sample_uniform(target().n_rows, rate, bits, sample_, team);
-  }
+  void draw_uniform(double rate, std::uint32_t bits, Team& team) override;
   void draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                         std::uint32_t bits, Team& team) override {
     sample_by_gradient(gradients, rate, reg_lambda, bits, sample_, team);

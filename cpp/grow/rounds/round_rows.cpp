@@ -19,6 +19,10 @@ std::vector<double> RoundRows::refit_leaves(std::size_t, const LeafRule&, std::s
   refuse();
 }
 
+void RoundRows::draw_uniform(double, std::uint32_t, Team&) {
+  refuse();
+}
+
 void RoundRows::draw_by_gradient(const Gradients&, double, double, std::uint32_t, Team&) {
   refuse();
 }
@@ -29,7 +33,7 @@ void RoundRows::draw_one_side(const Gradients&, double, double, std::uint32_t, T
 
 Gradients& RoundRows::gradients_for(bool least_squares) {
   std::optional<Gradients>& gradients = gradients_[least_squares];
-  if (!gradients) gradients.emplace(n_gradients(), target().outputs, settings_.by_row);
+  if (!gradients) gradients.emplace(target().n_rows, target().outputs, settings_.by_row);
   return *gradients;
 }
 
@@ -37,6 +41,19 @@ const Gradients& RoundRows::fill_gradients(bool least_squares, FunctionRef<void(
   Gradients& gradients = gradients_for(least_squares);
   fill(gradients);
   return gradients;
+}
+
+std::optional<std::uint32_t> RoundRows::row_of_empty(double least, std::uint32_t bits) {
+  const std::size_t n_rows = target().n_rows, first = settings_.first_row;
+  const std::size_t all_rows = settings_.workers == nullptr ? n_rows : settings_.all_rows;
+  // Where many rows are expected, workers need not be asked.
+  constexpr double many = 4096;
+  if (least * static_cast<double>(all_rows) > many) return std::nullopt;
+  std::int64_t n[] = {static_cast<std::int64_t>(sample_.size)};
+  workers().sum(Collective::Numbers(n));
+  const std::size_t row = arboost::row_of_empty(all_rows, bits);
+  if (n[0] > 0 || row < first || row >= first + n_rows) return std::nullopt;
+  return static_cast<std::uint32_t>(row - first);
 }
 
 const Sample* RoundRows::draw(const RowSampling& sampling, const Gradients& gradients,

@@ -7,6 +7,7 @@
 // (grow/policy/node_rows.h).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/parallel.h"
 #include "grow/sample/sample.h"
 #include "grow/trees/grown_trees.h"
@@ -46,6 +48,9 @@ struct RoundSettings {
   bool by_row;           // layout of the gradients, for vector leaves
   bool needs_all_rows;   // some step needs the scores of all rows in one process
   bool adds_repeatedly;  // trees are added to the same scores again and again
+  // Where the rows are those of one worker: the others, and the place among the rows of all.
+  Collective* workers = nullptr;
+  std::size_t first_row = 0, all_rows = 0;
 };
 
 class RoundRows {
@@ -56,7 +61,7 @@ class RoundRows {
   RoundRows& operator=(const RoundRows&) = delete;
 
   const RoundTarget& target() const { return settings_.target; }
-  const Sample& sample() const { return sample_; }
+  virtual const Sample& sample() const { return sample_; }
   // Whether another round may follow in the same call.
   virtual bool has_time(std::chrono::duration<double> elapsed,
                         std::chrono::duration<double> limit) const {
@@ -79,12 +84,14 @@ class RoundRows {
   // The same where the host computes them from the scores of all rows.
   const Gradients& fill_gradients(bool least_squares, FunctionRef<void(Gradients&)> fill);
   // Those that were taken last.
-  const Gradients& gradients(bool least_squares) const { return *gradients_[least_squares]; }
+  virtual const Gradients& gradients(bool least_squares) const {
+    return *gradients_[least_squares];
+  }
 
   // The sample of a tree, of the rows by these gradients; null: all rows. `n_rounds` rounds came
   // before, those before a warm start included.
-  const Sample* draw(const RowSampling& sampling, const Gradients& gradients,
-                     std::uint64_t n_rounds, const DrawSeed& seed, Team& team);
+  virtual const Sample* draw(const RowSampling& sampling, const Gradients& gradients,
+                             std::uint64_t n_rounds, const DrawSeed& seed, Team& team);
 
   // ---- statistics of residuals, where all rows are here ----
   // Huber's delta: the quantile of |y - score|, of rows that the scores miss where it would be 0.
@@ -94,9 +101,16 @@ class RoundRows {
                                            std::size_t n_nodes, Team& team);
 
  protected:
-  virtual std::size_t n_gradients() const { return target().n_rows; }
+  Collective& workers() { return settings_.workers == nullptr ? alone_ : *settings_.workers; }
+  // Room for scores, which a worker without rows has, too: none are scores of 0.
+  std::size_t n_scores() const {
+    return std::max<std::size_t>(1, target().n_rows * target().outputs);
+  }
   Gradients& gradients_for(bool least_squares);
-  virtual void draw_uniform(double rate, std::uint32_t bits, Team& team) = 0;
+  virtual void draw_uniform(double rate, std::uint32_t bits, Team& team);
+  // The row of this process in a sample that would be empty otherwise, if any. Each row of all
+  // workers was drawn with a probability of `least` or more.
+  std::optional<std::uint32_t> row_of_empty(double least, std::uint32_t bits);
   // Where all rows are here.
   virtual void draw_by_gradient(const Gradients& gradients, double rate, double reg_lambda,
                                 std::uint32_t bits, Team& team);
@@ -111,6 +125,7 @@ class RoundRows {
   Sample sample_;
 
  private:
+  Alone alone_;
   std::optional<Gradients> gradients_[2];  // [least_squares]
 };
 

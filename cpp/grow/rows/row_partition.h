@@ -122,7 +122,6 @@ class RowPartition {
  private:
   const RowId* table_rows() const { return table_rows_.empty() ? nullptr : table_rows_.data(); }
   TreePairs gather(const Gradients& gradients, std::size_t output, Team& team);
-  void add_workers(TreePairs& pairs);
   void prepare_narrow(const TreeScaling& scaling, std::uint32_t seed, Team& team);
   void prepare_wide(const TreeScaling& scaling, std::uint32_t seed, Team& team);
   void set_scale(const TreeScaling& scaling);

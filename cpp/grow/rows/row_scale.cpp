@@ -50,7 +50,10 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   if (stretches_ && space_.buffers.size() < n_members) space_.buffers.resize(n_members);
   for (auto& buffer : space_.buffers) make_room(buffer, stretches_ ? stretches_->rows() : 0);
   pairs_ = pairs_of_rows(gradients, output, team);
-  add_workers(pairs_);
+  const TreeShare share =
+      add_workers(pairs_.sum_abs_g, pairs_.sum_h, rows_.n, n_training_, workers_);
+  all_rows_ = share.all_rows;
+  first_position_ = share.first_position;
   const TreeScaling scaling = scaling_of(pairs_.sum_abs_g, pairs_.sum_h, all_rows_, sum_bits_,
                                          may_be_narrow && !always_wide_);
   if (scaling.narrow)
@@ -60,25 +63,23 @@ void RowPartition::prepare(const Gradients& gradients, std::size_t output, const
   set_scale(scaling);
 }
 
-// Sums and numbers of rows, over all workers: the scale of the tree is chosen from them.
-void RowPartition::add_workers(TreePairs& pairs) {
-  std::vector<std::int64_t> sums(pairs.sum_abs_g);
-  sums.insert(sums.end(), pairs.sum_h.begin(), pairs.sum_h.end());
-  sums.push_back(static_cast<std::int64_t>(rows_.n));
-  sums.push_back(static_cast<std::int64_t>(n_training_));
+TreeShare add_workers(std::vector<std::int64_t>& sum_abs_g, std::vector<std::int64_t>& sum_h,
+                      std::size_t n_rows, std::size_t n_training, Collective& workers) {
+  std::vector<std::int64_t> sums(sum_abs_g);
+  sums.insert(sums.end(), sum_h.begin(), sum_h.end());
+  sums.push_back(static_cast<std::int64_t>(n_rows));
+  sums.push_back(static_cast<std::int64_t>(n_training));
   std::vector<std::int64_t> all(sums.size(), 0);
-  first_position_ = 0;
+  std::uint32_t first_position = 0;
   std::size_t rank = 0;
-  for (const std::vector<std::int64_t>& numbers : workers_.gather(sums)) {
-    if (rank++ < workers_.rank()) first_position_ += static_cast<std::uint32_t>(numbers.back());
+  for (const std::vector<std::int64_t>& numbers : workers.gather(sums)) {
+    if (rank++ < workers.rank()) first_position += static_cast<std::uint32_t>(numbers.back());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] += numbers[i];
   }
-  const std::size_t n = pairs.sum_h.size();
-  for (std::size_t k = 0; k < n; ++k) {
-    pairs.sum_abs_g[k] = all[k];
-    pairs.sum_h[k] = all[n + k];
-  }
-  all_rows_ = static_cast<std::size_t>(all[2 * n]);
+  const auto n = static_cast<std::ptrdiff_t>(sum_h.size());
+  sum_abs_g.assign(all.begin(), all.begin() + n);
+  sum_h.assign(all.begin() + n, all.begin() + 2 * n);
+  return {static_cast<std::size_t>(*(all.end() - 2)), first_position};
 }
 
 void RowPartition::use_all(const Gradients& gradients, std::size_t output, Team& team) {

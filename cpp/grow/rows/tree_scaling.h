@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/collective.h"
 #include "grow/rows/wide_rounding.h"
 
 namespace arboost {
@@ -31,6 +32,17 @@ inline int bits_of_factor(float factor) {
   const float mantissa = std::frexp(factor, &exponent);
   return mantissa == 0.5f ? exponent - 1 : exponent;
 }
+
+// The rows of a tree among those of all workers.
+struct TreeShare {
+  std::size_t all_rows;          // of the tree
+  std::uint32_t first_position;  // of this worker's training rows among those of all
+};
+
+// Adds up, over the workers, the sums that the scale of a tree is chosen from; n_rows of this
+// worker's n_training training rows are the tree's.
+TreeShare add_workers(std::vector<std::int64_t>& sum_abs_g, std::vector<std::int64_t>& sum_h,
+                      std::size_t n_rows, std::size_t n_training, Collective& workers);
 
 struct TreeScaling {
   bool narrow;  // pairs of 15 bits inside the elements

@@ -20,9 +20,8 @@ Codes without_rows(const Codes& codes) {
 }  // namespace
 
 ShareRows::ShareRows(const SharedCodes& codes, const Codes& grown_on,
-                     std::span<const RowId> table_rows, TreePolicy& policy, Workspace& workspace)
+                     std::span<const RowId> table_rows, MakeRows make_rows)
     : codes_(codes),
-      space_(workspace),
       table_rows_(table_rows.begin(), table_rows.end()),
       n_training_(table_rows.empty() ? codes.n_rows : table_rows.size()),
       range_(table_rows.empty() ? codes.own_of_all() : codes.own_of(table_rows)) {
@@ -32,9 +31,7 @@ ShareRows::ShareRows(const SharedCodes& codes, const Codes& grown_on,
   // No rows in a list would be all rows.
   const bool has_none = !table_rows_.empty() && local.empty();
   if (has_none) none_ = without_rows(grown_on);
-  rows_ = std::make_unique<WorkerRows>(has_none ? none_ : codes.local_codes,
-                                       has_none ? none_ : grown_on, local, policy, workspace,
-                                       codes.workers, codes.n_votes);
+  rows_ = make_rows(has_none ? none_ : codes.local_codes, has_none ? none_ : grown_on, local);
 }
 
 TreeScale ShareRows::start_tree(const Gradients& gradients, std::size_t output,

@@ -2,7 +2,8 @@
 //
 // Outside, positions are those among all training rows: gradients, samples, scores and leaves are
 // arrays of all rows, which every worker has. Inside, a worker grows the trees on the rows that it
-// holds (grow/shards/worker_rows.h). Rounds of boosting that need no other rows compute scores and
+// holds, in memory or in a file (grow/shards/worker_rows.h) or on a device
+// (grow/device/device_rows.h). Rounds of boosting that need no other rows compute scores and
 // gradients of these alone (grow/shards/worker_round.h).
 #pragma once
 
@@ -13,18 +14,20 @@
 #include <vector>
 
 #include "grow/policy/node_rows.h"
-#include "grow/rows/workspace.h"
-#include "grow/shards/worker_rows.h"
 #include "table/shared_codes.h"
 
 namespace arboost {
 
 class ShareRows final : public NodeRows {
  public:
-  // `grown_on`: the codes of this worker's rows that trees grow on; their splits refer to `codes`.
-  // `table_rows`: the training rows among those of all workers, ascending; empty for all of them.
+  // The rows that this worker holds: `grown_on` has the codes that trees grow on, whose splits
+  // refer to `table`. Both are of the same rows, of which some are training rows; none listed: all.
+  using MakeRows = FunctionRef<std::unique_ptr<NodeRows>(const Codes& table, const Codes& grown_on,
+                                                         std::span<const RowId> table_rows)>;
+  // `grown_on`: of this worker's rows. `table_rows`: the training rows among those of all workers,
+  // ascending; empty for all of them.
   ShareRows(const SharedCodes& codes, const Codes& grown_on, std::span<const RowId> table_rows,
-            TreePolicy& policy, Workspace& workspace);
+            MakeRows make_rows);
 
   // Gradients and sample of all training rows, or both of this worker's.
   TreeScale start_tree(const Gradients& gradients, std::size_t output, const TreeRequest& request,
@@ -41,15 +44,15 @@ class ShareRows final : public NodeRows {
   }
   // Those of all workers, gathered when first asked for.
   const std::uint32_t* leaves() const override;
-  void read_hessians(const Gradients& gradients, std::uint32_t* hessians, Team& team) override {
-    rows_->read_hessians(local_gradients(gradients), hessians, team);
+  void propose(Proposal& proposal, const Gradients& gradients, Team& team) override {
+    rows_->propose(proposal, local_gradients(gradients), team);
   }
   std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) override;
 
   // ---- this worker's part of the training rows ----
   const SharedCodes& codes() const { return codes_; }
   const SharedCodes::Range& range() const { return range_; }
-  const WorkerRows& local_rows() const { return *rows_; }
+  NodeRows& local_rows() { return *rows_; }
 
  private:
   bool are_local(const Gradients& gradients) const { return gradients.n_rows == range_.size(); }
@@ -58,12 +61,11 @@ class ShareRows final : public NodeRows {
   std::vector<std::uint32_t> leaves_of_range(const GrownTrees& forest, Team& team) const;
 
   const SharedCodes codes_;
-  Workspace& space_;
   std::vector<RowId> table_rows_;  // empty: all
   std::size_t n_training_;
   SharedCodes::Range range_;  // this worker's training rows, by position
   Codes none_;                // the table of a worker none of whose rows is a training row
-  std::unique_ptr<WorkerRows> rows_;
+  std::unique_ptr<NodeRows> rows_;
   TreeRows tree_rows_{};
   Sample sample_;
   std::optional<Gradients> gradients_;  // of this worker's rows, taken from those of all

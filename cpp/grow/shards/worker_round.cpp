@@ -20,68 +20,49 @@ void add_gathered(const GrownTrees& forest, std::size_t tree, const SharedCodes&
 
 }  // namespace
 
-WorkerRound::WorkerRound(const ShareRows& rows, const RoundSettings& settings)
-    : RoundRows(settings), rows_(rows), scores_(settings.target.n_rows * settings.target.outputs) {}
-
-ScoreRows WorkerRound::local_scores(std::size_t output) {
-  others_are_old_ = true;
-  const std::size_t outputs = target().outputs;
-  return {scores_.data() + rows_.range().begin * outputs + output, outputs};
+WorkerRound::WorkerRound(ShareRows& rows, const RoundSettings& settings)
+    : RoundRows(settings), rows_(rows) {
+  const std::size_t first = rows.range().begin;
+  RoundSettings local = settings;
+  local.target.y += first;
+  if (local.target.weight != nullptr) local.target.weight += first;
+  local.target.n_rows = rows.range().size();
+  local.workers = &rows.codes().workers;
+  local.first_row = first;
+  local.all_rows = settings.target.n_rows;
+  local_ = rows.local_rows().make_round(local);
 }
 
-void WorkerRound::start_scores(std::span<const double> of_row, Team&) {
-  double* scores = local_scores(0).scores;
-  for (std::size_t i = 0; i < rows_.range().size(); ++i)
-    std::copy(of_row.begin(), of_row.end(), scores + i * of_row.size());
+void WorkerRound::start_scores(std::span<const double> of_row, Team& team) {
+  local_->start_scores(of_row, team);
+  is_old_ = true;
 }
 
 void WorkerRound::set_scores(const double* scores) {
-  std::copy_n(scores, target().n_rows * target().outputs, scores_.data());
-  others_are_old_ = false;
+  local_->set_scores(scores + rows_.range().begin * target().outputs);
+  is_old_ = true;
 }
 
 const double* WorkerRound::scores() {
+  if (!is_old_) return scores_.data();
   const auto [begin, end] = rows_.range();
-  if (others_are_old_)
-    gather_scores(begin, end, target().outputs, scores_.data(), rows_.codes().workers);
-  others_are_old_ = false;
+  const std::size_t outputs = target().outputs;
+  make_room(scores_, target().n_rows * outputs);
+  std::copy_n(local_->scores(), (end - begin) * outputs, scores_.data() + begin * outputs);
+  gather_scores(begin, end, outputs, scores_.data(), rows_.codes().workers);
+  is_old_ = false;
   return scores_.data();
 }
 
 void WorkerRound::add_last(const GrownTrees& forest, std::size_t output, Team& team) {
-  rows_.local_rows().add_values(forest, local_scores(output), team);
+  local_->add_last(forest, output, team);
+  is_old_ = true;
 }
 
 void WorkerRound::add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output,
                            double factor, Team& team) {
-  const TreeRows rows = rows_.local_rows().training_rows();
-  const ScoreRows scores = local_scores(output);
-  if (rows.n > 0) forest.add(tree, rows_.codes().local_codes, rows, factor, scores, team);
-}
-
-const Gradients& WorkerRound::take_gradients(const LossSpec& spec, Team& team) {
-  LossRows rows = loss_rows(scores_.data() + rows_.range().begin * target().outputs);
-  rows.y += rows_.range().begin;
-  if (rows.weight != nullptr) rows.weight += rows_.range().begin;
-  rows.n_rows = rows_.range().size();
-  Gradients& gradients = gradients_for(spec.least_squares);
-  apply_loss(spec, rows, target().largest_weight, gradients, team, rows_.codes().workers);
-  return gradients;
-}
-
-void WorkerRound::draw_uniform(double rate, std::uint32_t bits, Team& team) {
-  const auto [begin, end] = rows_.range();
-  sample_uniform(begin, end, rate, bits, sample_, team);
-  // At least one row of all is drawn. Where many rows are expected, workers need not be asked.
-  constexpr double many = 4096;
-  if (rate * static_cast<double>(target().n_rows) > many) return;
-  std::int64_t n[] = {static_cast<std::int64_t>(sample_.size)};
-  rows_.codes().workers.sum(Collective::Numbers(n));
-  if (n[0] > 0) return;
-  const std::size_t first = row_of_empty(target().n_rows, bits);
-  if (first < begin || first >= end) return;
-  sample_.size = 1;
-  sample_.positions[0] = static_cast<std::uint32_t>(first - begin);
+  local_->add_tree(forest, tree, output, factor, team);
+  is_old_ = true;
 }
 
 void GatheredRound::add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output,

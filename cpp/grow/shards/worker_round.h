@@ -18,7 +18,7 @@ namespace arboost {
 
 class WorkerRound final : public RoundRows {
  public:
-  WorkerRound(const ShareRows& rows, const RoundSettings& settings);
+  WorkerRound(ShareRows& rows, const RoundSettings& settings);
 
   // One round a call: clocks differ between workers.
   bool has_time(std::chrono::duration<double>, std::chrono::duration<double>) const override {
@@ -30,18 +30,23 @@ class WorkerRound final : public RoundRows {
   void add_last(const GrownTrees& forest, std::size_t output, Team& team) override;
   void add_tree(const GrownTrees& forest, std::size_t tree, std::size_t output, double factor,
                 Team& team) override;
-  const Gradients& take_gradients(const LossSpec& spec, Team& team) override;
-
- protected:
-  std::size_t n_gradients() const override { return rows_.range().size(); }
-  void draw_uniform(double rate, std::uint32_t bits, Team& team) override;
+  const Gradients& take_gradients(const LossSpec& spec, Team& team) override {
+    return local_->take_gradients(spec, team);
+  }
+  const Sample* draw(const RowSampling& sampling, const Gradients& gradients,
+                     std::uint64_t n_rounds, const DrawSeed& seed, Team& team) override {
+    return local_->draw(sampling, gradients, n_rounds, seed, team);
+  }
+  const Gradients& gradients(bool least_squares) const override {
+    return local_->gradients(least_squares);
+  }
+  const Sample& sample() const override { return local_->sample(); }
 
  private:
-  ScoreRows local_scores(std::size_t output);
-
   const ShareRows& rows_;
-  Buffer<double> scores_;        // of all rows
-  bool others_are_old_ = false;  // scores of other workers' rows
+  std::unique_ptr<RoundRows> local_;  // of this worker's rows, wherever they are
+  Buffer<double> scores_;             // of all rows; where they have been asked for
+  bool is_old_ = true;
 };
 
 // The scores of all rows, on every worker.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "grow/shards/worker_rows.h"
+#include "grow/shards/worker_batches.h"
 
 namespace arboost {
 
@@ -21,7 +21,7 @@ struct SplitRecord {
 // histogram. For S bytes of a node's histogram and W workers, they send (W - 1) S in all, and W
 // (W - 1) records of the best split; where all search all features, 2 (W - 1) S. Trees that go on
 // to further features, where those of a node are constant, need all sums, and so do gain ratios.
-void WorkerRows::divide_columns() {
+void WorkerBatches::divide_columns() {
   const std::size_t n_workers = workers_.size(), channels = histograms_.channels();
   const std::size_t record = sizeof(SplitRecord) + channels * sizeof(std::int64_t);
   bounds_.clear();
@@ -45,7 +45,7 @@ void WorkerRows::divide_columns() {
 }
 
 // Finds the best splits of nodes with histograms; forgets those of others.
-void WorkerRows::search(std::span<GrowNode* const> nodes, Team& team) {
+void WorkerBatches::search(std::span<GrowNode* const> nodes, Team& team) {
   const std::vector<bool> may = may_split(nodes);
   std::vector<GrowNode*> searched;
   for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -66,7 +66,7 @@ void WorkerRows::search(std::span<GrowNode* const> nodes, Team& team) {
 }
 
 // Replaces the best splits among the features of each worker by the best ones of all.
-void WorkerRows::share_splits(std::span<GrowNode* const> nodes) {
+void WorkerBatches::share_splits(std::span<GrowNode* const> nodes) {
   const std::size_t n_sums = policy_.channels() * sizeof(std::int64_t);
   const std::size_t size = sizeof(SplitRecord) + n_sums;
   Collective::Bytes message;
@@ -97,8 +97,8 @@ void WorkerRows::share_splits(std::span<GrowNode* const> nodes) {
   }
 }
 
-void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,
-                            std::span<const std::int64_t> left_sums) const {
+void WorkerBatches::take_split(GrowNode& node, const SplitRecord& record,
+                               std::span<const std::int64_t> left_sums) const {
   const double score = record.split.score;
   if (node.gain >= 0 &&
       (node.split.score > score || (node.split.score == score && node.position < record.position)))
@@ -111,7 +111,7 @@ void WorkerRows::take_split(GrowNode& node, const SplitRecord& record,
 }
 
 // The features of each node whose sums are added up.
-std::vector<std::vector<std::uint32_t>> WorkerRows::elect(std::span<GrowNode* const> nodes) {
+std::vector<std::vector<std::uint32_t>> WorkerBatches::elect(std::span<GrowNode* const> nodes) {
   ColumnSampler::Scratch scratch;
   std::vector<std::int64_t> proposed;  // of each node: the number of proposed features, and these
   for (const GrowNode* node : nodes) {
@@ -138,7 +138,7 @@ std::vector<std::vector<std::uint32_t>> WorkerRows::elect(std::span<GrowNode* co
 
 // Finds the best splits among the elected features, by sums of all workers; nodes keep those of
 // this one.
-void WorkerRows::search_elected(std::span<GrowNode* const> nodes, Team& team) {
+void WorkerBatches::search_elected(std::span<GrowNode* const> nodes, Team& team) {
   const std::vector<std::vector<std::uint32_t>> elected = elect(nodes);
   const std::size_t channels = histograms_.channels();
   std::vector<std::int64_t*> local_histograms;
@@ -173,20 +173,17 @@ void WorkerRows::search_elected(std::span<GrowNode* const> nodes, Team& team) {
 }
 
 // Which nodes may be split, by their rows in all workers.
-std::vector<bool> WorkerRows::may_split(std::span<GrowNode* const> nodes) const {
+std::vector<bool> WorkerBatches::may_split(std::span<GrowNode* const> nodes) const {
   std::vector<bool> may(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) may[i] = policy_.may_split(*nodes[i]);
-  if (!purity_) return may;
-  std::vector<std::int64_t> local_bounds;
+  if (!params_.allow_zero_gain) return may;
+  std::vector<GrowNode*> tested;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    for (std::size_t k = 0; may[i] && k < policy_.width(); ++k) {
-      ValueBounds bounds;
-      rows_.each_range(*nodes[i], [&](const Element* elements, std::size_t n) {
-        if (!bounds.is_empty()) bounds.narrow(purity_->bounds(elements, n, k));
-      });
-      local_bounds.insert(local_bounds.end(),
-                          {bounds.lower[0], bounds.lower[1], bounds.upper[0], bounds.upper[1]});
-    }
+    if (may[i]) tested.push_back(nodes[i]);
+  std::vector<std::int64_t> local_bounds;
+  for (const ValueBounds& bounds : rows_.value_bounds(tested))
+    local_bounds.insert(local_bounds.end(),
+                        {bounds.lower[0], bounds.lower[1], bounds.upper[0], bounds.upper[1]});
   const std::vector<std::vector<std::int64_t>> all = workers_.gather(local_bounds);
   std::size_t at = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {

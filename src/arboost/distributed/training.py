@@ -9,11 +9,14 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import platform
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from arboost import errors
+from arboost.backend import core
+from arboost.data.cuda import check_device
 from arboost.data.feature_names import offset_names
 from arboost.data.memory import AUTO
 from arboost.distributed.data import TableInput
@@ -23,7 +26,7 @@ from arboost.distributed.worker import Program, WorkerContext
 from arboost.progress import Bar, BarStep, steps_reported
 from arboost.training.checkpoint import Checkpoint, read_bytes
 from arboost.training.monitor import Round, callback_name, checked_callbacks, stopping_callback
-from arboost.workers import Share, Traffic, Workers
+from arboost.workers import Share, Traffic, Workers, run_collective
 from arboost.write import write_file
 
 TRAIN = "train"  # name of the training table
@@ -156,6 +159,28 @@ def finish_fit(estimator: Any, result: FittedState) -> Any:
 # ---- the program of the workers ----
 
 
+def worker_device(workers: Workers) -> str:
+    """Device of this worker: those that a host shows are given to its workers in turn, by rank.
+
+    Processes with other values of ``CUDA_VISIBLE_DEVICES``, as Dask-CUDA sets them, see other
+    devices first; each such value has its own turns.
+
+    Raises
+    ------
+    DeviceError
+        A worker has no device.
+    """
+
+    def visible() -> tuple[str, str | None, int]:
+        check_device("cuda", "hist")
+        chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+        return platform.node(), chosen, len(core.cuda_devices())
+
+    own = run_collective(workers, visible)
+    turn = workers.gather(own)[: workers.rank].count(own)
+    return f"cuda:{turn % own[-1]}"
+
+
 @dataclass(frozen=True)
 class TrainingProgram:
     """Training of an estimator by all workers at once.
@@ -190,6 +215,8 @@ class TrainingProgram:
         estimator = copy.copy(self.estimator)
         if estimator.n_jobs is None or estimator.n_jobs < 0:
             estimator.n_jobs = context.n_threads
+        if estimator.device == "cuda":
+            estimator.device = worker_device(workers)
         target, weight = self.columns[TRAIN]
         options = dict(self.options)
         if context.memory_limit is not None and options.get("memory_limit", AUTO) == AUTO:

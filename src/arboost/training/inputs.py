@@ -613,6 +613,8 @@ def _class_weights(
 
 def _needs_memory(params: Mapping[str, Any]) -> str:
     """The parameter of a fit that needs all codes in memory; "" for none."""
+    if params.get("device", "cpu") != "cpu":
+        return f"device={params['device']!r}"
     if params.get("criterion") == "absolute_error":
         return "criterion='absolute_error'"
     if (
@@ -642,12 +644,6 @@ def _check_source_fit(bins: BinParams, needs_values: str) -> None:
             'all values. Use tree_method="hist" or tree_method="approx". Or: '
             f"{advice[0].lower()}{advice[1:]}.",
             parameter="tree_method",
-        )
-    if bins.device != "cpu":
-        raise ParameterError(
-            f"device={bins.device!r} is not allowed where X is read in batches. Use "
-            f'device="cpu". Or: {advice[0].lower()}{advice[1:]}.',
-            parameter="device",
         )
     if bins.max_conflict_rate > 0:
         raise ParameterError(

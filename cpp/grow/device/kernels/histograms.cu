@@ -30,9 +30,10 @@ extern "C" __global__ void __launch_bounds__(table_threads, tables_of_processor)
   const bool is_count = channel == values.outputs;  // of rows, in place of h
   const std::uint8_t* words = codes.by_row + first_column + (has_columns ? 4 * l : 0);
   const std::uint64_t n = batch.state->n_rows;
-  auto at = static_cast<std::uint32_t>(n * blockIdx.x / gridDim.x);
-  const auto end = static_cast<std::uint32_t>(n * (blockIdx.x + 1) / gridDim.x);
-  if (at == end) return;
+  const std::uint32_t n_shares = shares_of(batch);
+  if (n == 0 || blockIdx.x >= n_shares) return;
+  auto at = static_cast<std::uint32_t>(n * blockIdx.x / n_shares);
+  const auto end = static_cast<std::uint32_t>(n * (blockIdx.x + 1) / n_shares);
   for (std::uint32_t j = threadIdx.x; j < n_codes * 64; j += blockDim.x) table[j] = 0;
   __syncthreads();
   std::uint32_t s = last_from(2 * batch.n_nodes, at,

@@ -92,9 +92,9 @@ inline void plan_segments(const BatchWork& batch) {
       const std::uint32_t n_left = count->left, n_right = count->right;
       batch.final_counts[j] = {n_left, n_right};
       const std::uint32_t middle = work.begin + n_left;
-      const bool left_is_smaller = n_left <= n_right;
-      for (int s = 0; s < 2; ++s) {  // the smaller one, then the larger one
-        const bool left = left_is_smaller == (s == 0);
+      const bool left_is_first = batch.is_by_side || n_left <= n_right;
+      for (int s = 0; s < 2; ++s) {  // in the order of work.children
+        const bool left = left_is_first == (s == 0);
         parts[s].begin = left ? work.begin : middle;
         parts[s].end = work.children[s] == nullptr ? parts[s].begin : left ? middle : work.end;
         parts[s].buffer = 1 - work.buffer;

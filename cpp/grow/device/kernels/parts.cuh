@@ -3,6 +3,11 @@
 
 #include "grow/device/kernels/rows.cuh"
 
+// Blocks that share the rows of a batch; each has some. Of a worker there may be few rows.
+inline std::uint32_t shares_of(const BatchWork& batch) {
+  return max(1u, min(batch.n_shares, batch.state->n_rows));
+}
+
 // The block among n_shares that has a row of the batch.
 inline std::uint32_t share_of(std::uint64_t row, std::uint64_t n_rows, std::uint32_t n_shares) {
   auto b = static_cast<std::uint32_t>(row * n_shares / n_rows);
@@ -23,8 +28,8 @@ inline SegmentParts parts_of(const BatchWork& batch, std::uint32_t s) {
   const std::uint32_t size = segment.end - segment.begin, n_rows = batch.state->n_rows;
   if (batch.parts == nullptr) return {segment.histogram, nullptr, 0, false};
   if (size == 0) return {segment.histogram, nullptr, 0, true};
-  const std::uint32_t first = share_of(segment.first_row, n_rows, batch.n_shares);
-  const std::uint32_t last = share_of(segment.first_row + size - 1, n_rows, batch.n_shares);
+  const std::uint32_t first = share_of(segment.first_row, n_rows, shares_of(batch));
+  const std::uint32_t last = share_of(segment.first_row + size - 1, n_rows, shares_of(batch));
   return {segment.histogram,
           batch.parts + static_cast<std::uint64_t>(first + s) * batch.histogram_size,
           last - first + 1, first != last};

@@ -66,7 +66,7 @@ extern "C" __global__ void quantise_narrow(PairRows args, Element* elements, Giv
        i += gridDim.x * blockDim.x) {
     const std::uint32_t position = position_at(args.rows, i);
     const FixedPair pair = args.pairs[i * args.row_stride];
-    const std::uint32_t u = short_hash(position, args.seed);
+    const std::uint32_t u = short_hash(args.first_position + position, args.seed);
     const auto u_g = static_cast<std::int32_t>((u & 0xffff) << (args.g_shift - 16));
     const auto u_h = static_cast<std::int32_t>((u >> 16) << (args.h_shift - 16));
     const std::int32_t g = (pair.g + u_g) >> args.g_shift;
@@ -93,7 +93,8 @@ extern "C" __global__ void quantise_wide(PairRows args, WideRounding g_rounding,
   const bool stochastic = g_rounding.stochastic() || h_rounding.stochastic();
   for (std::uint32_t k = 0; k < args.outputs; ++k) {
     const FixedPair pair = args.pairs[i * args.row_stride + k * args.output_stride];
-    const std::uint32_t random = stochastic ? short_hash(position, args.seed + k) : 0;
+    const std::uint32_t random =
+        stochastic ? short_hash(args.first_position + position, args.seed + k) : 0;
     wide[static_cast<std::uint64_t>(row) * args.outputs + k] =
         pack(g_rounding(pair.g, random & 0xffff), h_rounding(pair.h, random >> 16));
   }

@@ -14,7 +14,8 @@ inline void collect_rows(const DrawnRows& out, Draw draw, const GivenTotals& tot
   for (std::uint64_t begin = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x;
        begin < out.n_rows; begin += static_cast<std::uint64_t>(gridDim.x) * blockDim.x) {
     const auto row = static_cast<std::uint32_t>(begin + threadIdx.x);
-    const DrawnRow drawn = begin + threadIdx.x < out.n_rows ? draw(row) : DrawnRow{0, 0};
+    const DrawnRow drawn =
+        begin + threadIdx.x < out.n_rows ? draw(out.first + row) : DrawnRow{0, 0};
     const std::uint32_t lanes = __ballot_sync(all_lanes, drawn.kept != 0);
     if (lane_of() == 0) before[warp_of() + 1] = __popc(lanes);
     __syncthreads();

@@ -54,6 +54,7 @@ struct PairRows {
   RowNumbers rows;
   std::uint32_t n, seed, outputs;
   int g_shift, h_shift;
+  std::uint32_t first_position;  // of position 0 among the training rows of all workers
 };
 
 // Contributions of elements: an output each, and the count of rows if there is a channel more.
@@ -87,12 +88,13 @@ struct NodeTest {
 // A node that is split: its elements, and the histograms of its children.
 struct NodeWork {
   NodeTest test;
-  std::uint32_t begin, end;   // elements
-  std::uint32_t buffer;       // which array of elements
-  std::uint32_t first_tile;   // of the launch
-  std::int64_t* parent;       // histogram; null: there is none, or none is needed
-  std::int64_t* children[2];  // histograms to build: of the smaller child, and of the larger one
-                              // where there is no parent's; null: not needed
+  std::uint32_t begin, end;  // elements
+  std::uint32_t buffer;      // which array of elements
+  std::uint32_t first_tile;  // of the launch
+  std::int64_t* parent;      // histogram; null: there is none, or none is needed
+  // Histograms to build: of the smaller child, and of the larger one where there is no parent's;
+  // or, in batches by side, of the left and the right one. Null: not needed.
+  std::int64_t* children[2];
 };
 
 // State of a split on the device: elements that went to each side so far.
@@ -154,6 +156,7 @@ struct BatchWork {
   std::uint32_t n_shares;  // blocks that build histograms
   std::uint32_t histogram_size;
   std::uint32_t is_combined;  // else searches add up the parts
+  std::uint32_t is_by_side;   // else children are the smaller and the larger one
   // Rows on the sides of a best split are counted, in nodes of a few, where the hessian of a side
   // is below certain_h; 0: nowhere.
   std::int64_t certain_h, min_rows;

@@ -12,6 +12,7 @@ struct DrawnRows {
   std::uint32_t* positions;
   float* weights;  // null: all 1
   std::uint32_t n_rows;
+  std::uint32_t first;  // of these rows among those of all workers
 };
 
 // Draws with replacement, each row with the same probability.
