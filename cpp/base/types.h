@@ -28,7 +28,7 @@ namespace arboost {
 static_assert(std::endian::native == std::endian::little,
               "arboost needs a processor with little-endian numbers");
 
-using RowId = std::uint32_t;  // index of a row, below most_rows (base/limits.h)
+using RowId = std::uint32_t;  // index of a row, below most_rows (base/require.h)
 
 // Prefetches a cache line. (Static: each file has a copy of its own.)
 static inline void prefetch([[maybe_unused]] const void* address) {

@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "bin/edges/sketch.h"
 #include "table/columns.h"  // block_rows
 
 namespace arboost {
@@ -19,7 +18,29 @@ namespace {
 // Sums of features that are made in one pass.
 constexpr std::size_t most_sums = std::size_t{1} << 23, most_features = 32768;
 
-// Each part but the last weighs more than eps, up to rounding (Summary::cuts).
+// The codes after which to cut, from the running sums of their weights: the codes of a part but the
+// largest weigh at most eps of the total together, and apart from that parts are as few as can be.
+// A code of twice that weight or more is a part of its own.
+std::vector<std::size_t> cuts(std::span<const std::int64_t> sums, double eps) {
+  const double total = sums.empty() ? 0.0 : static_cast<double>(sums.back());
+  const auto most = static_cast<std::int64_t>(std::floor(eps * total));
+  std::vector<std::size_t> chosen;
+  std::size_t last = 0;                // code of a weight above 0
+  std::int64_t below = 0, before = 0;  // weights up to that code, and up to the last cut
+  for (std::size_t code = 0; code < sums.size(); ++code) {
+    const std::int64_t weight = sums[code] - below;
+    if (weight == 0) continue;
+    if (below > 0 && (weight >= 2 * most || below - before > most)) {
+      chosen.push_back(last);
+      before = below;
+    }
+    last = code;
+    below = sums[code];
+  }
+  return chosen;
+}
+
+// Each part but the last weighs more than eps, up to rounding.
 double most_bins(double eps) {
   return 1 + std::floor(1 / (eps - 1e-8));
 }
@@ -197,15 +218,14 @@ void Proposal::sum_hessians(std::span<const std::size_t> features,
 // Fills last_codes_ and the edges. The sums of the codes become running ones.
 void Proposal::propose(std::size_t feature, std::span<std::int64_t> sums) {
   for (std::size_t code = 1; code < sums.size(); ++code) sums[code] += sums[code - 1];
-  std::vector<std::size_t> cuts = Summary::cuts(sums, eps_);
+  std::vector<std::size_t> chosen = cuts(sums, eps_);
   // Where nearly all hessians vanish, rounding may ask for a few cuts more than there is room for.
-  for (double eps = eps_; cuts.size() >= codes_.n_bins[feature];)
-    cuts = Summary::cuts(sums, eps *= 1.1);
+  for (double eps = eps_; chosen.size() >= codes_.n_bins[feature];) chosen = cuts(sums, eps *= 1.1);
   auto& last_codes = last_codes_[feature];
   auto& edges = codes_.edges[feature];
   last_codes.clear();
   edges.clear();
-  for (const std::size_t code : cuts) {
+  for (const std::size_t code : chosen) {
     last_codes.push_back(static_cast<std::uint32_t>(code));
     edges.push_back(table_.edges[feature][code]);
   }

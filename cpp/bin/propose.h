@@ -3,17 +3,16 @@
 //
 //   codes of a feature   0 0 1 2 2 2 3 4 5 5     of many bins, the same in all rounds
 //   hessian by code      sums of integers: of windows, threads and workers in any order
-//   last codes           1 3 5                   what a quantile summary of the sums cuts after
+//   last codes           1 3 5                   quantiles of the sums
 //   proposed bins        0 0 0 1 1 1 1 2 2 2
 //
-// The summary is the mergeable one of bin/edges/sketch.h: here the sums are merged, which is exact,
-// and one summary is made from them. So the bins do not depend on where the rows are.
+// Sums are merged exactly, unlike the quantile summaries of the paper, whose pruning depends on
+// where the rows are: the bins do not.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "base/limits.h"
+#include "base/require.h"
 #include "bin/edges/keys.h"
 #include "bin/edges/quantiles.h"  // edge_between
 

@@ -1,24 +1,30 @@
-// Bindings of binning: quantiles, encode, Codes.
+// Bindings of binning: quantiles, encode, Codes, ranks and proposals; and plans, which workers send
+// to each other.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cmath>  // isnan
+#include <cstdint>
 #include <limits>
+#include <new>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/require.h"
 #include "bin/codes/encode.h"
-#include "bin/codes/mixed_rows.h"
 #include "bin/codes/plan.h"
 #include "bin/codes/sparse_codes.h"
 #include "bin/codes/take.h"
 #include "bin/device/device_bins.h"
 #include "bin/edges/quantiles.h"
+#include "bin/propose.h"
+#include "bin/rank.h"
 #include "bindings/common.h"
 #include "table/columns.h"
 
@@ -37,8 +43,7 @@ std::vector<Owned<double>> bound_quantiles(const Table& table, const std::option
                                            std::size_t max_bins, int n_threads) {
   if (max_bins < 2 || max_bins > 65535)
     throw std::invalid_argument("max_bins must be from 2 to 65535.");
-  return each_to_numpy(without_gil([&] {
-    const Rows used = rows_of(table, rows);
+  return each_to_numpy(with_rows(table, rows, n_threads, [&](const Rows& used, Team& team) {
     const std::span<const double> w = span_of(weights);
     if (weights && w.size() != used.size())
       throw std::invalid_argument("Quantiles need one weight for each used row.");
@@ -46,7 +51,6 @@ std::vector<Owned<double>> bound_quantiles(const Table& table, const std::option
     require(std::all_of(w.begin(), w.end(), fits) &&
                 (w.empty() || *std::max_element(w.begin(), w.end()) > 0),
             "The weights of quantiles must be finite and at least 0, and one of them above 0.");
-    Team team = team_for(used.size() * table.columns.size(), n_threads);
     return quantiles(table, used, w, max_bins, team);
   }));
 }
@@ -76,34 +80,20 @@ void check_plan(const StoragePlan& plan, std::size_t n_features) {
   for (const std::uint32_t feature : plan.sparse) see(feature);
 }
 
-// encode_rows(rows, edges, categorical, plan, team), of checked arguments.
-template <class Table, class Encode>
-Codes checked_codes(const Table& table, const std::optional<Index>& rows,
-                    const std::vector<Doubles>& edges, int n_threads,
-                    const std::vector<bool>& categorical, const StoragePlan* plan,
-                    const Encode& encode_rows) {
-  const Edges spans = checked_edges(table, edges);
-  if (plan != nullptr) check_plan(*plan, table.columns.size());
-  GilRelease nogil;
-  const Rows used = rows_of(table, rows);
-  Team team = team_for(used.size() * table.columns.size(), n_threads);
-  const std::vector<std::uint8_t> is_category(categorical.begin(), categorical.end());
-  return encode_rows(used, spans, is_category, plan, team);
-}
-
-template <class Table>
-Codes bound_encode(const Table& table, const std::optional<Index>& rows,
+// encode(table, ...), by a CUDA device where one is given.
+template <class Table, class... Device>
+Codes bound_encode(Device... device, const Table& table, const std::optional<Index>& rows,
                    const std::vector<Doubles>& edges, int n_threads,
                    const std::vector<bool>& categorical, const StoragePlan* plan) {
-  return checked_codes(table, rows, edges, n_threads, categorical, plan,
-                       [&](auto&... args) { return encode(table, args...); });
-}
-
-Codes bound_encode_on(int device, const Columns& table, const std::optional<Index>& rows,
-                      const std::vector<Doubles>& edges, int n_threads,
-                      const std::vector<bool>& categorical, const StoragePlan* plan) {
-  return checked_codes(table, rows, edges, n_threads, categorical, plan,
-                       [&](auto&... args) { return cuda::encode_on(device, table, args...); });
+  const Edges spans = checked_edges(table, edges);
+  if (plan != nullptr) check_plan(*plan, table.columns.size());
+  return with_rows(table, rows, n_threads, [&](const Rows& used, Team& team) {
+    const std::vector<std::uint8_t> is_category(categorical.begin(), categorical.end());
+    if constexpr (sizeof...(Device) == 0)
+      return encode(table, used, spans, is_category, plan, team);
+    else
+      return cuda::encode_on(device..., table, used, spans, is_category, plan, team);
+  });
 }
 
 template <class Table>
@@ -116,13 +106,12 @@ StoragePlan bound_plan(const Table& table, const std::optional<Index>& rows,
           "A plan needs an entry of `categorical` for every column.");
   require(max_conflict_rate >= 0 && max_conflict_rate <= 1,
           "max_conflict_rate must be from 0 to 1.");
-  GilRelease nogil;
-  const Rows used = rows_of(table, rows);
-  check_row_count(used.size());
-  Team team = team_for(used.size() * table.columns.size(), n_threads);
-  return plan_storage(table, used, spans,
-                      {{categorical.begin(), categorical.end()}, bundling, max_conflict_rate},
-                      team);
+  return with_rows(table, rows, n_threads, [&](const Rows& used, Team& team) {
+    check_row_count(used.size());
+    return plan_storage(table, used, spans,
+                        {{categorical.begin(), categorical.end()}, bundling, max_conflict_rate},
+                        team);
+  });
 }
 
 // Features of each digit of each stored column that is shared.
@@ -158,8 +147,7 @@ Codes bound_take(const Codes& codes, const std::optional<Index>& rows, int n_thr
     require(!codes.stored_rows || i == 0 || taken.row(i - 1) < taken.row(i),
             "The rows of a table in a file must ascend.");
   }
-  GilRelease nogil;
-  Team team = team_for(taken.n * codes.n_features, n_threads);
+  CallTeam team(taken.n * codes.n_features, n_threads);
   return take_rows(codes, taken, team);
 }
 
@@ -236,6 +224,83 @@ void bind_stages(nb::module_& m) {
         "Plan for storing the codes of a table.");
 }
 
+// (feature, usual code, number of codes) of each share of each digit; sparse features, rows, rate.
+using ShareState = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+using PlanState = std::tuple<std::vector<std::vector<ShareState>>, std::vector<std::uint32_t>,
+                             std::size_t, double>;
+
+PlanState plan_state(const StoragePlan& plan) {
+  std::vector<std::vector<ShareState>> digits;
+  for (const DigitPlan& digit : plan.digits) {
+    digits.emplace_back();
+    for (const Share& share : digit.shares)
+      digits.back().emplace_back(share.feature, share.usual, share.n_codes);
+  }
+  return {std::move(digits), plan.sparse, plan.n_rows, plan.max_conflict_rate};
+}
+
+// Part by part: the casters of tuples are noexcept.
+void set_plan_state(StoragePlan& plan, const nb::tuple& state) {
+  StoragePlan restored{{},
+                       nb::cast<std::vector<std::uint32_t>>(state[1]),
+                       nb::cast<std::size_t>(state[2]),
+                       nb::cast<double>(state[3])};
+  for (const auto& digit : nb::cast<std::vector<std::vector<ShareState>>>(state[0])) {
+    DigitPlan& digit_plan = restored.digits.emplace_back();
+    for (const auto& [feature, usual, n_codes] : digit)
+      digit_plan.shares.push_back({feature, usual, n_codes});
+  }
+  new (&plan) StoragePlan(std::move(restored));
+}
+
+Ranks bound_rank(const Columns& table, const std::optional<Vector<RowId>>& rows, int n_threads,
+                 const std::vector<std::uint32_t>& n_levels) {
+  return with_rows(table, rows, n_threads,
+                   [&](const Rows& used, Team& team) { return rank(table, used, n_levels, team); });
+}
+
+// Rows by value, shape (n_features, n_rows).
+Owned<RowId, 2> order_of(const Ranks& ranks) {
+  std::vector<RowId> rows(ranks.n_rows * ranks.n_features);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = ranks.places[i] & (Ranks::begins - 1);
+  return to_numpy<2>(std::move(rows), {ranks.n_features, ranks.n_rows});
+}
+
+nb::list edges_of(nb::handle self) {
+  nb::list result;
+  for (const auto& edges : nb::cast<const Ranks&>(self).edges)
+    result.append(nb::cast(
+        nb::ndarray<nb::numpy, const double, nb::ndim<1>>(edges.data(), {edges.size()}, self)));
+  return result;
+}
+
+// A proposal for the rows of one process.
+struct OwnProposal {
+  OwnProposal(const Codes& table, double eps) : proposal(table, eps, alone) {}
+
+  Alone alone;
+  Proposal proposal;
+};
+
+void update(OwnProposal& self, const Vector<std::uint32_t>& hessians, int n_threads) {
+  Proposal& proposal = self.proposal;
+  require(hessians.size() == proposal.codes().n_rows,
+          "A proposal needs one hessian for each row of the table.");
+  CallTeam team(hessians.size() * proposal.codes().n_features, n_threads);
+  proposal.update({hessians.data(), hessians.size()}, team);
+}
+
+const Codes& codes_of(const OwnProposal& self) {
+  require(self.proposal.is_ready(), "nothing has been proposed yet: call update first");
+  return self.proposal.codes();
+}
+
+std::uint32_t last_code(const OwnProposal& self, std::size_t feature, std::size_t bin) {
+  if (feature >= codes_of(self).n_features)
+    throw nb::index_error("the feature lies beyond the table");
+  return self.proposal.last_code(feature, bin);
+}
+
 }  // namespace
 
 void bind_bin(nb::module_& m) {
@@ -289,15 +354,49 @@ void bind_bin(nb::module_& m) {
           "Copy of the codes as uint16 (ranks: uint32), one row of the array for each row of the "
           "table.");
 
-  m.def("encode_on", &bound_encode_on, "device"_a, "columns"_a, "rows"_a.noconvert().none(),
-        "edges"_a, "n_threads"_a, "categorical"_a = std::vector<bool>(),
-        "plan"_a.none() = nb::none(),
+  m.def("encode_on", &bound_encode<Columns, int>, "device"_a, "columns"_a,
+        "rows"_a.noconvert().none(), "edges"_a, "n_threads"_a,
+        "categorical"_a = std::vector<bool>(), "plan"_a.none() = nb::none(),
         "The same as `encode`, by a CUDA device: codes stay there until the host reads them. Not "
         "for sparse columns.");
   m.def("mixed_rows", &bound_mixed, by_owner, "keys"_a.noconvert(), "targets"_a.noconvert(),
         "The rows whose key is also that of a row with other targets.");
   bind_stages<Columns>(m);
   bind_stages<cuda::DeviceColumns>(m);
+
+  nb::class_<StoragePlan>(m, "StoragePlan", "Features that share stored columns.")
+      .def(nb::init<>(), "A plan that gives every feature a stored column of its own.")
+      .def_prop_ro(
+          "digits",
+          [](const StoragePlan& plan) {
+            std::vector<std::vector<std::uint32_t>> digits;
+            for (const DigitPlan& digit : plan.digits) {
+              digits.emplace_back();
+              for (const Share& share : digit.shares) digits.back().push_back(share.feature);
+            }
+            return digits;
+          },
+          "Features that are one digit each; several of them are a bundle.")
+      .def_prop_ro("sparse", [](const StoragePlan& plan) { return plan.sparse; })
+      .def("__getstate__", &plan_state)
+      .def("__setstate__", &set_plan_state);
+
+  nb::class_<Ranks, Codes>(m, "Ranks", "Codes that are ranks of distinct values.")
+      .def_prop_ro("order", &order_of, nb::rv_policy::automatic,
+                   "Rows by value, missing ones last: (n_features, n_rows).")
+      .def_prop_ro("edges", &edges_of, "Of each feature the edges between neighbouring values.");
+  m.def("rank", &bound_rank, "columns"_a, "rows"_a.noconvert().none(), "n_threads"_a,
+        "n_levels"_a = std::vector<std::uint32_t>(),
+        "Ranks of every value among the distinct values of its column. Where n_levels is given and "
+        "above 0, the column is a category of so many levels, and its values are their codes.");
+
+  nb::class_<OwnProposal>(m, "Proposal", "Bins proposed for the hessians of each round.")
+      .def(nb::init<const Codes&, double>(), "table"_a, "eps"_a, nb::keep_alive<1, 2>())
+      .def("update", &update, "hessians"_a.noconvert(), "n_threads"_a,
+           "Proposes bins for these hessians; 0 for rows of zero weight.")
+      .def_prop_ro("codes", &codes_of, nb::rv_policy::reference_internal)
+      .def("last_code", &last_code, "feature"_a, "bin"_a,
+           "The largest code of the table in a bin.");
 }
 
 }  // namespace arboost::bindings

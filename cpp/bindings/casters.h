@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>  // move
 #include <vector>
 
 #include "bindings/gil.h"

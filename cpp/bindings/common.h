@@ -85,15 +85,12 @@ inline std::vector<std::span<const double>> spans_of(const std::vector<Vector<do
 #define ARBOOST_SCAN_4(...) ARBOOST_SCAN(ARBOOST_SCAN(ARBOOST_SCAN(ARBOOST_SCAN(__VA_ARGS__))))
 #define ARBOOST_SCAN(...) __VA_ARGS__
 
-// Tables are Columns or DeviceColumns.
-template <class Table>
-Rows rows_of(const Table& table, const std::optional<Vector<RowId>>& rows) {
-  if (!rows) return Rows(table.n_rows, nullptr);
-  const RowId* index = rows->data();
-  const std::size_t n = rows->size();
-  require(n == 0 || *std::max_element(index, index + n) < table.n_rows,
-          "A row index lies beyond the table.");
-  return Rows(n, index);
+// The enumerator of a name; names are in the order of the enumerators.
+template <class Enum, std::size_t n>
+Enum named(const char* const (&names)[n], const std::string& name, const std::string& error) {
+  const auto entry = std::find(names, names + n, name);
+  if (entry == names + n) throw std::invalid_argument(error);
+  return static_cast<Enum>(entry - names);
 }
 
 // Kind of a number as NumPy has it; V for types that it has no number for.
@@ -146,6 +143,37 @@ inline int threads_for(std::size_t cells, int n_threads) {
 }
 inline Team team_for(std::size_t cells, int n_threads) {
   return Team(threads_for(cells, n_threads), poll_python);
+}
+
+// A team for work on these cells; the GIL is released as long as it lives.
+class CallTeam {
+ public:
+  CallTeam(std::size_t cells, int n_threads, Team::Poll poll = poll_python)
+      : team_(threads_for(cells, n_threads), std::move(poll)) {}
+  operator Team&() { return team_; }  // NOLINT: implicit, so that it passes as its team
+
+ private:
+  GilRelease release_;
+  Team team_;
+};
+template <class Call>
+auto with_team(std::size_t cells, int n_threads, Call call) {
+  CallTeam team(cells, n_threads);
+  return call(team);
+}
+
+// Calls call(rows, team) without the GIL, for rows of Columns or DeviceColumns: all or some.
+template <class Table, class Call>
+auto with_rows(const Table& table, const std::optional<Vector<RowId>>& index, int n_threads,
+               Call call) {
+  GilRelease release;
+  Rows rows(table.n_rows, nullptr);
+  if (index) rows = Rows(index->size(), index->data());
+  require(!index || rows.size() == 0 ||
+              *std::max_element(rows.index(), rows.index() + rows.size()) < table.n_rows,
+          "A row index lies beyond the table.");
+  Team team = team_for(rows.size() * table.columns.size(), n_threads);
+  return call(rows, team);
 }
 
 }  // namespace arboost::bindings

@@ -1,10 +1,9 @@
 // Names of the split criteria.
 #pragma once
 
-#include <iterator>  // size
-#include <stdexcept>
 #include <string>
 
+#include "bindings/common.h"
 #include "grow/search/gain.h"
 
 namespace arboost::bindings {
@@ -17,9 +16,8 @@ inline const char* name_of(Criterion criterion) {
 }
 
 inline Criterion criterion_of(const std::string& name) {
-  for (std::size_t i = 0; i < std::size(criterion_names); ++i)
-    if (name == criterion_names[i]) return static_cast<Criterion>(i);
-  throw std::invalid_argument("criterion is \"" + name + "\", but must be one of \"quadratic\", " +
+  return named<Criterion>(criterion_names, name,
+                          "criterion is \"" + name + "\", but must be one of \"quadratic\", " +
                               "\"entropy\", \"poisson\", \"absolute_error\", \"error\" and " +
                               "\"gain_ratio\"");
 }

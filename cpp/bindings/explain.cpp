@@ -1,11 +1,10 @@
-// Bindings of SHAP values.
-
-#include <cstdint>
-#include <span>
+// Bindings of SHAP values, and of partial dependence on a grid of one or two features.
 #include <stdexcept>  // invalid_argument
+#include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest_arrays.h"
+#include "bindings/forests.h"
+#include "explain/partial_dependence.h"
 #include "explain/shap/shap.h"
 #include "table/columns.h"
 
@@ -18,14 +17,7 @@ using Out = nb::ndarray<double, nb::ndim<dimensions>, nb::c_contig, nb::device::
 // A checked forest and the arrays that it views.
 struct KeptShapForest {
   KeptShapForest(nb::handle forest, std::size_t n_features, std::size_t n_outputs)
-      : arrays(forest),
-        cover(array_attribute<Vector<double>>(forest, "cover")),
-        checked(arrays.views(), covers(), n_features, n_outputs) {}
-
-  std::span<const double> covers() const {
-    require(cover.size() == arrays.left.size(), "the forest's arrays differ in length");
-    return {cover.data(), cover.size()};
-  }
+      : arrays(forest), checked(arrays.views(), span_of(arrays.cover), n_features, n_outputs) {}
 
   Owned<double> expected() const {
     std::vector<double> means(checked.n_outputs, 0.0);
@@ -35,8 +27,7 @@ struct KeptShapForest {
 
   void values(const Columns& columns, const Out<3>& out, int n_threads) const {
     require_values(columns, out);
-    GilRelease release;
-    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
+    CallTeam team(columns.n_rows * shap_cells(checked), n_threads);
     shap_values(columns, checked, team, out.data());
   }
 
@@ -45,8 +36,7 @@ struct KeptShapForest {
     require_values(columns, out);
     require_table(background, background.n_rows);
     if (background.n_rows == 0) throw std::invalid_argument("the background has no rows");
-    GilRelease release;
-    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
+    CallTeam team(columns.n_rows * shap_cells(checked), n_threads);
     shap_against(columns, background, checked, team, out.data());
   }
 
@@ -55,8 +45,7 @@ struct KeptShapForest {
     require(out.shape(1) == checked.n_features && out.shape(2) == checked.n_features &&
                 out.shape(3) == checked.n_outputs,
             "out is not features by features by outputs for each row");
-    GilRelease release;
-    Team team = team_for(columns.n_rows * shap_cells(checked), n_threads);
+    CallTeam team(columns.n_rows * shap_cells(checked), n_threads);
     shap_interactions(columns, checked, team, out.data());
   }
 
@@ -71,9 +60,60 @@ struct KeptShapForest {
             "the table has another number of columns than the forest");
   }
 
-  ForestArrays arrays;
-  Vector<double> cover;
+  CoveredForest arrays;
   ShapForest checked;
+};
+
+using Answers = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// A forest on a grid, and the arrays that it views.
+class KeptGrid {
+ public:
+  KeptGrid(nb::handle forest, std::size_t n_columns, std::size_t n_outputs,
+           const std::vector<std::size_t>& features, const std::vector<Vector<double>>& values)
+      : arrays_(forest),
+        values_(values),
+        n_columns_(n_columns),
+        n_outputs_(n_outputs),
+        axes_(axes(features, values)),
+        grid_forest_(arrays_.views(), axes_, n_columns, n_outputs) {}
+
+  void of_rows(const Columns& columns, std::size_t begin, const Answers& out, int n_threads) const {
+    require(columns.columns.size() == n_columns_,
+            "another number of columns than the grid was made for");
+    check(out);
+    const std::size_t n_rows = out.shape(0);
+    CallTeam team(n_rows * arrays_.output.size(), n_threads);
+    partial_of_rows(columns, begin, begin + n_rows, grid_forest_, n_outputs_, team, out.data());
+  }
+
+  void of_trees(const Answers& out) const {
+    check(out);
+    require(out.shape(0) == 1, "out has not one row");
+    GilRelease release;
+    partial_of_trees(grid_forest_, span_of(arrays_.cover), n_outputs_, out.data());
+  }
+
+ private:
+  static std::vector<Axis> axes(const std::vector<std::size_t>& features,
+                                const std::vector<Vector<double>>& values) {
+    require(features.size() == values.size(), "another number of features than of lists of values");
+    std::vector<Axis> result;
+    for (std::size_t i = 0; i < features.size(); ++i)
+      result.push_back({features[i], {values[i].data(), values[i].size()}});
+    return result;
+  }
+
+  void check(const Answers& out) const {
+    require(out.shape(1) == grid_forest_.n_points() && out.shape(2) == n_outputs_,
+            "out has not the points of the grid and the outputs");
+  }
+
+  CoveredForest arrays_;
+  std::vector<Vector<double>> values_;
+  std::size_t n_columns_, n_outputs_;
+  std::vector<Axis> axes_;
+  GridForest grid_forest_;
 };
 
 }  // namespace
@@ -91,6 +131,18 @@ void bind_explain(nb::module_& m) {
            "Writes SHAP values against the rows of a background to out[row][feature][output].")
       .def("interactions", &KeptShapForest::interactions, "columns"_a, "out"_a.noconvert(),
            "n_threads"_a, "Writes SHAP interactions to out[row][feature][feature][output].");
+
+  nb::class_<KeptGrid>(m, "GridForest", "A forest, prepared for one grid.")
+      .def(nb::init<nb::handle, std::size_t, std::size_t, const std::vector<std::size_t>&,
+                    const std::vector<Vector<double>>&>(),
+           "forest"_a, "n_columns"_a, "n_outputs"_a, "features"_a, "values"_a)
+      .def("of_rows", &KeptGrid::of_rows, "columns"_a, "begin"_a, "out"_a.noconvert(),
+           "n_threads"_a,
+           "Writes to out[row][point][output] the sum of the trees for the rows from `begin` on, "
+           "with the values of each point.")
+      .def("of_trees", &KeptGrid::of_trees, "out"_a.noconvert(),
+           "Writes to out[0][point][output] the sum of the trees, with splits off the grid "
+           "weighted by cover.");
 }
 
 }  // namespace arboost::bindings

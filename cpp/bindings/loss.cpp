@@ -6,11 +6,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>  // move
 #include <vector>
 
-#include "base/limits.h"
+#include "base/require.h"
 #include "bindings/common.h"
 #include "bindings/loss_rows.h"
 #include "loss/apply.h"
@@ -20,22 +19,10 @@
 namespace arboost::bindings {
 
 Loss loss_named(const std::string& name) {
-  static const std::unordered_map<std::string, Loss> losses = {
-      {"squared_error", Loss::squared_error},
-      {"absolute_error", Loss::absolute_error},
-      {"huber", Loss::huber},
-      {"quantile", Loss::quantile},
-      {"poisson", Loss::poisson},
-      {"gamma", Loss::gamma},
-      {"tweedie", Loss::tweedie},
-      {"logistic", Loss::logistic},
-      {"softmax", Loss::softmax},
-      {"one_hot", Loss::one_hot},
-      {"exponential", Loss::exponential},
-  };
-  const auto entry = losses.find(name);
-  if (entry == losses.end()) throw std::invalid_argument("unknown loss '" + name + "'");
-  return entry->second;
+  constexpr const char* names[] = {"squared_error", "absolute_error", "huber",      "quantile",
+                                   "poisson",       "gamma",          "tweedie",    "logistic",
+                                   "softmax",       "one_hot",        "exponential"};
+  return named<Loss>(names, name, "unknown loss '" + name + "'");
 }
 
 void check_length(std::size_t given, std::size_t wanted, const char* what) {
@@ -44,44 +31,33 @@ void check_length(std::size_t given, std::size_t wanted, const char* what) {
                                 ", expected " + std::to_string(wanted));
 }
 
-LossRows loss_rows(const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                   std::size_t n_rows) {
+LossRows loss_rows(const Vector<double>& y, const Weights& weight,
+                   const std::optional<GivenScores>& scores, std::size_t n_rows) {
   check_length(y.shape(0), n_rows, "y");
   if (weight) check_length(weight->shape(0), n_rows, "weight");
-  check_length(scores.shape(0), n_rows, "scores");
-  require(scores.shape(1) > 0, "the scores have no columns");
-  return {y.data(), weight ? weight->data() : nullptr, scores.data(), n_rows, scores.shape(1)};
+  if (scores) check_length(scores->shape(0), n_rows, "scores");
+  require(!scores || scores->shape(1) > 0, "the scores have no columns");
+  return {y.data(), weight ? weight->data() : nullptr, scores ? scores->data() : nullptr, n_rows,
+          scores ? scores->shape(1) : 1};
 }
 
 namespace {
 
 using Scores = GivenScores;
 
-// A team for work of `cells` per score.
-Team loss_team(const LossRows& rows, std::size_t cells, int n_threads) {
-  return team_for(cells * rows.n_rows * rows.outputs, n_threads);
-}
-
-// The same; without scores, they are 0.
-LossRows rows_of(const Vector<double>& y, const Weights& weight,
-                 const std::optional<Scores>& scores, const Gradients& out) {
-  if (scores) {
-    check_length(scores->shape(1), out.outputs, "a row of scores");
-    return loss_rows(y, weight, *scores, out.n_rows);
-  }
-  check_length(y.shape(0), out.n_rows, "y");
-  if (weight) check_length(weight->shape(0), out.n_rows, "weight");
-  return {y.data(), weight ? weight->data() : nullptr, nullptr, out.n_rows, out.outputs};
+std::size_t cells_of(const LossRows& rows) {
+  return 8 * rows.n_rows * rows.outputs;
 }
 
 void apply_loss_to(const std::string& loss, const Vector<double>& y, const Weights& weight,
                    const std::optional<Scores>& scores, Gradients& out, int n_threads,
                    std::vector<double> parameters, bool least_squares,
                    std::optional<double> weight_bound) {
-  const LossRows rows = rows_of(y, weight, scores, out);
+  if (scores) check_length(scores->shape(1), out.outputs, "a row of scores");
+  LossRows rows = loss_rows(y, weight, scores, out.n_rows);
+  rows.outputs = out.outputs;
   const LossSpec spec{loss_named(loss), std::move(parameters), least_squares};
-  GilRelease release;
-  Team team = loss_team(rows, 8, n_threads);
+  CallTeam team(cells_of(rows), n_threads);
   const double bound = weight_bound ? *weight_bound : max_weight(rows.weight, rows.n_rows, team);
   apply_loss(spec, rows, bound, out, team);
 }
@@ -92,8 +68,7 @@ void set_gradients(const Scores& g, const Scores& h, Gradients& out, int n_threa
     check_length(array.shape(1), out.outputs, "a row of gradients");
   }
   const LossRows rows{g.data(), h.data(), nullptr, out.n_rows, out.outputs};
-  GilRelease release;
-  Team team = loss_team(rows, 1, n_threads);
+  CallTeam team(cells_of(rows) / 8, n_threads);
   apply_loss({Loss::given}, rows, 1.0, out, team);
 }
 
@@ -101,8 +76,7 @@ double loss_value(const std::string& loss, const Vector<double>& y, const Weight
                   const Scores& scores, int n_threads, std::vector<double> parameters) {
   const LossRows rows = loss_rows(y, weight, scores, y.shape(0));
   const LossSpec spec{loss_named(loss), std::move(parameters)};
-  GilRelease release;
-  Team team = loss_team(rows, 8, n_threads);
+  CallTeam team(cells_of(rows), n_threads);
   return mean_loss(spec, rows, team);
 }
 
@@ -110,39 +84,27 @@ void check_share(double alpha) {
   require(alpha >= 0 && alpha <= 1, "alpha is not between 0 and 1");
 }
 
-void check_output(std::size_t output, const LossRows& rows) {
+Owned<double> refit(const Vector<double>& y, const Weights& weight, const Scores& scores,
+                    std::size_t output, const Vector<std::uint32_t>& leaf, std::size_t n_nodes,
+                    int n_threads, double alpha, std::optional<double> delta) {
+  const LossRows rows = loss_rows(y, weight, scores, y.shape(0));
   if (output >= rows.outputs)
     throw std::invalid_argument("there is no output " + std::to_string(output) + " of " +
                                 std::to_string(rows.outputs));
-}
-
-auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores, std::size_t output,
-           const Vector<std::uint32_t>& leaf, std::size_t n_nodes, const LeafRule& rule,
-           int n_threads) {
-  const LossRows rows = loss_rows(y, weight, scores, y.shape(0));
-  check_output(output, rows);
   check_length(leaf.shape(0), rows.n_rows, "leaf");
   require(rows.n_rows > 0, "there is no row");
-  check_share(rule.alpha);
-  require(!rule.delta || std::isfinite(*rule.delta), "delta is not finite");
-  return to_numpy(without_gil([&] {
-    Team team = loss_team(rows, 8, n_threads);
-    return refit_leaves(rows, output, leaf.data(), n_nodes, rule, team);
+  check_share(alpha);
+  require(!delta || std::isfinite(*delta), "delta is not finite");
+  return to_numpy(with_team(cells_of(rows), n_threads, [&](Team& team) {
+    return refit_leaves(rows, output, leaf.data(), n_nodes, {alpha, delta}, team);
   }));
 }
 
 double quantile(const Vector<double>& y, const Weights& weight, const std::optional<Scores>& scores,
                 double alpha, bool absolute, int n_threads) {
   check_share(alpha);
-  LossRows rows{y.data(), nullptr, nullptr, y.shape(0), 1};
-  if (scores) {
-    rows = loss_rows(y, weight, *scores, y.shape(0));
-  } else if (weight) {
-    check_length(weight->shape(0), rows.n_rows, "weight");
-    rows.weight = weight->data();
-  }
-  GilRelease release;
-  Team team = loss_team(rows, 8, n_threads);
+  const LossRows rows = loss_rows(y, weight, scores, y.shape(0));
+  CallTeam team(cells_of(rows), n_threads);
   return residual_quantile(rows, alpha, absolute, team);
 }
 
@@ -215,16 +177,9 @@ void bind_loss(nb::module_& m) {
   m.def("loss_value", &loss_value, "loss"_a, "y"_a, "weight"_a.none(), "scores"_a, "n_threads"_a,
         nb::kw_only(), "parameters"_a = std::vector<double>(),
         "The weighted mean of a loss over the rows (and the quantiles).");
-  m.def(
-      "refit_leaves",
-      [](const Vector<double>& y, const Weights& weight, const Scores& scores, std::size_t output,
-         const Vector<std::uint32_t>& leaf, std::size_t n_nodes, int n_threads, double alpha,
-         std::optional<double> delta) {
-        return refit(y, weight, scores, output, leaf, n_nodes, {alpha, delta}, n_threads);
-      },
-      "y"_a, "weight"_a.none(), "scores"_a, "output"_a, "leaf"_a, "n_nodes"_a, "n_threads"_a,
-      nb::kw_only(), "alpha"_a, "delta"_a = nb::none(),
-      "The quantile at alpha of the residuals in each leaf; with delta, Huber's leaf around it.");
+  m.def("refit_leaves", &refit, "y"_a, "weight"_a.none(), "scores"_a, "output"_a, "leaf"_a,
+        "n_nodes"_a, "n_threads"_a, nb::kw_only(), "alpha"_a, "delta"_a = nb::none(),
+        "The quantile at alpha of the residuals in each leaf; with delta, Huber's leaf around it.");
   m.def("residual_quantile", &quantile, "y"_a, "weight"_a.none(), "scores"_a.none(), nb::kw_only(),
         "alpha"_a, "absolute"_a, "n_threads"_a,
         "The quantile at alpha of y - score, of |y - score|, or of y where scores is None.");

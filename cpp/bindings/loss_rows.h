@@ -17,7 +17,7 @@ using GivenScores = Array<double, nb::ndim<2>>;
 Loss loss_named(const std::string& name);
 
 void check_length(std::size_t given, std::size_t wanted, const char* what);
-LossRows loss_rows(const Vector<double>& y, const Weights& weight, const GivenScores& scores,
-                   std::size_t n_rows);
+LossRows loss_rows(const Vector<double>& y, const Weights& weight,
+                   const std::optional<GivenScores>& scores, std::size_t n_rows);
 
 }  // namespace arboost::bindings

@@ -1,40 +1,24 @@
 // The module arboost._core: one function for each stage.
 #include <nanobind/nanobind.h>
 
-#include "base/limits.h"
 #include "base/parallel.h"
+#include "base/require.h"
 #include "isa/dispatch.h"
 
 namespace arboost::bindings {
 
 namespace nb = nanobind;
 
-void bind_table(nb::module_& m);
-void bind_arrow(nb::module_& m);
-void bind_text(nb::module_& m);
-void bind_device_columns(nb::module_& m);
-void bind_storage_plan(nb::module_& m);
-void bind_bin(nb::module_& m);
-void bind_stored(nb::module_& m);
-void bind_shared(nb::module_& m);
-void bind_stream(nb::module_& m);
-void bind_statistics(nb::module_& m);
-void bind_sketch(nb::module_& m);
-void bind_loss(nb::module_& m);
-void bind_sample(nb::module_& m);
-void bind_grow(nb::module_& m);
-void bind_prune(nb::module_& m);
-void bind_reweight(nb::module_& m);
-void bind_predict(nb::module_& m);
-void bind_explain(nb::module_& m);
-void bind_rows(nb::module_& m);
-void bind_save(nb::module_& m);
-void bind_random(nb::module_& m);
-void bind_kernels(nb::module_& m);
-void bind_partial_dependence(nb::module_& m);
-void bind_cuda(nb::module_& m);
-void bind_cuda_arrays(nb::module_& m);
-void bind_cuda_predict(nb::module_& m);
+using Bind = void(nb::module_&);
+Bind bind_table, bind_text, bind_bin, bind_shared, bind_stream, bind_statistics, bind_loss,
+    bind_sample, bind_grow, bind_reweight, bind_predict, bind_explain, bind_rows, bind_save,
+    bind_kernels, bind_cuda, bind_cuda_predict;
+
+// Base classes come before those that derive from them.
+constexpr Bind* all_bindings[] = {
+    bind_text, bind_table,  bind_bin,     bind_shared,   bind_stream,      bind_statistics,
+    bind_loss, bind_sample, bind_grow,    bind_reweight, bind_predict,     bind_explain,
+    bind_rows, bind_save,   bind_kernels, bind_cuda,     bind_cuda_predict};
 
 }  // namespace arboost::bindings
 
@@ -51,30 +35,5 @@ NB_MODULE(_core, m) {
   m.def(
       "instruction_set", [] { return arboost::variant().name; },
       "Variant of the kernels on this CPU: baseline, avx2 or avx512.");
-  arboost::bindings::bind_text(m);
-  arboost::bindings::bind_table(m);
-  arboost::bindings::bind_arrow(m);
-  arboost::bindings::bind_device_columns(m);
-  arboost::bindings::bind_storage_plan(m);
-  arboost::bindings::bind_bin(m);
-  arboost::bindings::bind_stored(m);
-  arboost::bindings::bind_shared(m);
-  arboost::bindings::bind_stream(m);
-  arboost::bindings::bind_statistics(m);
-  arboost::bindings::bind_sketch(m);
-  arboost::bindings::bind_loss(m);
-  arboost::bindings::bind_sample(m);
-  arboost::bindings::bind_grow(m);
-  arboost::bindings::bind_prune(m);
-  arboost::bindings::bind_reweight(m);
-  arboost::bindings::bind_predict(m);
-  arboost::bindings::bind_explain(m);
-  arboost::bindings::bind_rows(m);
-  arboost::bindings::bind_save(m);
-  arboost::bindings::bind_random(m);
-  arboost::bindings::bind_kernels(m);
-  arboost::bindings::bind_partial_dependence(m);
-  arboost::bindings::bind_cuda(m);
-  arboost::bindings::bind_cuda_arrays(m);
-  arboost::bindings::bind_cuda_predict(m);
+  for (arboost::bindings::Bind* bind : arboost::bindings::all_bindings) bind(m);
 }

@@ -1,11 +1,9 @@
 // Bindings of prediction: traverse, leaves, weighted medians and quantiles of leaves.
-#include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest_arrays.h"
-#include "bindings/kept_forest.h"
+#include "bindings/forests.h"
 #include "predict/quantiles/leaf_quantiles.h"
 #include "predict/quantiles/median.h"
 #include "predict/traverse.h"
@@ -19,8 +17,7 @@ void traverse(const Columns& columns, nb::handle forest, const Scores& out, std:
               std::size_t tree_end, int n_threads) {
   require(out.shape(0) == columns.n_rows, "out has another number of rows than the table");
   const ForestArrays arrays(forest);
-  GilRelease release;
-  Team team = team_for(columns.n_rows * (tree_end - tree_begin), n_threads);
+  CallTeam team(columns.n_rows * (tree_end - tree_begin), n_threads);
   arboost::traverse(columns, arrays.views(), {tree_begin, tree_end}, out.shape(1), team,
                     out.data());
 }
@@ -31,8 +28,7 @@ void traverse_median(const Columns& columns, nb::handle forest, const Vector<dou
           "out is not one column with the table's rows");
   if (tree_end > weights.size()) throw std::invalid_argument("trees without weights");
   const ForestArrays arrays(forest);
-  GilRelease release;
-  Team team = team_for(columns.n_rows * tree_end, n_threads);
+  CallTeam team(columns.n_rows * tree_end, n_threads);
   arboost::traverse_median(columns, arrays.views(), {weights.data(), tree_end}, team, out.data());
 }
 

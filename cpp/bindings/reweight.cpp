@@ -41,8 +41,7 @@ std::pair<double, double> distribution(const Vector<double>& y,
   const LossRows rows = rows_of(y, weight, scores);
   check_length(out.shape(0), rows.n_rows, "out");
   require_apart(out.data(), {rows.y, rows.weight, rows.scores});
-  GilRelease release;
-  Team team = team_for(8 * rows.n_rows * rows.outputs, n_threads);
+  CallTeam team(8 * rows.n_rows * rows.outputs, n_threads);
   const ScoresOfClasses class_scores = class_distribution(rows, out.data(), team);
   return {class_scores.log_loss, class_scores.error};
 }
@@ -50,16 +49,14 @@ std::pair<double, double> distribution(const Vector<double>& y,
 double error_of(const Vector<double>& y, const Vector<double>& distribution, const Scores& votes,
                 int n_threads) {
   const LossRows rows = rows_of(y, distribution, votes);
-  GilRelease release;
-  Team team = team_for(2 * rows.n_rows * rows.outputs, n_threads);
+  CallTeam team(2 * rows.n_rows * rows.outputs, n_threads);
   return weighted_error(rows, team);
 }
 
 R2Loss r2_loss_named(const std::string& kind) {
-  if (kind == "linear") return R2Loss::linear;
-  if (kind == "square") return R2Loss::square;
-  if (kind == "exponential") return R2Loss::exponential;
-  throw std::invalid_argument("kind is '" + kind + "', not 'linear', 'square' or 'exponential'");
+  constexpr const char* names[] = {"linear", "square", "exponential"};
+  return named<R2Loss>(names, kind,
+                       "kind is '" + kind + "', not 'linear', 'square' or 'exponential'");
 }
 
 double losses_of(const Vector<double>& y, const Vector<double>& prediction,
@@ -72,8 +69,7 @@ double losses_of(const Vector<double>& y, const Vector<double>& prediction,
   check_length(out.shape(0), n_rows, "out");
   require_apart(out.data(), {y.data(), prediction.data(), distribution.data()});
   const R2Loss loss = r2_loss_named(kind);
-  GilRelease release;
-  Team team = team_for(8 * n_rows, n_threads);
+  CallTeam team(8 * n_rows, n_threads);
   return r2_losses({y.data(), prediction.data(), {distribution.data(), n_rows}}, loss, out.data(),
                    team);
 }
@@ -84,8 +80,7 @@ void reweight(const Vector<double>& losses, double log_beta_times_rate, Out dist
   require_rows(n_rows);
   check_length(distribution.shape(0), n_rows, "distribution");
   require_apart(distribution.data(), {losses.data()});
-  GilRelease release;
-  Team team = team_for(8 * n_rows, n_threads);
+  CallTeam team(8 * n_rows, n_threads);
   r2_reweight(losses.data(), log_beta_times_rate, {distribution.data(), n_rows}, team);
 }
 

@@ -224,8 +224,7 @@ void bind_evaluation(nb::module_& m) {
           [](EvaluationRows& self, const std::string& loss, std::vector<double> parameters,
              int n_threads) {
             const LossSpec spec{loss_named(loss), std::move(parameters)};
-            GilRelease release;
-            Team team = team_for(8 * self.n_rows(), n_threads);
+            CallTeam team(8 * self.n_rows(), n_threads);
             self.losses();
             self.start_loss(spec, team);
             return self.losses().front();

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bindings/common.h"
-#include "bindings/kept_forest.h"
+#include "bindings/forests.h"
 #include "predict/links.h"
 
 namespace arboost::bindings {

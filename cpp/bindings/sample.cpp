@@ -1,4 +1,4 @@
-// Bindings of row sampling.
+// Bindings of row sampling, and of the random bits: Python and the core draw from the same hash.
 #include "grow/sample/sample.h"
 
 #include <nanobind/stl/optional.h>
@@ -8,8 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/limits.h"
-#include "base/random.h"
+#include "base/require.h"
 #include "bindings/common.h"
 
 namespace arboost::bindings {
@@ -35,8 +34,7 @@ void draw_rows(Sample& self, std::size_t n_rows, double rate, std::uint64_t seed
                std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   require_share(rate);
-  GilRelease release;
-  Team team = team_for(4 * n_rows, n_threads);
+  CallTeam team(4 * n_rows, n_threads);
   sample_uniform(n_rows, rate, draw_bits({seed, draw}), self, team);
 }
 
@@ -45,8 +43,7 @@ void draw_by_gradient(Sample& self, const Gradients& gradients, double rate, dou
   require_gradients(gradients);
   require_share(rate);
   require(reg_lambda >= 0, "reg_lambda is below 0");
-  GilRelease release;
-  Team team = team_for(8 * gradients.n_rows, n_threads);
+  CallTeam team(8 * gradients.n_rows, n_threads);
   sample_by_gradient(gradients, rate, reg_lambda, draw_bits({seed, draw}), self, team);
 }
 
@@ -54,8 +51,7 @@ void draw_one_side(Sample& self, const Gradients& gradients, double top_rate, do
                    std::uint64_t seed, std::uint64_t draw, int n_threads) {
   require_gradients(gradients);
   for (const double share : {top_rate, other_rate, top_rate + other_rate}) require_share(share);
-  GilRelease release;
-  Team team = team_for(8 * gradients.n_rows, n_threads);
+  CallTeam team(8 * gradients.n_rows, n_threads);
   sample_one_side(gradients, top_rate, other_rate, draw_bits({seed, draw}), self, team);
 }
 
@@ -72,8 +68,7 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
   const std::size_t n_rows = weight.shape(0), n_draws = draws.value_or(n_rows);
   require_rows(n_rows);
   require_draws(n_draws);
-  GilRelease release;
-  Team team = team_for(8 * (n_rows + n_draws), n_threads);
+  CallTeam team(8 * (n_rows + n_draws), n_threads);
   bootstrap_by_weight({weight.data(), n_rows}, n_draws, {seed, draw}, self, team);
 }
 
@@ -81,9 +76,23 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
                            std::uint64_t seed, std::uint64_t draw, int n_threads) {
   require_rows(n_rows);
   require_draws(n_draws);
-  GilRelease release;
-  Team team = team_for(8 * (n_rows + n_draws), n_threads);
+  CallTeam team(8 * (n_rows + n_draws), n_threads);
   bootstrap(n_rows, n_draws, {seed, draw}, self, team);
+}
+
+Purpose purpose_named(const std::string& name) {
+  if (name == "bag") return Purpose::bag;
+  if (name == "dropout") return Purpose::dropout;
+  if (name == "validation") return Purpose::validation;
+  throw std::invalid_argument("unknown purpose '" + name + "'");
+}
+
+Owned<std::uint64_t> hashes(const std::string& purpose, std::uint64_t seed, std::uint64_t round,
+                            std::size_t count) {
+  const Purpose which = purpose_named(purpose);
+  std::vector<std::uint64_t> bits(count);
+  for (std::size_t i = 0; i < count; ++i) bits[i] = counter_hash(seed, which, round, i);
+  return to_numpy(std::move(bits));
 }
 
 }  // namespace
@@ -121,6 +130,9 @@ void bind_sample(nb::module_& m) {
             return to_numpy(std::vector<float>(w, w == nullptr ? w : w + self.size));
           },
           "A copy of their weights; empty where all are 1.");
+
+  m.def("counter_hash", &hashes, "purpose"_a, "seed"_a, "round"_a, "count"_a,
+        "64 random bits for each index below `count`.");
 }
 
 }  // namespace arboost::bindings

@@ -4,15 +4,13 @@
 #include <stdexcept>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 #include "bindings/common.h"
-#include "bindings/forest_arrays.h"
+#include "bindings/forests.h"
 #include "save/bits.h"
 #include "save/check.h"
 #include "save/derive.h"
 #include "save/read_forest.h"
-#include "save/scaled.h"
 
 namespace arboost::bindings {
 namespace {
@@ -146,16 +144,14 @@ nb::dict read_forest(const nb::dict& sections, std::size_t width) {
 
 void check_forest(nb::handle forest, const Vector<bool>& categorical, std::size_t n_features,
                   std::size_t n_outputs) {
-  const ForestArrays arrays(forest);
+  const CoveredForest arrays(forest);
   const auto gain = array_attribute<Vector<double>>(forest, "gain");
-  const auto cover = array_attribute<Vector<double>>(forest, "cover");
   const std::size_t n_nodes = arrays.left.size();
-  if (gain.size() != n_nodes || cover.size() != n_nodes ||
-      (categorical.size() != 0 && categorical.size() != n_features))
+  if (gain.size() != n_nodes || (categorical.size() != 0 && categorical.size() != n_features))
     throw std::invalid_argument("the forest's arrays differ in length");
   arboost::check_forest({.trees = arrays.views(),
-                         .gain = {gain.data(), n_nodes},
-                         .cover = {cover.data(), n_nodes},
+                         .gain = span_of(gain),
+                         .cover = span_of(arrays.cover),
                          .categorical = bytes_of(categorical),
                          .n_features = n_features,
                          .n_outputs = n_outputs});

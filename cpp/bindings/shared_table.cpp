@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <limits>
-#include <optional>
 
 #include "bin/codes/take.h"
 #include "bin/stream/shared_rows.h"
@@ -152,8 +151,7 @@ void bind_shared(nb::module_& m) {
       .def(
           "gather",
           [](const SharedTable& self, int n_threads) {
-            GilRelease release;
-            Team team = team_for(self.codes.n_rows * self.codes.local_codes.n_features, n_threads);
+            CallTeam team(self.codes.n_rows * self.codes.local_codes.n_features, n_threads);
             return gather_rows(self.codes, team);
           },
           "n_threads"_a, "Copy of all rows, in the memory of each worker.")

@@ -4,9 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <stdexcept>
 
 #include "bindings/common.h"
@@ -71,8 +69,7 @@ void bind_label(nb::module_& m) {
       [](const Vector<Label>& given, double widest, Out out, int n_threads) -> nb::object {
         const std::span<const Label> all(given.data(), given.size());
         require(!all.empty() && out.size() == all.size(), "as many indices as labels");
-        auto labels = without_gil([&] {
-          Team team = team_for(all.size(), n_threads);
+        auto labels = with_team(all.size(), n_threads, [&](Team& team) {
           return index_labels(all, widest, team, out.data());
         });
         if (!labels) return nb::none();
@@ -103,8 +100,7 @@ void bind_statistics(nb::module_& m) {
   m.def(
       "class_counts",
       [](const Vector<double>& codes, std::size_t n_classes, int n_threads) {
-        return to_numpy(without_gil([&] {
-          Team team = team_for(codes.size(), n_threads);
+        return to_numpy(with_team(codes.size(), n_threads, [&](Team& team) {
           return class_counts(span_of(codes), n_classes, team);
         }));
       },

@@ -1,4 +1,4 @@
-// Bindings of tables that come in batches: sketch, plan, parts.
+// Bindings of tables that come in batches: sketch, plan, parts in memory and in files.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "bin/stream/parts.h"
 #include "bin/stream/table_sketch.h"
 #include "bindings/common.h"
+#include "table/codes_file.h"
 #include "table/columns.h"
 
 namespace arboost::bindings {
@@ -26,20 +28,17 @@ Edges edges_of(const Columns& table, const std::vector<Vector<double>>& edges) {
 }
 
 void push(TableSketch& self, const Columns& table, const Index& rows, int n_threads) {
-  GilRelease nogil;
-  const Rows used = rows_of(table, rows);
-  Team team = team_for(used.size() * table.columns.size(), n_threads);
-  self.push(table, used, team);
+  with_rows(table, rows, n_threads,
+            [&](const Rows& used, Team& team) { self.push(table, used, team); });
 }
 
 std::vector<Owned<double>> edges(TableSketch& self, const std::optional<Vector<double>>& weights,
                                  const std::vector<bool>& is_level, int n_threads) {
   require(is_level.size() == self.n_columns(), "A sketch needs an entry for every column.");
-  return each_to_numpy(without_gil([&] {
-    const std::span<const double> w = span_of(weights);
-    require(!weights || w.size() == self.n_rows(), "A sketch needs one weight for each row.");
-    Team team = team_for(self.places().size() * self.n_columns(), n_threads);
-    return self.edges(w, {is_level.begin(), is_level.end()}, team);
+  require(!weights || weights->size() == self.n_rows(), "A sketch needs one weight for each row.");
+  const std::size_t cells = self.places().size() * self.n_columns();
+  return each_to_numpy(with_team(cells, n_threads, [&](Team& team) {
+    return self.edges(span_of(weights), {is_level.begin(), is_level.end()}, team);
   }));
 }
 
@@ -70,14 +69,14 @@ std::vector<Owned<double>> bound_sketch_edges(
   require(places.size() == 0 ||
               *std::max_element(places.data(), places.data() + places.size()) < n_rows,
           "A place lies beyond the rows.");
-  return each_to_numpy(without_gil([&] {
+  const std::size_t cells = sample.n_rows * sample.columns.size();
+  return each_to_numpy(with_team(cells, n_threads, [&](Team& team) {
     std::vector<Distinct> values;
     for (const auto& column_values : distinct) {
       values.emplace_back();
       if (column_values)
         values.back().emplace(column_values->data(), column_values->data() + column_values->size());
     }
-    Team team = team_for(sample.n_rows * sample.columns.size(), n_threads);
     return sketch_edges(sample, span_of(places), n_rows, span_of(weights), values, max_bins, team);
   }));
 }
@@ -90,8 +89,7 @@ std::vector<std::uint32_t> bound_shareable(const std::vector<Vector<double>>& ed
 }
 
 Owned<RowId> bound_plan_rows(std::size_t n_rows, int n_threads) {
-  return to_numpy(without_gil([&] {
-    Team team = team_for(n_rows, n_threads);
+  return to_numpy(with_team(n_rows, n_threads, [&](Team& team) {
     return choose_plan_rows(Rows(n_rows, nullptr), team);
   }));
 }
@@ -103,8 +101,7 @@ StoragePlan bound_plan(const Columns& sample, std::size_t n_rows,
   const Edges spans = edges_of(sample, edges);
   require(has_missing.size() == edges.size() && categorical.size() == edges.size(),
           "A plan needs an entry of `has_missing` and `categorical` for every column.");
-  GilRelease nogil;
-  Team team = team_for(sample.n_rows * sample.columns.size(), n_threads);
+  CallTeam team(sample.n_rows * sample.columns.size(), n_threads);
   std::vector<RowId> rows(is_chosen ? sample.n_rows : 0);
   std::iota(rows.begin(), rows.end(), RowId{0});
   if (!is_chosen) rows = choose_plan_rows(Rows(sample.n_rows, nullptr), team);
@@ -120,13 +117,30 @@ std::pair<std::optional<Codes>, StoragePlan> bound_encode(const Columns& table, 
                                                           const StoragePlan& plan, bool rows_only,
                                                           Codes* spent) {
   const Edges spans = edges_of(table, edges);
-  GilRelease nogil;
-  const Rows used = rows_of(table, rows);
-  Team team = team_for(used.size() * table.columns.size(), n_threads);
   StoragePlan changed = plan;
-  auto codes = encode_part(table, used, spans, {categorical.begin(), categorical.end()}, changed,
-                           team, {rows_only, spent});
+  auto codes = with_rows(table, rows, n_threads, [&](const Rows& used, Team& team) {
+    return encode_part(table, used, spans, {categorical.begin(), categorical.end()}, changed, team,
+                       {rows_only, spent});
+  });
   return {std::move(codes), std::move(changed)};
+}
+
+// Errors of the system are OSError, with their numbers.
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::system_error& error) {
+    PyObject* arguments = Py_BuildValue("(is)", error.code().value(), error.what());
+    if (arguments == nullptr) return;
+    PyErr_SetObject(PyExc_OSError, arguments);
+    Py_DECREF(arguments);
+  }
+}
+
+Codes bound_open(int descriptor, int n_threads) {
+  GilRelease nogil;
+  Team team(n_threads == 0 ? available_threads() : n_threads, poll_python);
+  return open_codes(descriptor, team);
 }
 
 }  // namespace
@@ -136,12 +150,9 @@ void bind_stream(nb::module_& m) {
       .def(
           "__init__",
           [](TableSketch* self, std::size_t n_columns, std::size_t max_bins,
-             const std::optional<std::pair<std::size_t, std::size_t>>& share) {
+             const std::optional<TableSketch::Share>& share) {
             require(max_bins >= 2 && max_bins <= 65535, "max_bins must be from 2 to 65535.");
-            if (share)
-              new (self) TableSketch(n_columns, max_bins, share->first, share->second);
-            else
-              new (self) TableSketch(n_columns, max_bins);
+            new (self) TableSketch(n_columns, max_bins, share);
           },
           "n_columns"_a, "max_bins"_a, "share"_a.none() = nb::none(),
           "`share`: position of the first row among all rows, and their number, where these are "
@@ -208,12 +219,22 @@ void bind_stream(nb::module_& m) {
       .def(
           "append",
           [](CodesParts& self, const Codes& part, int n_threads) {
-            GilRelease nogil;
-            Team team = team_for(part.n_rows * part.n_features, n_threads);
+            CallTeam team(part.n_rows * part.n_features, n_threads);
             self.append(part, team);
           },
           "codes"_a, "n_threads"_a, "Add the codes of the next rows.")
       .def("finish", &CodesParts::finish, "The codes of all rows.");
+
+  nb::register_exception_translator(translate);
+  nb::class_<CodesWriter>(m, "CodesWriter", "Writer of a binned table to a file, part by part.")
+      .def(nb::init<int, std::size_t>(), "descriptor"_a, "window_rows"_a,
+           "The file must be open for reading and writing; rows are read in windows later.")
+      .def("append", &CodesWriter::append, "part"_a, nb::call_guard<GilRelease>(),
+           "Append rows in memory, with the layout of the parts before.")
+      .def("finish", &CodesWriter::finish, nb::call_guard<GilRelease>(),
+           "Table of all parts, whose rows stay in the file.");
+  m.def("open_codes", &bound_open, "descriptor"_a, "n_threads"_a = 0,
+        "Table in a finished file; ValueError where the file is damaged.");
 }
 
 }  // namespace arboost::bindings

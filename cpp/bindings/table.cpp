@@ -1,4 +1,5 @@
-// Bindings of tables: arrays and sparse matrices -> Columns.
+// Bindings of tables: arrays, sparse matrices, Arrow streams and arrays of a CUDA device ->
+// columns.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,8 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/limits.h"
+#include "base/require.h"
+#include "bin/device/device_columns.h"
 #include "bindings/common.h"
+#include "table/arrow.h"
 #include "table/columns.h"
 #include "table/csr.h"
 #include "table/times.h"
@@ -199,30 +203,118 @@ std::optional<std::tuple<Owned<RowId>, Owned<double>, double>> stored(const Colu
   return std::tuple{to_numpy(std::move(rows)), to_numpy(std::move(values)), fill};
 }
 
-void set_missing(Columns& table, double value, const std::vector<std::size_t>& except) {
-  std::vector<bool> is_left(table.columns.size());
-  for (const std::size_t i : except) is_left.at(i) = true;
-  for (std::size_t i = 0; i < table.columns.size(); ++i)
-    if (!is_left[i]) table.columns[i].missing = value;
-}
-
 void extend(Columns& table, const Columns& other) {
   check_length(table, other.n_rows, "The other table");
   append(table, Columns(other));  // a copy: a table may extend itself
 }
 
-Columns pick(const Columns& table, const std::vector<std::size_t>& indices) {
-  Columns result;
-  result.n_rows = table.n_rows;
-  result.owners = table.owners;
-  for (const std::size_t i : indices) result.columns.push_back(table.columns.at(i));
-  return result;
+// (columns or None where some are unsupported, fields, a table or not)
+using ArrowAnswer = std::tuple<std::optional<Columns>, std::vector<ArrowColumn>, bool>;
+
+ArrowAnswer from_arrow(const nb::capsule& capsule) {
+  auto* stream =
+      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
+  if (stream == nullptr) throw nb::python_error();
+  ArrowImport import = import_arrow(
+      *stream, [](const char* text) { return PyOS_string_to_double(text, nullptr, nullptr); });
+  std::optional<Columns> columns;
+  if (import.is_complete) columns = std::move(import.table);
+  return {std::move(columns), std::move(import.columns), import.is_table};
+}
+
+nb::list orders_of(const ArrowColumn& column) {
+  nb::list orders;
+  for (const auto& order : column.text_orders) {
+    nb::list entries;
+    for (const std::string& text : order) entries.append(nb::bytes(text.data(), text.size()));
+    orders.append(nb::tuple(entries));
+  }
+  for (const auto& order : column.number_orders) {
+    nb::list entries;
+    for (const double number : order) entries.append(nb::float_(number));
+    orders.append(nb::tuple(entries));
+  }
+  return orders;
+}
+
+using cuda::DeviceColumns;
+
+void add_matrix_on_device(DeviceColumns& table, cuda::Address address, std::size_t n_columns,
+                          std::int64_t row_stride, std::int64_t column_stride, char kind,
+                          std::size_t size, nb::object owner) {
+  const Type type = arboost::bindings::type_of(kind, size);
+  const auto step = static_cast<std::int64_t>(size);
+  require(address % size == 0 && row_stride % step == 0 && column_stride % step == 0,
+          "The values of an array on a CUDA device must lie at multiples of their size.");
+  table.owners.push_back(std::make_shared<PythonOwner>(std::move(owner)));
+  for (std::size_t c = 0; c < n_columns; ++c)
+    table.columns.push_back(
+        {reinterpret_cast<const std::uint8_t*>(address) +
+             static_cast<std::ptrdiff_t>(static_cast<std::int64_t>(c) * column_stride),
+         row_stride, std::numeric_limits<double>::quiet_NaN(), type});
+}
+
+Columns to_host(const DeviceColumns& table) {
+  GilRelease nogil;
+  std::vector<std::uint32_t> all(table.columns.size());
+  std::iota(all.begin(), all.end(), 0u);
+  return cuda::gather(table, all, Rows(table.n_rows, nullptr));
+}
+
+Owned<double> read_on_device(const DeviceColumns& table, std::size_t i) {
+  require(i < table.columns.size(), "The table has no such column.");
+  std::vector<double> values(table.n_rows);
+  {
+    GilRelease nogil;
+    const auto column = static_cast<std::uint32_t>(i);
+    const Columns copy = cuda::gather(table, {&column, 1}, Rows(table.n_rows, nullptr));
+    read_block(copy.columns[i], 0, table.n_rows, values.data(), 1);
+  }
+  return to_numpy(std::move(values));
+}
+
+void put_on_device(DeviceColumns& table, std::size_t i, const Columns& other) {
+  require(other.n_rows == table.n_rows && other.columns.size() == 1 && i < table.columns.size(),
+          "The other table is not one column of as many rows.");
+  CallTeam team(table.n_rows, 0);
+  cuda::put(table, i, other.columns[0], team);
+}
+
+// Methods of tables in the memory of the host and of a CUDA device.
+template <class Table>
+nb::class_<Table> bind_columns(nb::module_& m, const char* name, const char* description) {
+  return nb::class_<Table>(m, name, description)
+      .def(
+          "set_missing",
+          [](Table& table, double value, const std::vector<std::size_t>& except) {
+            std::vector<bool> is_left(table.columns.size());
+            for (const std::size_t i : except) is_left.at(i) = true;
+            for (std::size_t i = 0; i < table.columns.size(); ++i)
+              if (!is_left[i]) table.columns[i].missing = value;
+          },
+          "value"_a, "except_for"_a = std::vector<std::size_t>(),
+          "Make a value mean missing, in all columns but some.")
+      .def(
+          "select",
+          [](const Table& table, const std::vector<std::size_t>& indices) {
+            Table result{.n_rows = table.n_rows, .columns = {}, .owners = table.owners};
+            if constexpr (requires { table.device; }) result.device = table.device;
+            for (const std::size_t i : indices) result.columns.push_back(table.columns.at(i));
+            return result;
+          },
+          "indices"_a, "Table of the given columns, in that order.")
+      .def(
+          "inexact_columns", [](const Table& table) { return inexact_columns(table); },
+          nb::call_guard<GilRelease>(),
+          "Indices of columns with integers that a float64 cannot hold.")
+      .def_prop_ro("n_rows", [](const Table& table) { return table.n_rows; })
+      .def_prop_ro("n_columns", [](const Table& table) { return table.columns.size(); });
 }
 
 }  // namespace
 
 void bind_table(nb::module_& m) {
-  nb::class_<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
+  bind_columns<Columns>(m, "Columns", "Typed columns of a table, zero-copy where possible.")
       .def(
           "__init__", [](Columns* self, std::size_t n_rows) { new (self) Columns{n_rows, {}, {}}; },
           "n_rows"_a)
@@ -244,24 +336,58 @@ void bind_table(nb::module_& m) {
            "Append the columns of a sparse matrix that is stored by rows.")
       .def("add_csr", &add_csr<std::int64_t>, "starts"_a.noconvert(), "indices"_a.noconvert(),
            "values"_a.noconvert(), "n_columns"_a, "fill"_a)
-      .def("set_missing", &set_missing, "value"_a, "except_for"_a = std::vector<std::size_t>(),
-           "Make a value mean missing, in all columns but some.")
       .def("extend", &extend, "other"_a, "Append the columns of another table.")
       .def("put", &put, "index"_a, "other"_a, "Replace a column by that of a table of one.")
-      .def("select", &pick, "indices"_a, "Table of the given columns, in that order.")
       .def("read", &read, "index"_a, "The values of a column, NaN where they are missing.",
            by_owner)
       .def("is_all_missing", &is_all_missing, "index"_a, "Whether a column has no values.")
       .def("stored", &stored, "index"_a,
            "(rows, values, value of all other rows) of a sparse column; None of a dense one.",
            by_owner)
-      .def("inexact_columns", &arboost::inexact_columns,
-           "Indices of columns with integers that a float64 cannot hold.")
       .def_prop_ro(
           "has_sparse", [](const Columns& table) { return table.has_sparse(); },
-          "Whether a column is sparse.")
-      .def_prop_ro("n_rows", [](const Columns& table) { return table.n_rows; })
-      .def_prop_ro("n_columns", [](const Columns& table) { return table.columns.size(); });
+          "Whether a column is sparse.");
+
+  nb::class_<ArrowColumn>(m, "ArrowColumn", "Type and values of a column of an Arrow stream.")
+      .def_ro("name", &ArrowColumn::name)
+      .def_ro("format", &ArrowColumn::format)
+      .def_ro("text", &ArrowColumn::text)
+      .def_ro("is_inexact", &ArrowColumn::is_inexact)
+      .def_prop_ro("unit", [](const ArrowColumn& column) { return column.type.unit; })
+      .def_prop_ro("is_text",
+                   [](const ArrowColumn& column) { return column.type.kind == ArrowKind::text; })
+      .def_prop_ro(
+          "is_supported",
+          [](const ArrowColumn& column) { return column.type.kind != ArrowKind::unsupported; })
+      .def_prop_ro("is_dictionary",
+                   [](const ArrowColumn& column) { return column.index != Type::null; })
+      .def_prop_ro("orders", &orders_of,
+                   "Entries of each dictionary whose entries ascend: bytes, or numbers.");
+
+  m.def("columns_of_arrow", &from_arrow, "stream"_a,
+        "(columns or None where some are unsupported, what each is, whether the stream was a table "
+        "and not a single column).");
+
+  bind_columns<DeviceColumns>(m, "DeviceColumns",
+                              "Columns of numbers in the memory of a CUDA device, without a copy.")
+      .def(
+          "__init__",
+          [](DeviceColumns* self, std::size_t n_rows, int device) {
+            new (self) DeviceColumns{device, n_rows, {}, {}};
+          },
+          "n_rows"_a, "device"_a)
+      .def("add_matrix", &add_matrix_on_device, "address"_a, "n_columns"_a, "row_stride"_a,
+           "column_stride"_a, "kind"_a, "itemsize"_a, "owner"_a,
+           "Append every column of a matrix; strides are in bytes, and the kind is NumPy's.")
+      .def("put", &put_on_device, "index"_a, "other"_a,
+           "Replace a column by that of a table of one in the host's memory.")
+      .def("read", &read_on_device, "index"_a,
+           "The values of a column, NaN where they are missing.", by_owner)
+      .def(
+          "stored", [](const DeviceColumns&, std::size_t) { return nb::none(); }, "index"_a,
+          "None: no column is sparse.")
+      .def("to_host", &to_host, "Copy in the host's memory.")
+      .def_prop_ro("device", [](const DeviceColumns& table) { return table.device; });
 }
 
 }  // namespace arboost::bindings

@@ -76,19 +76,10 @@ Text take(const Text& entries, const Vector<std::int64_t>& codes) {
 
 std::tuple<Owned<std::uint8_t>, Owned<std::int64_t>, Owned<std::int32_t>> levels(const Text& text) {
   std::vector<std::int32_t> codes;
-  Strings sorted;
-  {
-    GilRelease nogil;
-    sorted = sorted_levels(text, codes);
-  }
+  Strings sorted = without_gil([&] { return sorted_levels(text, codes); });
   return {to_numpy(std::move(sorted.bytes)), to_numpy(std::move(sorted.offsets)),
           to_numpy(std::move(codes))};
 }
-
-// Known levels by their number.
-struct LevelIndex {
-  StringSet strings;
-};
 
 // Levels of all batches so far, numbered in the order of their first occurrence: the strings of a
 // text without rows.
@@ -163,20 +154,18 @@ void bind_text(nb::module_& m) {
       .def_prop_ro("n_bytes", [](const LevelSet& set) { return set.text.strings.n_bytes(); })
       .def("__len__", [](const LevelSet& set) { return set.text.strings.size(); });
 
-  nb::class_<LevelIndex>(m, "LevelIndex", "Hash table of known levels.")
+  nb::class_<StringSet>(m, "LevelIndex", "Hash table of known levels.")
       .def(
           "__init__",
-          [](LevelIndex* self, const Vector<std::uint8_t>& bytes,
+          [](StringSet* self, const Vector<std::uint8_t>& bytes,
              const Vector<std::int64_t>& offsets) {
-            new (self) LevelIndex;
-            for (const auto text : strings_of(bytes, offsets)) self->strings.add(text);
+            new (self) StringSet;
+            for (const auto text : strings_of(bytes, offsets)) self->add(text);
           },
           "bytes"_a, "offsets"_a)
       .def(
           "codes",
-          [](const LevelIndex& index, const Text& text) {
-            return to_numpy(look_up(index.strings, text));
-          },
+          [](const StringSet& known, const Text& text) { return to_numpy(look_up(known, text)); },
           "text"_a, "Level of each row, -1 where it is missing or unknown.",
           nb::rv_policy::automatic);
 

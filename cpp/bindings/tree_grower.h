@@ -138,8 +138,6 @@ nb::dict trees(const TreeGrower& self);
 void restore(TreeGrower& self, const nb::dict& arrays);
 nb::dict last_tree(const TreeGrower& self);
 void bind_gathering(nb::module_& m);
-
-// Values of trees, added to scores (bindings/add_trees.cpp).
 void bind_added_trees(nb::class_<TreeGrower>& grower);
 
 // Rounds of boosting (bindings/rounds.cpp).

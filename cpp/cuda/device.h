@@ -77,16 +77,19 @@ class Device {
   std::unordered_map<std::string, Kernel> kernels_;
 };
 
+Address take_memory(std::size_t bytes);
+void give_memory_back(Address address);
+
 // Device memory of plain numbers, freed with the object. The device must be current.
 template <class T>
 class DeviceArray {
  public:
   DeviceArray() = default;
   explicit DeviceArray(std::size_t size) : size_(size) {
-    if (size > 0) address_ = take(size * sizeof(T));
+    if (size > 0) address_ = take_memory(size * sizeof(T));
   }
   ~DeviceArray() {
-    if (address_ != 0) give_back(address_);
+    if (address_ != 0) give_memory_back(address_);
   }
   DeviceArray(DeviceArray&& other) noexcept
       : address_(std::exchange(other.address_, 0)), size_(std::exchange(other.size_, 0)) {}
@@ -101,23 +104,9 @@ class DeviceArray {
   T* data() const { return reinterpret_cast<T*>(address_); }  // for kernels only
 
  private:
-  static Address take(std::size_t bytes);
-  static void give_back(Address address);
-
   Address address_ = 0;
   std::size_t size_ = 0;
 };
-
-Address take_memory(std::size_t bytes);
-void give_memory_back(Address address);
-template <class T>
-Address DeviceArray<T>::take(std::size_t bytes) {
-  return take_memory(bytes);
-}
-template <class T>
-void DeviceArray<T>::give_back(Address address) {
-  give_memory_back(address);
-}
 
 template <class T>
 void make_room(DeviceArray<T>& array, std::size_t size) {

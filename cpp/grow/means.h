@@ -1,7 +1,6 @@
 // Rows and leaves of a tree -> means or medians of y in each node, in double precision.
 #pragma once
 
-#include <cstddef>
 #include <span>
 
 #include "grow/grower.h"

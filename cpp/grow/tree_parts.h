@@ -14,9 +14,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/parallel.h"
 #include "grow/grower.h"

@@ -8,7 +8,7 @@
 #include "grow/kernels/grow_kernels.h"
 #include "loss/loss_kernels.h"
 #include "predict/bits/bit_trees.h"
-#include "reweight/reweight_kernels.h"
+#include "reweight/reweight.h"
 
 namespace arboost {
 

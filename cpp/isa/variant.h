@@ -13,7 +13,6 @@
 #include "grow/search/few.h"
 #include "grow/search/few_cuts.h"
 #include "grow/search/fold.h"
-#include "grow/search/limited.h"
 #include "grow/search/logarithms.h"
 #include "grow/search/rough.h"
 #include "grow/search/scan.h"

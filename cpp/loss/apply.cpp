@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>  // move

@@ -40,60 +40,52 @@ void reduce(const LossArgs& args, std::size_t begin, std::size_t end, std::size_
   sums.h[output] += sum_h;
 }
 
+// The same of the rows' gradients at(i, weight).
+template <class LossAt>
+void reduce_weighted(const LossArgs& args, std::size_t begin, std::size_t end, std::size_t output,
+                     LossAt at, LossSums& sums) {
+  const double* weight = args.rows.weight;
+  if (weight == nullptr)
+    reduce(args, begin, end, output, [=](std::size_t i) { return at(i, 1.0); }, sums);
+  else
+    reduce(args, begin, end, output, [=](std::size_t i) { return at(i, weight[i]); }, sums);
+}
+
 template <class LossOfRow>
 void one_output(const LossArgs& args, std::size_t begin, std::size_t end, std::size_t output,
                 LossOfRow loss, LossSums& sums) {
   const double* y = args.rows.y;
-  const double* weight = args.rows.weight;
-  const double* scores = args.rows.scores;
+  const double* scores = args.rows.scores + output;
   const std::size_t outputs = args.rows.outputs;
   if constexpr (requires { loss.exponent(0.0); }) {
     for (std::size_t first = begin; first < end; first += exp_block) {
       const std::size_t n = end - first < exp_block ? end - first : exp_block;
       double block[exp_block];
-      for (std::size_t i = 0; i < n; ++i)
-        block[i] = loss.exponent(scores[(first + i) * outputs + output]);
+      for (std::size_t i = 0; i < n; ++i) block[i] = loss.exponent(scores[(first + i) * outputs]);
       exponentials_in_place(block, n);
       const double* e = block;
       const auto at = [=](std::size_t i, double w) {
         return loss.at_exponential(y[i], e[i - first], w);
       };
-      if (weight == nullptr)
-        reduce(args, first, first + n, output, [=](std::size_t i) { return at(i, 1.0); }, sums);
-      else
-        reduce(
-            args, first, first + n, output, [=](std::size_t i) { return at(i, weight[i]); }, sums);
+      reduce_weighted(args, first, first + n, output, at, sums);
     }
-    return;
+  } else if (outputs > 1) {
+    const auto at = [=](std::size_t i, double w) { return loss.at(y[i], scores[i * outputs], w); };
+    reduce_weighted(args, begin, end, output, at, sums);
+  } else {
+    const auto at = [=](std::size_t i, double w) { return loss.at(y[i], scores[i], w); };
+    reduce_weighted(args, begin, end, 0, at, sums);
   }
-  if (outputs > 1)
-    reduce(
-        args, begin, end, output,
-        [=](std::size_t i) {
-          const double w = weight == nullptr ? 1.0 : weight[i];
-          return loss.at(y[i], scores[i * outputs + output], w);
-        },
-        sums);
-  else if (weight == nullptr)
-    reduce(args, begin, end, 0, [=](std::size_t i) { return loss.at(y[i], scores[i], 1.0); }, sums);
-  else
-    reduce(
-        args, begin, end, 0, [=](std::size_t i) { return loss.at(y[i], scores[i], weight[i]); },
-        sums);
 }
 
 // The first step of a loss whose hessians are the weights: all scores are 0.
 template <class LossOfRow>
 void at_zero(const LossArgs& args, std::size_t begin, std::size_t end, std::size_t output,
              LossOfRow loss, LossSums& sums) {
-  const double* y = args.rows.y;
-  const double* weight = args.rows.weight;
-  if (weight == nullptr)
-    reduce(args, begin, end, output, [=](std::size_t i) { return loss.at(y[i], 0.0, 1.0); }, sums);
-  else
-    reduce(
-        args, begin, end, output, [=](std::size_t i) { return loss.at(y[i], 0.0, weight[i]); },
-        sums);
+  const auto at = [y = args.rows.y, loss](std::size_t i, double w) {
+    return loss.at(y[i], 0.0, w);
+  };
+  reduce_weighted(args, begin, end, output, at, sums);
 }
 
 void gradients_at_zero(const LossArgs& args, std::size_t begin, std::size_t end, LossSums& sums) {

@@ -2,6 +2,7 @@
 #include "predict/links.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>  // invalid_argument
 
 #include "loss/elementary.h"
@@ -68,14 +69,11 @@ void apply_to_few(Link link, const double* raw, std::size_t n, std::size_t n_out
 }  // namespace
 
 Link link_of(std::string_view name) {
-  if (name == "identity") return Link::identity;
-  if (name == "exp") return Link::exp;
-  if (name == "logistic") return Link::logistic;
-  if (name == "logistic_of_double") return Link::logistic_of_double;
-  if (name == "softmax") return Link::softmax;
-  if (name == "share_of_two") return Link::share_of_two;
-  if (name == "shares") return Link::shares;
-  throw std::invalid_argument("the link is unknown");
+  constexpr std::string_view names[] = {
+      "identity", "exp", "logistic", "logistic_of_double", "softmax", "share_of_two", "shares"};
+  const auto entry = std::find(std::begin(names), std::end(names), name);
+  if (entry == std::end(names)) throw std::invalid_argument("the link is unknown");
+  return static_cast<Link>(entry - names);
 }
 
 std::size_t answer_width(Link link, std::size_t n_outputs) {

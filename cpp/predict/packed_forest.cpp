@@ -11,7 +11,7 @@
 #include "predict/bits/bit_forest.h"
 #include "predict/bits/row_forest.h"
 #include "predict/coded.h"
-#include "predict/pack.h"
+#include "predict/traverse.h"
 
 namespace arboost {
 namespace {
@@ -148,7 +148,7 @@ void PackedForest::traverse_row(FunctionRef<double(std::size_t column)> value_of
                                 double* scores) const {
   const Parts& parts = *parts_;
   const RowForest* rows = parts.rows();
-  const std::vector<Packed::Column>& columns = parts.packed.columns;
+  const std::vector<UsedColumn>& columns = parts.packed.columns;
   double few[most_row_values];
   std::vector<double> many;
   if (columns.size() >= most_row_values) many.resize(columns.size() + 1);

@@ -4,7 +4,7 @@
 //   up to 256 leaves a tree   formulas over bits, 512 rows at a time (bit_forest.h)
 //   the same, a single row    bytes of answers to all tests (row_forest.h)
 //   deeper trees              nodes of 8 bytes, over numbers of thresholds (coded.h)
-//   few rows, and the rest    nodes of 16 bytes, over values (pack.h)
+//   few rows, and the rest    nodes of 16 bytes, over values (traverse.h)
 //
 // All forms give the same scores.
 #pragma once

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>  // invalid_argument
-#include <vector>
 
 namespace arboost {
 namespace {

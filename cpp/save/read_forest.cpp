@@ -8,7 +8,6 @@
 #include <utility>  // move
 
 #include "save/bits.h"
-#include "save/scaled.h"
 
 namespace arboost {
 namespace {

@@ -6,10 +6,9 @@
 #include <bit>  // endian
 #include <cstring>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 
-#include "base/limits.h"
+#include "base/require.h"
 
 namespace arboost {
 namespace {
@@ -45,10 +44,11 @@ std::uint64_t checksum(const std::uint8_t* bytes, std::size_t n, std::uint64_t f
   return sum;
 }
 
+// Numbers of a description, to or from its bytes.
 class Writer {
  public:
   template <class T>
-  void number(T value) {
+  void number(const T& value) {
     static_assert(std::is_arithmetic_v<T>);
     const auto* from = reinterpret_cast<const std::uint8_t*>(&value);
     bytes.insert(bytes.end(), from, from + sizeof(T));
@@ -56,7 +56,7 @@ class Writer {
   template <class T>
   void numbers(const std::vector<T>& values) {
     number<std::uint64_t>(values.size());
-    for (const T value : values) number(value);
+    for (const T& value : values) number(value);
   }
 
   std::vector<std::uint8_t> bytes;
@@ -67,20 +67,18 @@ class Reader {
   explicit Reader(const std::vector<std::uint8_t>& bytes) : bytes_(bytes) {}
 
   template <class T>
-  T number() {
-    T value;
+  void number(T& value) {
     require(bytes_.size() - at_ >= sizeof(T));
     std::memcpy(&value, bytes_.data() + at_, sizeof(T));
     at_ += sizeof(T);
-    return value;
   }
   template <class T>
-  std::vector<T> numbers() {
-    const auto n = number<std::uint64_t>();
+  void numbers(std::vector<T>& values) {
+    std::uint64_t n = 0;
+    number(n);
     require(n <= (bytes_.size() - at_) / sizeof(T));
-    std::vector<T> values(n);
-    for (T& value : values) value = number<T>();
-    return values;
+    values.resize(n);
+    for (T& value : values) number(value);
   }
   bool is_at_end() const { return at_ == bytes_.size(); }
 
@@ -88,26 +86,6 @@ class Reader {
   const std::vector<std::uint8_t>& bytes_;
   std::size_t at_ = 0;
 };
-
-void describe(const Codes& codes, Writer& out) {
-  for (const std::size_t size : {codes.n_rows, codes.n_features, codes.n_stores, codes.row_stride})
-    out.number<std::uint64_t>(size);
-  out.number<std::int32_t>(codes.width);
-  out.numbers(codes.n_bins);
-  out.numbers(codes.has_missing);
-  out.numbers(codes.is_category);
-  for (const auto& edges : codes.edges) out.numbers(edges);
-  for (const FeatureStorage& storage : codes.where) {
-    out.number(static_cast<std::uint8_t>(storage.kind));
-    out.number<std::uint8_t>(storage.exclusive ? 1 : 0);
-    for (const std::uint32_t number :
-         {storage.store, storage.digit, storage.first, storage.usual, storage.n_others})
-      out.number(number);
-  }
-  out.number<std::uint64_t>(codes.digits.size());
-  for (const Digit& digit : codes.digits)
-    for (const std::uint32_t number : {digit.store, digit.stride, digit.radix}) out.number(number);
-}
 
 // Features and digits name stored columns, digits and slots that there are.
 void check_places(const Codes& codes) {
@@ -197,44 +175,46 @@ class KnownCodes {
   std::vector<Shared> shared_;
 };
 
-Codes read_description(Reader& in) {
-  Codes codes;
-  codes.n_rows = in.number<std::uint64_t>();
-  codes.n_features = in.number<std::uint64_t>();
-  codes.n_stores = in.number<std::uint64_t>();
-  codes.row_stride = in.number<std::uint64_t>();
-  codes.width = in.number<std::int32_t>();
-  codes.n_bins = in.numbers<std::uint32_t>();
-  codes.has_missing = in.numbers<std::uint8_t>();
-  codes.is_category = in.numbers<std::uint8_t>();
+// Writes the description of a table, or reads it; throws where it describes none.
+template <class Stream>
+void describe(Codes& codes, Stream& stream) {
+  static_assert(sizeof(std::size_t) == 8 && sizeof(int) == 4);
+  for (std::size_t* size : {&codes.n_rows, &codes.n_features, &codes.n_stores, &codes.row_stride})
+    stream.number(*size);
+  stream.number(codes.width);
+  stream.numbers(codes.n_bins);
+  stream.numbers(codes.has_missing);
+  stream.numbers(codes.is_category);
   require(codes.n_bins.size() == codes.n_features && (codes.width == 1 || codes.width == 2));
   require(codes.has_missing.size() == codes.n_features);
   require(codes.is_category.empty() || codes.is_category.size() == codes.n_features);
   require(codes.n_stores <= codes.n_features && codes.row_stride % 8 == 0);
   require(codes.row_stride / static_cast<std::size_t>(codes.width) >= codes.n_stores);
+  codes.edges.resize(codes.n_features);
   for (std::size_t f = 0; f < codes.n_features; ++f) {
-    codes.edges.push_back(in.numbers<double>());
-    require(codes.edges.back().size() + 1 == codes.n_bins[f]);
+    stream.numbers(codes.edges[f]);
+    require(codes.edges[f].size() + 1 == codes.n_bins[f]);
   }
-  for (std::size_t f = 0; f < codes.n_features; ++f) {
-    FeatureStorage storage;
-    storage.kind = static_cast<Storage>(in.number<std::uint8_t>());
-    storage.exclusive = in.number<std::uint8_t>() != 0;
+  codes.where.resize(codes.n_features);
+  for (FeatureStorage& storage : codes.where) {
+    auto kind = static_cast<std::uint8_t>(storage.kind);
+    std::uint8_t exclusive = storage.exclusive ? 1 : 0;
+    stream.number(kind);
+    stream.number(exclusive);
+    storage.kind = static_cast<Storage>(kind);
+    storage.exclusive = exclusive != 0;
     for (std::uint32_t* number :
          {&storage.store, &storage.digit, &storage.first, &storage.usual, &storage.n_others})
-      *number = in.number<std::uint32_t>();
-    codes.where.push_back(storage);
+      stream.number(*number);
   }
-  const auto n_digits = in.number<std::uint64_t>();
+  std::uint64_t n_digits = codes.digits.size();
+  stream.number(n_digits);
   require(n_digits <= codes.n_features);
-  for (std::size_t d = 0; d < n_digits; ++d) {
-    Digit digit{};
+  codes.digits.resize(n_digits);
+  for (Digit& digit : codes.digits)
     for (std::uint32_t* number : {&digit.store, &digit.stride, &digit.radix})
-      *number = in.number<std::uint32_t>();
-    codes.digits.push_back(digit);
-  }
+      stream.number(*number);
   check_places(codes);
-  return codes;
 }
 
 std::uint64_t sum_of(const std::vector<std::uint64_t>& checksums) {
@@ -319,9 +299,12 @@ Codes open_codes(int descriptor, Team& team) {
   file->read(end.description, bytes.data(), bytes.size());
   require(checksum(bytes.data(), bytes.size(), 0) == end.checksum);
   Reader in(bytes);
-  Codes codes = read_description(in);
-  const auto window_rows = in.number<std::uint64_t>();
-  const auto checksums = in.numbers<std::uint64_t>();
+  Codes codes;
+  describe(codes, in);
+  std::uint64_t window_rows = 0;
+  std::vector<std::uint64_t> checksums;
+  in.number(window_rows);
+  in.numbers(checksums);
   require(in.is_at_end() && window_rows > 0 && window_rows <= most_rows &&
           codes.n_rows <= most_rows &&
           codes.row_stride <= size / std::max<std::size_t>(1, codes.n_rows) &&

@@ -2,11 +2,8 @@
 // passes. Called from any thread.
 #include "table/columns.h"
 
-#include <algorithm>
 #include <cstring>  // loads from any alignment
-#include <limits>
 #include <stdexcept>
-#include <utility>
 
 namespace arboost {
 namespace {

@@ -29,13 +29,26 @@ namespace {
   throw std::system_error(errno, std::generic_category(), action);
 }
 
+// Reads or writes n bytes by steps: step(done, left) returns how many more are done.
+template <class Step>
+void transfer(std::size_t n, const char* action, Step step) {
+  for (std::size_t done = 0; done < n;) {
+    const auto more = step(done, n - done);
+    if (more < 0 && errno == EINTR) continue;
+    if (more == 0) errno = EIO;  // the file has been cut short
+    if (more <= 0) fail(action);
+    done += static_cast<std::size_t>(more);
+  }
+}
+
 }  // namespace
 
 #if defined(_WIN32)
 
 namespace {
 std::mutex position_mutex;  // reads and writes move the one position of a file
-}
+constexpr std::size_t most = std::size_t{1} << 30;  // bytes of a call
+}  // namespace
 
 CodesFile::CodesFile(int descriptor) : descriptor_(_dup(descriptor)) {
   if (descriptor_ < 0) fail("opening the file of codes");
@@ -56,12 +69,9 @@ void CodesFile::write(std::uint64_t at, const void* bytes, std::size_t n) {
   const auto* from = static_cast<const char*>(bytes);
   if (_lseeki64(descriptor_, static_cast<std::int64_t>(at), SEEK_SET) < 0)
     fail("writing the file of codes");
-  while (n > 0) {
-    const int done = _write(descriptor_, from, static_cast<unsigned>(std::min(n, size_t{1} << 30)));
-    if (done <= 0) fail("writing the file of codes");
-    from += done;
-    n -= static_cast<std::size_t>(done);
-  }
+  transfer(n, "writing the file of codes", [&](std::size_t done, std::size_t left) {
+    return _write(descriptor_, from + done, static_cast<unsigned>(std::min(left, most)));
+  });
 }
 
 void CodesFile::read(std::uint64_t at, void* bytes, std::size_t n) const {
@@ -69,13 +79,9 @@ void CodesFile::read(std::uint64_t at, void* bytes, std::size_t n) const {
   auto* to = static_cast<char*>(bytes);
   if (_lseeki64(descriptor_, static_cast<std::int64_t>(at), SEEK_SET) < 0)
     fail("reading the file of codes");
-  while (n > 0) {
-    const int done = _read(descriptor_, to, static_cast<unsigned>(std::min(n, size_t{1} << 30)));
-    if (done == 0) errno = EIO;  // the file has been cut short
-    if (done <= 0) fail("reading the file of codes");
-    to += done;
-    n -= static_cast<std::size_t>(done);
-  }
+  transfer(n, "reading the file of codes", [&](std::size_t done, std::size_t left) {
+    return _read(descriptor_, to + done, static_cast<unsigned>(std::min(left, most)));
+  });
 }
 
 bool CodesFile::is_cached(std::uint64_t, std::size_t) const {
@@ -117,27 +123,16 @@ std::uint64_t CodesFile::size() const {
 
 void CodesFile::write(std::uint64_t at, const void* bytes, std::size_t n) {
   const auto* from = static_cast<const char*>(bytes);
-  while (n > 0) {
-    const ssize_t done = pwrite(descriptor_, from, n, static_cast<off_t>(at));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) fail("writing the file of codes");
-    from += done;
-    at += static_cast<std::uint64_t>(done);
-    n -= static_cast<std::size_t>(done);
-  }
+  transfer(n, "writing the file of codes", [&](std::size_t done, std::size_t left) {
+    return pwrite(descriptor_, from + done, left, static_cast<off_t>(at + done));
+  });
 }
 
 void CodesFile::read(std::uint64_t at, void* bytes, std::size_t n) const {
   auto* to = static_cast<char*>(bytes);
-  while (n > 0) {
-    const ssize_t done = pread(descriptor_, to, n, static_cast<off_t>(at));
-    if (done < 0 && errno == EINTR) continue;
-    if (done == 0) errno = EIO;  // the file has been cut short
-    if (done <= 0) fail("reading the file of codes");
-    to += done;
-    at += static_cast<std::uint64_t>(done);
-    n -= static_cast<std::size_t>(done);
-  }
+  transfer(n, "reading the file of codes", [&](std::size_t done, std::size_t left) {
+    return pread(descriptor_, to + done, left, static_cast<off_t>(at + done));
+  });
 }
 
 CodesFile::Window::Window(const CodesFile& file, std::uint64_t at, std::size_t n) {

@@ -2,7 +2,6 @@
 #include "table/string_levels.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>  // loads from any alignment
 #include <limits>
 #include <numeric>  // iota
@@ -103,6 +102,20 @@ Strings joined(const StringSet& strings, const std::vector<std::int32_t>& which)
   return all;
 }
 
+// The number of each row's string, which number_of(string) returns: asked once for each string.
+template <class NumberOf>
+std::vector<std::int32_t> numbers_of(const Text& text, NumberOf number_of) {
+  std::vector<std::int32_t> number(text.strings.size(), never_seen);
+  std::vector<std::int32_t> codes(text.codes.size(), -1);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (text.codes[i] < 0) continue;
+    const auto level = static_cast<std::size_t>(text.codes[i]);
+    if (number[level] == never_seen) number[level] = number_of(text.strings[level]);
+    codes[i] = number[level];
+  }
+  return codes;
+}
+
 }  // namespace
 
 std::string_view StringSet::operator[](std::size_t number) const {
@@ -170,15 +183,7 @@ Strings sorted_levels(const Text& text, std::vector<std::int32_t>& codes) {
 }
 
 std::vector<std::int32_t> add_rows(StringSet& known, const Text& text) {
-  std::vector<std::int32_t> number(text.strings.size(), -1);
-  std::vector<std::int32_t> codes(text.codes.size(), -1);
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    if (text.codes[i] < 0) continue;
-    const auto level = static_cast<std::size_t>(text.codes[i]);
-    if (number[level] < 0) number[level] = known.add(text.strings[level]);
-    codes[i] = number[level];
-  }
-  return codes;
+  return numbers_of(text, [&](std::string_view string) { return known.add(string); });
 }
 
 Strings in_order(const StringSet& strings) {
@@ -188,15 +193,7 @@ Strings in_order(const StringSet& strings) {
 }
 
 std::vector<std::int32_t> look_up(const StringSet& known, const Text& text) {
-  std::vector<std::int32_t> known_code(text.strings.size(), never_seen);
-  std::vector<std::int32_t> codes(text.codes.size(), -1);
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    if (text.codes[i] < 0) continue;
-    const auto number = static_cast<std::size_t>(text.codes[i]);
-    if (known_code[number] == never_seen) known_code[number] = known.find(text.strings[number]);
-    codes[i] = known_code[number];
-  }
-  return codes;
+  return numbers_of(text, [&](std::string_view string) { return known.find(string); });
 }
 
 std::vector<std::string_view> checked_strings(std::span<const std::uint8_t> bytes,

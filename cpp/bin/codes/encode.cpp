@@ -7,12 +7,10 @@
 #include <cmath>
 #include <cstring>  // clears the pad of the rows
 #include <limits>
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
-#include "base/limits.h"
+#include "base/require.h"
 #include "bin/codes/layout.h"
 #include "bin/codes/sparse_codes.h"
 #include "bin/edges/lookup.h"

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>  // atomics do not move
-#include <vector>
 
 #include "bin/codes/plan.h"
 #include "table/codes.h"

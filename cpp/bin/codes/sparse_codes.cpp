@@ -3,7 +3,6 @@
 #include "bin/codes/sparse_codes.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "bin/edges/lookup.h"
 #include "bin/edges/thin.h"

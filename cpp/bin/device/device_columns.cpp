@@ -1,13 +1,7 @@
 // Samples are gathered on the device, column by column, and copied once.
 #include "bin/device/device_columns.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <numeric>
-
 #include "base/buffer.h"
-#include "bin/device/device_work.h"
-#include "cuda/staging.h"
 
 namespace arboost::cuda {
 namespace {
@@ -113,6 +107,27 @@ std::vector<std::size_t> inexact_columns(const DeviceColumns& table) {
   for (std::size_t k = 0; k < wide.size(); ++k)
     if (is_inexact[k] != 0) distant.push_back(wide[k]);
   return distant;
+}
+
+HostMatrix find_matrix(const Columns& table) {
+  if (table.columns.empty()) return {};
+  const std::ptrdiff_t stride = table.columns[0].stride;
+  const std::byte *first = nullptr, *end = nullptr;
+  for (const Column& column : table.columns) {
+    const std::size_t size = item_size(column.type);
+    if (size == 0 || column.stride != stride || column.pieces.size() != 1) return {};
+    const Piece& piece = column.pieces[0];
+    if (piece.mask != nullptr || piece.valid != nullptr) return {};
+    if (first == nullptr || piece.values < first) first = piece.values;
+    if (end == nullptr || piece.values + size > end) end = piece.values + size;
+  }
+  const std::ptrdiff_t used = end - first;
+  if (used > stride || 2 * used < stride) return {};  // no rows, or mostly other values
+  for (const Column& column : table.columns) {
+    const auto size = static_cast<std::ptrdiff_t>(item_size(column.type));
+    if ((column.pieces[0].values - first) % size != 0 || stride % size != 0) return {};
+  }
+  return {first, static_cast<std::size_t>(stride), static_cast<std::size_t>(used)};
 }
 
 }  // namespace arboost::cuda

@@ -57,22 +57,10 @@ class Lookup {
     } else {
       for (std::size_t i = 0; i < n; ++i) buckets[i] = bits_bucket(values[i]);
     }
-    switch (steps_) {
-      case 0:
-        search<0>(values, n, buckets, out);
-        break;
-      case 1:
-        search<1>(values, n, buckets, out);
-        break;
-      case 2:
-        search<2>(values, n, buckets, out);
-        break;
-      case 3:
-        search<3>(values, n, buckets, out);
-        break;
-      default:
-        search<-1>(values, n, buckets, out);
-    }
+    constexpr decltype(&Lookup::search<0>) searches[] = {&Lookup::search<0>, &Lookup::search<1>,
+                                                         &Lookup::search<2>, &Lookup::search<3>,
+                                                         &Lookup::search<-1>};
+    (this->*searches[std::min(steps_, 4)])(values, n, buckets, out);
     const auto missing_code = static_cast<Code>(n_edges_ + 1);
     if (!any_nan(values, n)) return false;
     for (std::size_t i = 0; i < n; ++i)

@@ -26,28 +26,37 @@ ThinSampler::ThinSampler(const Columns& table, const Rows& rows,
     if (in_sample_.empty() || in_sample_[i] != 0) sample_weight_ += weights[i];
 }
 
-void ThinSampler::run(const Column& column, Scratch& scratch, std::vector<double>& values,
-                      std::vector<double>& sums) const {
-  auto& items = scratch.items;
-  items.clear();
+// Calls use(row, value) for the stored values of rows of the fit, until it returns false.
+template <class Use>
+void ThinSampler::each_stored(const Column& column, Use use) const {
   double block[block_rows];
-  const auto weight = [&](std::uint32_t row) { return weights_.empty() ? 1 : weights_[row]; };
-  // Weight of the rows without a stored value.
-  std::int64_t fill_weight =
-      weights_.empty() ? static_cast<std::int64_t>(sample_size_) : sample_weight_;
-  std::size_t n_fill = sample_size_;
   const Sparse& sparse = *column.sparse;
   for (std::size_t begin = 0; begin < sparse.size; begin += block_rows) {
     const std::size_t n = std::min(block_rows, sparse.size - begin);
     read_stored(column, begin, begin + n, block);
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t row = numbers_.of(sparse.rows[begin + i]);
-      if (row == RowNumbers::nowhere || (!in_sample_.empty() && in_sample_[row] == 0)) continue;
-      fill_weight -= weight(row);
-      --n_fill;
-      if (!std::isnan(block[i])) items.push_back({key_of(block[i]), row});
+      if (row != RowNumbers::nowhere && !use(row, block[i])) return;
     }
   }
+}
+
+void ThinSampler::run(const Column& column, Scratch& scratch, std::vector<double>& values,
+                      std::vector<double>& sums) const {
+  auto& items = scratch.items;
+  items.clear();
+  const auto weight = [&](std::uint32_t row) { return weights_.empty() ? 1 : weights_[row]; };
+  // Weight of the rows without a stored value.
+  std::int64_t fill_weight =
+      weights_.empty() ? static_cast<std::int64_t>(sample_size_) : sample_weight_;
+  std::size_t n_fill = sample_size_;
+  each_stored(column, [&](std::uint32_t row, double value) {
+    if (!in_sample_.empty() && in_sample_[row] == 0) return true;
+    fill_weight -= weight(row);
+    --n_fill;
+    if (!std::isnan(value)) items.push_back({key_of(value), row});
+    return true;
+  });
   scratch.spare.resize(items.size());
   sort_by_key<Placed<std::uint64_t>>(items, scratch.spare);
   values.clear();
@@ -73,19 +82,12 @@ void ThinSampler::run(const Column& column, Scratch& scratch, std::vector<double
 bool ThinSampler::find_values(const Column& column, std::size_t most,
                               std::vector<double>& values) const {
   KeySet keys;
-  double block[block_rows];
   std::size_t n_fill = n_rows_;
-  const Sparse& sparse = *column.sparse;
-  for (std::size_t begin = 0; begin < sparse.size; begin += block_rows) {
-    const std::size_t n = std::min(block_rows, sparse.size - begin);
-    read_stored(column, begin, begin + n, block);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (numbers_.of(sparse.rows[begin + i]) == RowNumbers::nowhere) continue;
-      --n_fill;
-      if (!std::isnan(block[i])) keys.insert(key_of(block[i]));
-    }
-    if (keys.size() > most) return false;
-  }
+  each_stored(column, [&](std::uint32_t, double value) {
+    --n_fill;
+    if (!std::isnan(value)) keys.insert(key_of(value));
+    return keys.size() <= most;
+  });
   const double fill = fill_of(column);
   if (n_fill > 0 && !std::isnan(fill)) keys.insert(key_of(fill));
   if (keys.size() > most) return false;

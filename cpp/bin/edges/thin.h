@@ -43,6 +43,9 @@ class ThinSampler {
   bool find_values(const Column& column, std::size_t most, std::vector<double>& values) const;
 
  private:
+  template <class Use>
+  void each_stored(const Column& column, Use use) const;
+
   RowNumbers numbers_;
   std::span<const std::int64_t> weights_;
   std::size_t n_rows_, sample_size_;

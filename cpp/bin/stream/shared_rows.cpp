@@ -3,36 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <stdexcept>
 #include <vector>
 
 #include "base/random.h"  // mix_bits
+#include "bin/codes/take.h"
 
 namespace arboost {
 namespace {
 
 constexpr std::size_t chunk_rows = 1 << 12;
-
-template <class Code>
-void fill_columns(Codes& codes, Team& team) {
-  team.for_chunks(0, codes.n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t s = 0; s < codes.n_stores; ++s) {
-      Code* column = codes.column<Code>(s);
-      for (std::size_t i = begin; i < end; ++i) column[i] = codes.row<Code>(i)[s];
-    }
-  });
-}
-
-std::uint64_t hash_of(const std::uint8_t* bytes, std::size_t n, std::uint64_t row) {
-  std::uint64_t hash = mix_bits(row + 1);
-  for (std::size_t at = 0; at < n; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, std::min<std::size_t>(8, n - at));
-    hash = mix_bits(hash ^ word) + at;
-  }
-  return hash;
-}
 
 }  // namespace
 
@@ -56,7 +36,9 @@ Codes gather_rows(const SharedCodes& codes, Team& team) {
       throw std::logic_error("workers have more rows than the table");
     to = std::copy(rows.begin(), rows.end(), to);
   }
-  all.width == 1 ? fill_columns<std::uint8_t>(all, team) : fill_columns<std::uint16_t>(all, team);
+  team.for_chunks(0, all.n_rows, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    copy_by_column(all, begin, end);
+  });
   return all;
 }
 
@@ -69,15 +51,15 @@ std::uint64_t checksum(const SharedCodes& codes, Team& team) {
         window.begin, window.end, chunk_rows, [&](std::size_t begin, std::size_t end, int) {
           std::uint64_t sum = 0;
           for (std::size_t i = begin; i < end; ++i)
-            sum += hash_of(window.row_zero + i * local.row_stride, n_bytes, codes.first_row + i);
+            sum += hash_codes(window.row_zero + i * local.row_stride, n_bytes, codes.first_row + i);
           total += sum;
         });
   });
   const std::size_t width = static_cast<std::size_t>(local.width);
   for (std::size_t c = 0; c < local.sparse.size(); ++c)
     for (std::uint64_t k = local.sparse.start[c]; k < local.sparse.start[c + 1]; ++k)
-      total += hash_of(local.sparse.codes.data() + k * width, width,
-                       mix_bits(codes.first_row + local.sparse.rows[k]) + c);
+      total += hash_codes(local.sparse.codes.data() + k * width, width,
+                          mix_bits(codes.first_row + local.sparse.rows[k]) + c);
   // As two numbers of 32 bits: sums of 64 bits may overflow, which signed ones must not.
   const std::uint64_t bits = total.load();
   std::int64_t halves[] = {static_cast<std::int64_t>(bits & 0xffffffff),

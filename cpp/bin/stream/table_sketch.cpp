@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
 
-#include "base/limits.h"
 #include "base/random.h"
+#include "base/require.h"
 #include "bin/edges/quantiles.h"
 
 namespace arboost {
@@ -24,13 +23,14 @@ bool is_below(std::uint64_t position, std::uint64_t threshold) {
 
 }  // namespace
 
-TableSketch::TableSketch(std::size_t n_columns, std::size_t max_bins)
-    : max_bins_(max_bins), columns_(n_columns) {}
-
-TableSketch::TableSketch(std::size_t n_columns, std::size_t max_bins, std::size_t first,
-                         std::size_t n_rows)
-    : max_bins_(max_bins), is_share_(true), first_(first), n_all_(n_rows), columns_(n_columns) {
-  check_row_count(n_rows);
+TableSketch::TableSketch(std::size_t n_columns, std::size_t max_bins,
+                         const std::optional<Share>& share)
+    : max_bins_(max_bins),
+      is_share_(share.has_value()),
+      first_(is_share_ ? share->first : 0),
+      n_all_(is_share_ ? share->second : 0),
+      columns_(n_columns) {
+  check_row_count(n_all_);
 }
 
 void TableSketch::push(const Columns& table, const Rows& rows, Team& team) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>  // pair
 #include <vector>
 
 #include "base/parallel.h"
@@ -30,10 +31,11 @@ std::vector<std::vector<double>> sketch_edges(const Columns& sample,
 // quarter more between two batches.
 class TableSketch {
  public:
-  TableSketch(std::size_t n_columns, std::size_t max_bins);
-  // Of a share of n_rows rows, from row `first` on. The samples of all shares, one after the other,
-  // are the sample of all rows.
-  TableSketch(std::size_t n_columns, std::size_t max_bins, std::size_t first, std::size_t n_rows);
+  // A share of the rows: the position of its first row, and the number of all rows. The samples of
+  // all shares, one after the other, are the sample of all rows.
+  using Share = std::pair<std::size_t, std::size_t>;
+  TableSketch(std::size_t n_columns, std::size_t max_bins,
+              const std::optional<Share>& share = std::nullopt);
 
   // The next rows of the fit. Throws std::invalid_argument for another number of columns, and for
   // more rows than there are.

@@ -6,8 +6,6 @@
 #include <stdexcept>  // invalid_argument
 #include <vector>
 
-#include "explain/shap/shap_block.h"
-
 namespace arboost {
 namespace {
 

@@ -223,20 +223,10 @@ void shap_points(const ShapRun& run) {
 }
 
 void shap(const ShapRun& run) {
-  switch (run.points) {
-    case 1:
-      return shap_points<1>(run);
-    case 2:
-      return shap_points<2>(run);
-    case 3:
-      return shap_points<3>(run);
-    case 4:
-      return shap_points<4>(run);
-    case 6:
-      return shap_points<6>(run);
-    default:
-      return shap_points<0>(run);
-  }
+  constexpr decltype(&shap_points<0>) by_points[] = {shap_points<0>, shap_points<1>, shap_points<2>,
+                                                     shap_points<3>, shap_points<4>, shap_points<0>,
+                                                     shap_points<6>};
+  by_points[run.points < 7 ? run.points : 0](run);
 }
 
 }  // namespace

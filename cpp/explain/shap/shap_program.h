@@ -1,27 +1,40 @@
-// Trees -> steps and numbers for the SHAP kernels (explain/shap/shap_run.h).
+// Trees -> steps and numbers for the SHAP kernels (explain/shap/shap_run.h); rows -> blocks of
+// doubles.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "explain/shap/shap_quadrature.h"
+#include "base/buffer.h"  // Buffer
 #include "explain/shap/shap_run.h"
+#include "predict/traverse.h"
+#include "table/columns.h"
 #include "tree/forest.h"
 
 namespace arboost {
+
+// Gauss-Legendre quadrature on [0, 1]: n points integrate polynomials of degree below 2 n exactly.
+struct Quadrature {
+  std::vector<double> points, weights;
+};
+
+// The same bits on every machine: only + - * / are used.
+Quadrature gauss_legendre(std::size_t n);
+
+// Number of points for a product of n_factors linear functions with values in [0, 1]. Up to about a
+// hundred factors, the integral is exact. Products of more factors are bell-shaped with a width
+// that falls with the square root of n_factors; with points a third of that width apart, the error
+// is below 1e-15.
+std::size_t points_for(std::size_t n_factors);
 
 // A checked forest, with the data that its trees share.
 struct ShapForest {
   // Throws std::invalid_argument where a tree leads outside its nodes, the columns or the outputs.
   ShapForest(const Forest& forest, std::span<const double> covers, std::size_t features,
              std::size_t outputs);
-
-  struct Column {
-    std::size_t feature;
-    bool of_codes;  // for splits by sets
-  };
 
   // The share of a node's training rows in its left child; one half for a cover of 0.
   double left_share(std::size_t left) const;
@@ -38,12 +51,11 @@ struct ShapForest {
   std::size_t first_output(std::size_t tree) const {
     return static_cast<std::size_t>(trees.output[tree]);
   }
-  std::size_t outputs_of_tree() const { return trees.width; }
 
   Forest trees;
   std::span<const double> cover;
   std::size_t n_features, n_outputs;
-  std::vector<Column> columns;        // that splits look at
+  std::vector<UsedColumn> columns;    // that splits look at
   std::vector<std::uint32_t> column;  // of each node; leaves: 0
   std::vector<CodeSet> sets;          // with a bit for the missing code, as the forest has them
 };
@@ -111,6 +123,33 @@ class ShapProgram {
   std::vector<Part> parts_;
   std::vector<double> numbers_;    // of one part
   std::vector<Quadrature> rules_;  // by number of points, made when they are needed
+};
+
+constexpr std::size_t whole_lanes(std::size_t rows) {
+  return (rows + shap_lanes - 1) / shap_lanes * shap_lanes;
+}
+
+// A block of a table's rows as doubles, column-major: the input of the SHAP kernels.
+class ShapBlock {
+ public:
+  ShapBlock(const Columns& table, const std::vector<UsedColumn>& columns, std::size_t rows)
+      : table_(table), columns_(columns), stride_(whole_lanes(rows)) {
+    values_ = Buffer<double>(std::max<std::size_t>(1, columns.size()) * stride_);
+    std::fill_n(values_.data(), values_.size(), 0.0);
+  }
+
+  std::size_t stride() const { return stride_; }
+  const double* values() const { return values_.data(); }
+
+  void read(std::size_t begin, std::size_t end) {
+    read_columns(table_, columns_, begin, end, values_.data(), stride_, 1);
+  }
+
+ private:
+  const Columns& table_;
+  const std::vector<UsedColumn>& columns_;
+  std::size_t stride_;
+  Buffer<double> values_;
 };
 
 }  // namespace arboost

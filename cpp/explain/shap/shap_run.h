@@ -9,7 +9,7 @@
 //   f_j(t)   = r_j + t (q_j - r_j)
 //
 // The integrands are polynomials, so Gauss-Legendre quadrature is exact
-// (explain/shap/shap_quadrature.h). At a point t, all leaves below an edge share the product of the
+// (explain/shap/shap_program.h). At a point t, all leaves below an edge share the product of the
 // factors above them. So one traversal of the tree suffices: on the way down, each edge multiplies
 // the product by its factor f; on the way up, sums of v times the products are returned, and an
 // edge of feature i adds the sum below it, times e = (q_i - r_i) / f_i, to phi_i. If an edge above

@@ -26,16 +26,9 @@ inline bool splits_later(bool best_first, const GrowNode* a, const GrowNode* b, 
   return if_equal;
 }
 
-// Among equals the older one first: the order that the tree is committed in.
+// Among equals nodes of the tree first, and of these the older one: the order that the tree is
+// committed in. Nodes that are not in the tree yet have no id.
 struct TreeOrder {
-  bool best_first;
-  bool operator()(const GrowNode* a, const GrowNode* b) const {
-    return splits_later(best_first, a, b, a->id > b->id);
-  }
-};
-
-// The same for nodes that may not be in the tree yet and so have no id; nodes of the tree first.
-struct ComingOrder {
   bool best_first;
   bool operator()(const GrowNode* a, const GrowNode* b) const {
     const bool a_is_in = a->id >= 0, b_is_in = b->id >= 0;
@@ -94,8 +87,8 @@ class GrowQueue {
   // node can be part of the tree, and the tree needs as many batches as it is deep.
   void take_batch(std::size_t most, std::vector<GrowNode*>& batch) {
     batch.clear();
-    const ComingOrder order{best_first_};
-    coming_ = frontier_;  // a heap in this order, too
+    const TreeOrder order{best_first_};
+    coming_ = frontier_;
     for (std::int64_t n = 0; n < splits_left_ && !coming_.empty() && batch.size() < most; ++n) {
       GrowNode* node = pop(coming_, order);
       if (node->expanded) {

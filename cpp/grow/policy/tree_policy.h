@@ -144,7 +144,4 @@ class TreePolicy {
   std::vector<GrowNode*> tree_;  // by id
 };
 
-// Throws std::invalid_argument for parameters that the criterion does not support.
-void check_criterion(const TreeParams& params, const Codes& codes);
-
 }  // namespace arboost

@@ -116,12 +116,9 @@ void TreeShape::append_splits(const TreePolicy& policy, BinOf stored_bin,
   constexpr double largest = std::numeric_limits<double>::max();
   const std::size_t first = forest.feature.size(), size = first + left_.size();
   forest.make_room(left_.size());
-  forest.feature.resize(size, 0);
-  forest.bin.resize(size, 0);
-  forest.left.insert(forest.left.end(), left_.begin(), left_.end());
-  forest.default_left.resize(size, 0);
-  forest.set.resize(size, -1);
-  forest.gain.resize(size, 0.0);
+  forest.resize(size);
+  std::copy(left_.begin(), left_.end(), forest.left.begin() + static_cast<std::ptrdiff_t>(first));
+  std::fill_n(forest.set.begin() + static_cast<std::ptrdiff_t>(first), left_.size(), -1);
   for (std::size_t id = 0; id < left_.size(); ++id) {
     if (id + ahead < placed_.size()) prefetch(placed_[id + ahead].below);
     if (left_[id] == 0) continue;
@@ -136,8 +133,6 @@ void TreeShape::append_splits(const TreePolicy& policy, BinOf stored_bin,
     forest.set[at] = static_cast<std::int32_t>(forest.sets.size());
     forest.sets.push_back(*split.set);
   }
-  forest.value.resize(size * policy.width());
-  forest.cover.resize(size);
   forest.tree_start.push_back(static_cast<std::int64_t>(size));
 }
 

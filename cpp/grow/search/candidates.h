@@ -27,9 +27,9 @@ void copy_entry(std::size_t from, std::size_t to, std::size_t channels, SplitScr
 }
 
 // Keeps only entries that are more than p.apart of the hessian apart, and those on both sides of a
-// value of at least twice that: the rule of Summary::cuts (bin/edges/sketch.h). The node's last
-// entry is kept. Returns the number of kept entries; the block's last entry follows them if it was
-// not kept.
+// value of at least twice that: the rule of proposals for a round (bin/propose.cpp). The node's
+// last entry is kept. Returns the number of kept entries; the block's last entry follows them if it
+// was not kept.
 template <bool single>
 std::size_t thin(const GainParams& p, std::size_t m, bool is_last, Thinning& state,
                  SplitScratch& scratch) {

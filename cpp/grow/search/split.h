@@ -11,7 +11,6 @@
 
 #include "grow/search/candidates.h"
 #include "grow/search/gain.h"
-#include "grow/search/limited.h"
 #include "grow/search/logarithms.h"
 #include "grow/search/rough.h"
 #include "grow/search/search_data.h"

@@ -41,14 +41,7 @@ void GrownTrees::make_room(std::size_t n) {
   constexpr double margin = 1.05;
   const double mean = static_cast<double>(needed) / static_cast<double>(n_trees() + 1);
   const auto size = static_cast<std::size_t>(mean * static_cast<double>(expected) * margin);
-  feature.reserve(size);
-  bin.reserve(size);
-  left.reserve(size);
-  default_left.reserve(size);
-  set.reserve(size);
-  value.reserve(size * width);
-  gain.reserve(size);
-  cover.reserve(size);
+  each_array([size](auto& array, std::size_t numbers) { array.reserve(size * numbers); });
 }
 
 void GrownTrees::drop_last() {
@@ -61,15 +54,7 @@ void GrownTrees::drop_last() {
 void GrownTrees::keep(std::size_t n_trees, std::size_t n_sets) {
   tree_start.resize(n_trees + 1);
   sets.resize(n_sets);
-  const std::size_t start = first(n_trees);
-  feature.resize(start);
-  bin.resize(start);
-  left.resize(start);
-  default_left.resize(start);
-  set.resize(start);
-  value.resize(start * width);
-  gain.resize(start);
-  cover.resize(start);
+  resize(first(n_trees));
 }
 
 void GrownTrees::walk(std::size_t tree, const Codes& codes, const TreeRows& rows, Team& team,

@@ -67,6 +67,23 @@ struct GrownTrees {
   void make_room(std::size_t n);
   std::size_t expected = 0;  // trees
 
+  // Calls use(array, numbers of a node) for the arrays by node.
+  template <class Use>
+  void each_array(Use use) {
+    use(feature, std::size_t{1});
+    use(bin, std::size_t{1});
+    use(left, std::size_t{1});
+    use(default_left, std::size_t{1});
+    use(set, std::size_t{1});
+    use(value, width);
+    use(gain, std::size_t{1});
+    use(cover, std::size_t{1});
+  }
+  // Room for n nodes in all trees; the values of new ones are 0.
+  void resize(std::size_t n) {
+    each_array([n](auto& array, std::size_t numbers) { array.resize(n * numbers); });
+  }
+
   // Removes the last tree.
   void drop_last();
   // Keeps the first trees and sets, and removes all others; the last tree may be incomplete.

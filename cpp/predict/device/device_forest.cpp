@@ -5,6 +5,8 @@
 #include <cstring>    // memcpy
 #include <stdexcept>  // invalid_argument
 
+#include "cuda/staging.h"
+
 namespace arboost::cuda {
 namespace {
 
@@ -13,6 +15,23 @@ constexpr std::size_t fewest_rows = 512, most_chunk_rows = std::size_t{1} << 27;
 constexpr std::size_t shared_words = 48 * 1024;  // bytes of a block's rows in shared memory
 
 }  // namespace
+
+TableSource device_source(const DeviceColumns& columns) {
+  TableSource source;
+  source.device = &columns;
+  source.n_rows = columns.n_rows;
+  return source;
+}
+
+TableSource host_source(const Columns& columns, std::size_t n_used) {
+  TableSource source;
+  source.host = &columns;
+  source.n_rows = columns.n_rows;
+  if (columns.n_rows == 0) return source;
+  const HostMatrix matrix = find_matrix(columns);
+  if (matrix.row_bytes <= n_used * sizeof(double)) source.matrix = matrix;
+  return source;
+}
 
 struct DeviceForest::Lane {
   Queue queue;
@@ -94,7 +113,8 @@ DeviceForest::~DeviceForest() {
 std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t more_bytes) const {
   std::size_t row_bytes = trees_.n_words() * sizeof(std::uint32_t) + more_bytes + 1;
   if (rows.host != nullptr)
-    row_bytes += rows.matrix != nullptr ? rows.row_bytes : trees_.columns.size() * sizeof(double);
+    row_bytes += rows.matrix.first != nullptr ? rows.matrix.row_bytes
+                                              : trees_.columns.size() * sizeof(double);
   // Two chunks, and room for others.
   const std::size_t max_bytes = std::min(chunk_bytes, device_.free_bytes() / 4);
   const std::size_t fitting = max_bytes / row_bytes / fewest_rows * fewest_rows;
@@ -105,17 +125,15 @@ std::size_t DeviceForest::rows_of_chunk(const TableSource& rows, std::size_t mor
 // Rows of the host as they are -> pinned memory -> device.
 void DeviceForest::send_rows(const TableSource& rows, std::size_t begin, std::size_t n, Team& team,
                              Lane& lane) const {
-  const std::size_t bytes = n * rows.row_bytes;
-  const std::byte* from = rows.matrix + begin * rows.row_bytes;
+  const HostMatrix& matrix = rows.matrix;
+  const std::size_t bytes = (n - 1) * matrix.row_bytes + matrix.used_bytes;
   std::byte* sent = lane.read.buffer(bytes);
-  team.for_chunks(0, bytes, std::size_t{1} << 20, [&](std::size_t first, std::size_t last, int) {
-    std::memcpy(sent + first, from + first, last - first);
-  });
+  copy_by_threads(matrix.first + begin * matrix.row_bytes, bytes, sent, team);
   make_room(lane.values, bytes);
   lane.queue.copy_in(sent, bytes, lane.values.address());
   for (std::size_t c = 0; c < lane.columns.size(); ++c) {
     const Column& column = rows.host->columns[trees_.features[c]];
-    lane.columns[c].column = {lane.values.data() + trees_.features[c] * item_size(column.type),
+    lane.columns[c].column = {lane.values.data() + (column.pieces[0].values - matrix.first),
                               column.stride, column.missing, column.type};
   }
 }
@@ -150,7 +168,7 @@ void DeviceForest::code_chunk(const TableSource& rows, std::size_t begin, std::s
       DeviceColumn& column = lane.columns[c].column = rows.device->columns[trees_.features[c]];
       column.values += static_cast<std::int64_t>(begin) * column.stride;
     }
-  } else if (rows.matrix != nullptr) {
+  } else if (rows.matrix.first != nullptr) {
     send_rows(rows, begin, n, team, lane);
   } else {
     send_columns(rows, begin, n, team, lane);

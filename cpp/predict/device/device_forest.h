@@ -15,11 +15,26 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "bin/device/device_columns.h"
 #include "cuda/device.h"
 #include "predict/device/forest_layout.h"
-#include "predict/device/table_source.h"
+#include "table/columns.h"
 
 namespace arboost::cuda {
+
+// Rows to predict on a device: a table of the host, or one in device memory.
+struct TableSource {
+  const Columns* host = nullptr;
+  const DeviceColumns* device = nullptr;
+  std::size_t n_rows = 0;
+  HostMatrix matrix{};  // where the rows of a table of the host are sent as they are
+};
+
+TableSource device_source(const DeviceColumns& columns);
+
+// Matrices are sent as they are, unless doubles of the columns that are used are fewer bytes; all
+// other tables column by column.
+TableSource host_source(const Columns& columns, std::size_t n_used);
 
 // Where results go: [row] of some bytes each, on the host or in device memory.
 struct RowSink {

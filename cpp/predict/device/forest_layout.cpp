@@ -8,7 +8,7 @@
 #include <stdexcept>  // invalid_argument
 #include <utility>
 
-#include "predict/pack.h"
+#include "predict/traverse.h"
 
 namespace arboost::cuda {
 namespace {

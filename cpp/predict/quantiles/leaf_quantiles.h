@@ -6,7 +6,6 @@
 // share over all trees reaches q of the total (Meinshausen 2006).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 

@@ -79,26 +79,10 @@ void uneven_tree(const BitProgram& tree, const std::uint64_t* tests, std::uint64
 }
 
 void even_tree(int depth, const std::uint64_t* tests, const std::uint32_t* program, Planes out) {
-  switch (depth) {
-    case 0:
-      return;
-    case 1:
-      return even_tree<1>(tests, program, out);
-    case 2:
-      return even_tree<2>(tests, program, out);
-    case 3:
-      return even_tree<3>(tests, program, out);
-    case 4:
-      return even_tree<4>(tests, program, out);
-    case 5:
-      return even_tree<5>(tests, program, out);
-    case 6:
-      return even_tree<6>(tests, program, out);
-    case 7:
-      return even_tree<7>(tests, program, out);
-    default:
-      return even_tree<8>(tests, program, out);
-  }
+  constexpr decltype(&even_tree<1>) by_depth[] = {even_tree<1>, even_tree<2>, even_tree<3>,
+                                                  even_tree<4>, even_tree<5>, even_tree<6>,
+                                                  even_tree<7>, even_tree<8>};
+  if (depth > 0) by_depth[depth - 1](tests, program, out);
 }
 
 // The planes of a tree's leaf numbers; those beyond its bits are 0.

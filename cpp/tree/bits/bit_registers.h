@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>  // memcpy
 
 #include "base/types.h"  // ARBOOST_INLINE
 
@@ -83,49 +84,22 @@ ARBOOST_INLINE Bits without(Bits a, Bits b) {
 ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
   return no ^ (which & (yes ^ no));
 }
-#elif defined(__SSE2__)
-struct Bits {
-  __m128i v;
-};
-ARBOOST_INLINE Bits load(const std::uint64_t* p) {
-  return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))};
-}
-ARBOOST_INLINE void store(Bits a, std::uint64_t* p) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a.v);
-}
-ARBOOST_INLINE Bits operator&(Bits a, Bits b) {
-  return {_mm_and_si128(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator|(Bits a, Bits b) {
-  return {_mm_or_si128(a.v, b.v)};
-}
-ARBOOST_INLINE Bits operator^(Bits a, Bits b) {
-  return {_mm_xor_si128(a.v, b.v)};
-}
-ARBOOST_INLINE Bits shifted_right(Bits a, int n) {
-  return {_mm_srli_epi64(a.v, n)};
-}
-ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
-  return {_mm_slli_epi64(a.v, n)};
-}
-ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
-  return {_mm_set1_epi8(static_cast<char>(byte))};
-}
-ARBOOST_INLINE Bits without(Bits a, Bits b) {
-  return {_mm_andnot_si128(b.v, a.v)};
-}
-ARBOOST_INLINE Bits choose(Bits which, Bits yes, Bits no) {
-  return no ^ (which & (yes ^ no));
-}
 #else
+#if defined(__GNUC__)  // two words, in a register of any processor
+typedef std::uint64_t Word __attribute__((vector_size(16)));
+#else
+using Word = std::uint64_t;
+#endif
 struct Bits {
-  std::uint64_t v;
+  Word v;
 };
 ARBOOST_INLINE Bits load(const std::uint64_t* p) {
-  return {*p};
+  Bits a;
+  std::memcpy(&a, p, sizeof a);
+  return a;
 }
 ARBOOST_INLINE void store(Bits a, std::uint64_t* p) {
-  *p = a.v;
+  std::memcpy(p, &a, sizeof a);
 }
 ARBOOST_INLINE Bits operator&(Bits a, Bits b) {
   return {a.v & b.v};
@@ -143,7 +117,7 @@ ARBOOST_INLINE Bits shifted_left(Bits a, int n) {
   return {a.v << n};
 }
 ARBOOST_INLINE Bits of_bytes(std::uint8_t byte) {
-  return {byte * 0x0101010101010101u};
+  return {Word{} + byte * 0x0101010101010101u};
 }
 ARBOOST_INLINE Bits without(Bits a, Bits b) {
   return {a.v & ~b.v};

@@ -1,22 +1,101 @@
-// Errors of a regressor -> losses -> distribution over rows (AdaBoost.R2). A few passes over the
-// rows, parallel over chunks.
+// Scores of classes, or errors of a regressor -> distribution over rows. A few passes over the
+// rows, parallel over chunks, whose results are combined in their order.
+#include "reweight/reweight.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/buffer.h"
 #include "loss/loss_kernels.h"
-#include "reweight/reweight.h"
-#include "reweight/reweight_kernels.h"
-#include "reweight/scale.h"
 
 namespace arboost {
 namespace {
+
+constexpr std::size_t rows_per_chunk = 8192;
+
+// e^(a - b) as all machines compute it.
+double exp_of_difference(double a, double b) {
+  double e = a - b;
+  loss_kernels().exponentials(&e, 1);
+  return e;
+}
+
+// ---- chunks ----
+
+// In the order of the chunks.
+LossValue total(const std::vector<LossValue>& chunks) {
+  LossValue all;
+  for (const LossValue& chunk : chunks) {
+    all.loss += chunk.loss;
+    all.weight += chunk.weight;
+  }
+  return all;
+}
+
+// The highest of all, and the sum in units of its exponential.
+Weighed total(const std::vector<Weighed>& chunks) {
+  Weighed all{-std::numeric_limits<double>::infinity(), 0};
+  for (const Weighed& chunk : chunks) all.highest = std::max(all.highest, chunk.highest);
+  for (const Weighed& chunk : chunks)
+    all.sum += chunk.sum * exp_of_difference(chunk.highest, all.highest);
+  return all;
+}
+
+// True if division by the sum neither overflows nor loses precision.
+bool is_scale(double sum) {
+  // The smallest sum whose inverse, times 2^32 rows, is finite.
+  return sum >= 0x1p-980 && std::isfinite(sum);
+}
+
+// Throws with the cause of an invalid sum of weights.
+[[noreturn]] void refuse_weights(const double* weight, std::size_t n_rows) {
+  double largest = 0;
+  for (std::size_t i = 0; weight != nullptr && i < n_rows; ++i) {
+    if (!(weight[i] >= 0 && std::isfinite(weight[i])))
+      throw std::invalid_argument("the weight of row " + std::to_string(i) + " is " +
+                                  std::to_string(weight[i]) +
+                                  ", but weights must be finite numbers from 0 on");
+    largest = std::max(largest, weight[i]);
+  }
+  if (largest == 0) throw std::invalid_argument("no row has a weight above 0");
+  throw std::invalid_argument(
+      "the sum of the weights is too large or too small for a double: bring them to a mean near 1");
+}
+
+// Rescales chunks, each in its own unit, so that all rows sum to `sum`.
+void scale_to(double sum, const std::vector<Weighed>& chunks, const Weighed& all, double* out,
+              std::size_t n_rows, Team& team) {
+  team.for_chunks(0, n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
+    const double highest = chunks[begin / rows_per_chunk].highest;
+    const double factor = exp_of_difference(highest, all.highest) * (sum / all.sum);
+    for (std::size_t i = begin; i < end; ++i) out[i] *= factor;
+  });
+}
+
+// ---- classes ----
+
+// Throws with the cause of a NaN or infinite sum.
+[[noreturn]] void refuse(const LossRows& rows) {
+  const std::size_t n_classes = rows.outputs == 1 ? 2 : rows.outputs;
+  for (std::size_t i = 0; i < rows.n_rows; ++i) {
+    const std::string row = " in row " + std::to_string(i);
+    const double y = rows.y[i];
+    if (!(y >= 0 && y < static_cast<double>(n_classes) && y == std::floor(y)))
+      throw std::invalid_argument("y is " + std::to_string(y) + row + ", not a class of 0 to " +
+                                  std::to_string(n_classes - 1));
+    for (std::size_t k = 0; k < rows.outputs; ++k)
+      if (!std::isfinite(rows.scores[i * rows.outputs + k]))
+        throw std::invalid_argument("a score is infinite or not a number" + row);
+  }
+  refuse_weights(rows.weight, rows.n_rows);
+}
+
+// ---- AdaBoost.R2 ----
 
 constexpr double largest_double = std::numeric_limits<double>::max();
 
@@ -75,6 +154,35 @@ void apply(R2Loss loss, double* shares, std::size_t n) {
 }
 
 }  // namespace
+
+ScoresOfClasses class_distribution(const LossRows& rows, double* out, Team& team) {
+  const ReweightKernels& k = reweight_kernels();
+  const std::size_t n_chunks = (rows.n_rows + rows_per_chunk - 1) / rows_per_chunk;
+  std::vector<LossValue> votes(n_chunks);
+  std::vector<Weighed> chunks(n_chunks);
+  team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
+    const std::size_t chunk = begin / rows_per_chunk;
+    const double* weight = rows.weight == nullptr ? nullptr : rows.weight + begin;
+    votes[chunk] = k.vote(rows, begin, end, out + begin);
+    chunks[chunk] = k.weigh(out + begin, weight, end - begin, out + begin);
+  });
+  const LossValue vote = total(votes);
+  const Weighed all = total(chunks);
+  if (!std::isfinite(vote.loss) || !is_scale(vote.weight) || !is_scale(all.sum)) refuse(rows);
+  scale_to(static_cast<double>(rows.n_rows), chunks, all, out, rows.n_rows, team);
+  return {all.highest + (loss_kernels().logarithm(all.sum) - loss_kernels().logarithm(vote.weight)),
+          vote.loss / vote.weight};
+}
+
+double weighted_error(const LossRows& rows, Team& team) {
+  std::vector<LossValue> votes((rows.n_rows + rows_per_chunk - 1) / rows_per_chunk);
+  team.for_chunks(0, rows.n_rows, rows_per_chunk, [&](std::size_t begin, std::size_t end, int) {
+    votes[begin / rows_per_chunk] = reweight_kernels().vote(rows, begin, end, nullptr);
+  });
+  const LossValue vote = total(votes);
+  if (!std::isfinite(vote.loss) || !is_scale(vote.weight)) refuse(rows);
+  return vote.loss / vote.weight;
+}
 
 double r2_losses(const PredictedRows& rows, R2Loss loss, double* out, Team& team) {
   const double* distribution = rows.distribution.data();

@@ -1,19 +1,66 @@
-// Columns and edges -> codes in device memory. Cost: one read of the table, and one write of the
-// codes in each order; features that share stored columns need a byte a cell more for a while.
+// Samples of the rows -> edges and plan: two small copies, and one scan on the device of columns
+// with few distinct values in the sample. Columns and edges -> codes in device memory: one read of
+// the table, and one write of the codes in each order; features that share stored columns need a
+// byte a cell more for a while.
+#include "bin/device/device_bins.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
+#include "base/require.h"
 #include "bin/codes/encode.h"
 #include "bin/codes/layout.h"
-#include "bin/device/device_bins.h"
-#include "bin/device/device_sources.h"
-#include "bin/device/device_work.h"
+#include "bin/edges/keys.h"
+#include "bin/edges/quantiles.h"
+#include "cuda/staging.h"
 
 namespace arboost::cuda {
 namespace {
+
+// Replaces the edges of columns whose distinct values, of all rows, fit into max_bins.
+void complete(const DeviceColumns& table, const Rows& rows, const std::vector<FewValues>& few,
+              std::size_t max_bins, Team& team, std::vector<std::vector<double>>& edges) {
+  if (few.empty()) return;
+  Device& device = Device::number(table.device);
+  Device::Use use(device);
+  Queue queue;
+  const std::size_t n_slots = std::bit_ceil(4 * max_bins);
+  std::vector<double> known;
+  for (const FewValues& values_of_column : few)
+    known.insert(known.end(), values_of_column.values.begin(), values_of_column.values.end());
+  const DeviceArray<double> known_there = queue.send(known);
+  DeviceArray<std::uint32_t> n_found(few.size());
+  DeviceArray<unsigned long long> slots(few.size() * n_slots);
+  queue.fill_zero(n_found.address(), few.size() * sizeof(std::uint32_t));
+  queue.fill_ones(slots.address(), slots.size() * sizeof(unsigned long long));
+  std::vector<ValueSearch> searches;
+  std::size_t first = 0;
+  for (std::size_t k = 0; k < few.size(); ++k) {
+    searches.push_back({table.columns[few[k].column], known_there.data() + first,
+                        static_cast<std::uint32_t>(few[k].values.size()),
+                        static_cast<std::uint32_t>(n_slots), static_cast<std::uint32_t>(max_bins),
+                        n_found.data() + k, slots.data() + k * n_slots});
+    first += few[k].values.size();
+  }
+  const DeviceArray<ValueSearch> sent = queue.send(searches);
+  const DeviceRowIndex index(device, rows, &team);
+  queue.launch(device.kernel("find_values"), {blocks_of(device, rows.size()), few.size()},
+               block_threads, 0, sent.data(), index.rows());
+  const std::vector<std::uint32_t> counts = receive(n_found, queue);
+  const std::vector<unsigned long long> keys = receive(slots, queue);
+  for (std::size_t k = 0; k < few.size(); ++k) {
+    std::vector<double> values = few[k].values;
+    if (values.size() + counts[k] > max_bins) continue;
+    for (std::size_t slot = k * n_slots; slot < (k + 1) * n_slots; ++slot)
+      if (keys[slot] != no_key) values.push_back(value_of(std::uint64_t{keys[slot]}));
+    std::sort(values.begin(), values.end());
+    edges[few[k].column] = cut(values, {}, max_bins);
+  }
+}
 
 constexpr std::size_t most_kept_bytes = 64 << 10;  // edges in the shared memory of a block
 
@@ -22,6 +69,126 @@ float rounded_down(double edge) {
   const auto near = static_cast<float>(edge);
   return near <= edge ? near : std::nextafter(near, -std::numeric_limits<float>::infinity());
 }
+
+// Launches the encoding of some rows, with columns where `features` says.
+using Launch = FunctionRef<void(const EncodeWork& work, Queue& queue)>;
+
+// Values that are on the device.
+class DeviceSource {
+ public:
+  DeviceSource(const Device& device, const DeviceColumns& table, const Rows& rows, Team& team)
+      : table_(table), index_(device, rows, &team) {}
+
+  template <class Number>
+  void run(std::vector<CodedFeature> features, std::span<const std::size_t> numbers,
+           const Launch& launch) {
+    for (std::size_t k = 0; k < features.size(); ++k)
+      features[k].column = table_.columns[numbers[k]];
+    const DeviceArray<CodedFeature> sent = queue_.send(features);
+    launch({.features = sent.data(), .rows = index_.rows(), .by_row = table_.by_row()}, queue_);
+    queue_.wait();
+  }
+
+ private:
+  const DeviceColumns& table_;
+  Queue queue_;
+  DeviceRowIndex index_;
+};
+
+// Values that are in the memory of the host, sent in chunks of rows: whole rows where the table is
+// a matrix in row-major order, else column by column, as floating-point numbers.
+class HostSource {
+ public:
+  HostSource(const Device& device, const Columns& table, const Rows& rows, Team& team)
+      : device_(device),
+        table_(table),
+        rows_(rows),
+        team_(team),
+        matrix_(rows.is_all() ? find_matrix(table) : HostMatrix{}) {}
+
+  template <class Number>
+  void run(std::vector<CodedFeature> features, std::span<const std::size_t> numbers,
+           const Launch& launch) {
+    const std::size_t row_bytes =
+        matrix_.first != nullptr ? matrix_.row_bytes : features.size() * sizeof(Number);
+    const std::size_t chunk_rows =
+        std::min(staged_bytes / row_bytes / block_rows * block_rows, padded(rows_.size()));
+    if (chunk_rows == 0) throw std::invalid_argument("too many columns to encode on a device");
+    DeviceArray<std::uint8_t> staged[2];
+    DeviceArray<CodedFeature> sent[2];
+    Queue queue;
+    for (int side = 0; side < 2; ++side) {
+      staged[side] = DeviceArray<std::uint8_t>(chunk_rows * row_bytes);
+      for (std::size_t k = 0; k < features.size(); ++k)
+        features[k].column =
+            matrix_.first != nullptr
+                ? in_matrix(table_.columns[numbers[k]], staged[side].data())
+                : column_at<Number>(staged[side].data() + k * chunk_rows * sizeof(Number));
+      sent[side] = queue.send(features);
+      queue.wait();
+    }
+    const auto n_of = [&](std::size_t chunk) {
+      return std::min(chunk_rows, rows_.size() - chunk * chunk_rows);
+    };
+    const auto fill = [&](std::size_t chunk, std::byte* buffer) {
+      const std::size_t first = chunk * chunk_rows, n = n_of(chunk);
+      if (matrix_.first == nullptr) {
+        read(numbers, first, n, chunk_rows, reinterpret_cast<Number*>(buffer));
+        return chunk_rows * row_bytes;
+      }
+      const std::size_t bytes = (n - 1) * row_bytes + matrix_.used_bytes;
+      copy_by_threads(matrix_.first + first * row_bytes, bytes, buffer, team_);
+      return bytes;
+    };
+    const auto use = [&](std::size_t chunk, int side, Queue& sending) {
+      launch({.features = sent[side].data(),
+              .rows = {nullptr, n_of(chunk)},
+              .first_row = chunk * chunk_rows,
+              .by_row = matrix_.first != nullptr},
+             sending);
+    };
+    send_chunks(device_, (rows_.size() + chunk_rows - 1) / chunk_rows,
+                {staged[0].address(), staged[1].address()}, fill, use);
+  }
+
+ private:
+  static std::size_t padded(std::size_t n) {
+    return (n + block_rows - 1) / block_rows * block_rows;
+  }
+
+  DeviceColumn in_matrix(const Column& column, const std::uint8_t* staged) const {
+    return {staged + (column.pieces[0].values - matrix_.first), column.stride, column.missing,
+            column.type};
+  }
+
+  template <class Number>
+  static DeviceColumn column_at(const std::uint8_t* values) {
+    return {values, sizeof(Number), std::numeric_limits<double>::quiet_NaN(),
+            sizeof(Number) == 4 ? Type::float32 : Type::float64};
+  }
+
+  template <class Number>
+  void read(std::span<const std::size_t> numbers, std::size_t first, std::size_t n,
+            std::size_t chunk_rows, Number* to) {
+    constexpr std::size_t grain = 8 * block_rows;
+    team_.for_chunks(0, n, grain, [&](std::size_t begin, std::size_t end, int) {
+      double block[block_rows];
+      for (; begin < end; begin += block_rows) {
+        const std::size_t last = std::min(begin + block_rows, end);
+        for (std::size_t k = 0; k < numbers.size(); ++k) {
+          rows_.read(table_.columns[numbers[k]], first + begin, first + last, block);
+          std::copy(block, block + (last - begin), to + k * chunk_rows + begin);
+        }
+      }
+    });
+  }
+
+  const Device& device_;
+  const Columns& table_;
+  const Rows& rows_;
+  Team& team_;
+  const HostMatrix matrix_;
+};
 
 template <class Source>
 class DeviceEncoder {
@@ -204,27 +371,6 @@ class DeviceEncoder {
   std::shared_ptr<CodesOnDevice> there_;
 };
 
-}  // namespace
-
-CodesOnDevice::~CodesOnDevice() {
-  free_on(device, [this] {
-    by_row = {};
-    by_column = {};
-  });
-}
-
-void CodesOnDevice::copy(const Codes& codes) {
-  Device& from = Device::number(device);
-  Device::Use use(from);
-  Buffer<std::uint8_t> rows(codes.bytes_by_row()), columns(codes.bytes_by_column());
-  download_staged(from, by_row.address(), rows.size(), rows.data());
-  download_staged(from, by_column.address(), columns.size(), columns.data());
-  codes.by_row = std::move(rows);
-  codes.by_column = std::move(columns);
-}
-
-namespace {
-
 template <class Source, class Table>
 Codes encode_from(int device, const Table& table, const Rows& rows, const Edges& edges,
                   const std::vector<std::uint8_t>& categorical, const StoragePlan* plan,
@@ -242,6 +388,56 @@ Codes encode_from(int device, const Table& table, const Rows& rows, const Edges&
 }
 
 }  // namespace
+
+std::vector<std::vector<double>> quantiles(const DeviceColumns& table, const Rows& rows,
+                                           std::span<const double> weights, std::size_t max_bins,
+                                           Team& team) {
+  check_row_count(rows.size());
+  std::vector<std::uint32_t> all(table.columns.size());
+  std::iota(all.begin(), all.end(), 0u);
+  EdgeRows sample = choose_edge_rows(rows, team);
+  if (sample.complete) {
+    const Columns values = gather(table, all, rows, &team);
+    return arboost::quantiles(values, Rows(values.n_rows, nullptr), weights, max_bins, team);
+  }
+  const Columns values = gather(table, all, Rows(sample.size, sample.rows.data()), &team);
+  std::iota(sample.rows.begin(), sample.rows.end(), RowId{0});
+  std::vector<FewValues> few;
+  std::vector<std::vector<double>> edges =
+      sampled_edges(values, sample, weights, max_bins, team, few);
+  complete(table, rows, few, max_bins, team, edges);
+  return edges;
+}
+
+StoragePlan plan_storage(const DeviceColumns& table, const Rows& rows, const Edges& edges,
+                         const PlanOptions& options, Team& team) {
+  Columns none;  // of the same columns, without values
+  none.columns.resize(table.columns.size());
+  const std::vector<std::uint32_t> read = shareable(none, edges, options, rows.size());
+  if (read.empty()) return plan_from(none, {}, rows.size(), edges, options, team);
+  const std::vector<RowId> sample = choose_plan_rows(rows, team);
+  const Columns values = gather(table, read, Rows(sample.size(), sample.data()), &team);
+  std::vector<RowId> places(sample.size());
+  std::iota(places.begin(), places.end(), RowId{0});
+  return plan_from(values, places, rows.size(), edges, options, team);
+}
+
+CodesOnDevice::~CodesOnDevice() {
+  free_on(device, [this] {
+    by_row = {};
+    by_column = {};
+  });
+}
+
+void CodesOnDevice::copy(const Codes& codes) {
+  Device& from = Device::number(device);
+  Device::Use use(from);
+  Buffer<std::uint8_t> rows(codes.bytes_by_row()), columns(codes.bytes_by_column());
+  download_staged(from, by_row.address(), rows.size(), rows.data());
+  download_staged(from, by_column.address(), columns.size(), columns.data());
+  codes.by_row = std::move(rows);
+  codes.by_column = std::move(columns);
+}
 
 Codes encode(const DeviceColumns& table, const Rows& rows, const Edges& edges,
              const std::vector<std::uint8_t>& categorical, const StoragePlan* plan, Team& team) {
