@@ -4,8 +4,8 @@ Usage: python tools/sanitize.py BUILD_FOLDER [--seconds N] [--seed N] [--fits] [
 
 BUILD_FOLDER is the folder of a build with -DARBOOST_SANITIZE=address (AddressSanitizer and UBSan)
 or =thread (ThreadSanitizer). A package of its core and the Python sources is written there, and the
-programs run with the sanitizers' run-time libraries loaded first. Any access outside of memory,
-undefined behaviour or data race ends the run with a report.
+programs run with it and with the sanitizers' run-time libraries loaded first. Any access outside of
+memory, undefined behaviour or data race ends the run with a report.
 
 address runs the tests of file reading and tree traversal, and random fits one by one; with --fits,
 or arguments of pytest, only those. thread runs several random fits at once, each with several
@@ -46,6 +46,13 @@ TESTS = (
 LIBRARIES = {"address": ("libasan.so", "libubsan.so"), "thread": ("libtsan.so",)}
 FITS_AT_ONCE = 4
 SHOWN_LINES = 200  # of a report
+# An editable install finds arboost before PYTHONPATH does; Python imports this module at its start.
+PATHS_FIRST = """\
+import sys
+from importlib.machinery import PathFinder
+
+sys.meta_path.insert(0, PathFinder)
+"""
 
 
 def main() -> int:
@@ -61,10 +68,11 @@ def main() -> int:
     if kind not in LIBRARIES:
         raise SystemExit(f"{build} is not a build with ARBOOST_SANITIZE=address or thread")
     environment = environment_of(build, kind)
+    check_core(build, kind, environment)
     status = 0
     if tests or (kind == "address" and not args.fits):
         chosen = tests or [str(ROOT / "tests" / name) for name in TESTS]
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
+        command = [*python(kind), "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
         status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     seeds = [0, int(time.time()) // 86400] if args.seed is None else [args.seed]
     if tests or status != 0:
@@ -82,9 +90,7 @@ def random_fits(
     options = ["--seed", str(seed), "--seconds", str(seconds)]
     if kind == "thread":
         options += ["--together", str(FITS_AT_ONCE)]
-    command = [sys.executable, "-m", "support.random_fits", *options]
-    if kind == "thread" and shutil.which("setarch"):
-        command = ["setarch", "--addr-no-randomize", *command]  # its shadow memory has fixed places
+    command = [*python(kind), "-m", "support.random_fits", *options]
     log = build / f"fits-{seed}.log"
     with log.open("w") as file:
         result = subprocess.run(
@@ -111,6 +117,23 @@ def environment_of(build: Path, kind: str) -> dict[str, str]:
     }
 
 
+def python(kind: str) -> list[str]:
+    """Return the command that starts Python."""
+    if kind == "thread" and shutil.which("setarch"):
+        return ["setarch", "--addr-no-randomize", sys.executable]  # shadow memory has fixed places
+    return [sys.executable]
+
+
+def check_core(build: Path, kind: str, environment: dict[str, str]) -> None:
+    """End the program unless the core of the build is the one that is imported."""
+    command = [*python(kind), "-c", "from arboost import _core; print(_core.__file__)"]
+    imported = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    if not Path(imported).is_relative_to(build):
+        raise SystemExit(f"{imported} is imported instead of the core in {build}")
+
+
 def package(build: Path) -> Path:
     """Return a folder for PYTHONPATH, with the sources and the core of this build."""
     folder = build / "package"
@@ -122,6 +145,7 @@ def package(build: Path) -> Path:
     )
     for core in build.glob("_core*.so"):
         shutil.copy(core, folder / "arboost")
+    (folder / "sitecustomize.py").write_text(PATHS_FIRST)
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None
     info = folder / f"arboost-{version[1]}.dist-info"
