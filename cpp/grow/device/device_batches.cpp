@@ -155,7 +155,8 @@ std::vector<ValueBounds> DeviceBatches::value_bounds(std::span<GrowNode* const> 
   return s.receive<ValueBounds>(bounds_.address(), nodes.size() * width);
 }
 
-// Copies several histograms at once, for all threads: use(number, copy, member).
+// Copies several histograms at once, adjacent ones together, for all threads: use(number, copy,
+// member).
 void DeviceBatches::each_histogram(std::span<const std::int64_t* const> on_device, UseHistogram use,
                                    Team& team) {
   DeviceState& s = state_;
@@ -166,9 +167,9 @@ void DeviceBatches::each_histogram(std::span<const std::int64_t* const> on_devic
   for (std::size_t first = 0; first < on_device.size(); first += together) {
     const auto some = on_device.subspan(first, std::min(together, on_device.size() - first));
     std::byte* staged = s.received.buffer(together * bytes);
-    for (std::size_t j = 0, next; j < some.size();
-         j = next) {  // a copy for those that are adjacent
-      for (next = j + 1; next < some.size() && some[next] == some[next - 1] + size;) ++next;
+    for (std::size_t j = 0, next = 0; j < some.size(); j = next) {
+      next = j + 1;
+      while (next < some.size() && some[next] == some[next - 1] + size) ++next;
       s.queue.copy_out(reinterpret_cast<Address>(some[j]), (next - j) * bytes, staged + j * bytes);
     }
     s.queue.wait();
