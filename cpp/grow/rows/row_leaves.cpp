@@ -202,9 +202,6 @@ void add_leaf_values(const GrownTrees& forest, const Codes& table, const TreeRow
     double* score = scores.scores + position * scores.stride;
     for (std::size_t k = 0; k < width; ++k) score[k] += value[k];
   };
-  const auto add = [&](std::size_t begin, std::size_t end, auto row) {
-    for (std::size_t i = begin; i < end; ++i) add_leaf(rows.position(i), leaf_of_row[row(i)]);
-  };
   if (rows.positions != nullptr) {
     const std::vector<std::uint32_t> others = positions_outside(rows, n_training, team);
     const TreeRows outside{others.size(), others.data(), rows.table_rows};
@@ -214,10 +211,13 @@ void add_leaf_values(const GrownTrees& forest, const Codes& table, const TreeRow
                 });
   }
   team.for_chunks(0, rows.n, stretch_rows, [&](std::size_t begin, std::size_t end, int) {
-    if (rows.is_all())
-      add(begin, end, [](std::size_t i) { return i; });
+    double* score = scores.scores;
+    const std::size_t stride = scores.stride;
+    if (rows.is_all() && width == 1)  // the common case
+      for (std::size_t i = begin; i < end; ++i) score[i * stride] += values[leaf_of_row[i]];
     else
-      add(begin, end, [rows](std::size_t i) { return rows.row(i); });
+      for (std::size_t i = begin; i < end; ++i)
+        add_leaf(rows.position(i), leaf_of_row[rows.row(i)]);
   });
 }
 

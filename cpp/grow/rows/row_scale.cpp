@@ -164,15 +164,27 @@ void RowPartition::prepare_wide(const TreeScaling& scaling, std::uint32_t seed, 
   const bool stochastic = scaling.g.stochastic() || scaling.h.stochastic();
   make_room(space_.wide, codes_.n_rows * outputs);
   team.for_chunks(0, rows_.n, 4 * chunk_rows, [&](std::size_t begin, std::size_t end, int) {
+    Element* elements = space_.elements[0].data();
+    PackedSum* wide = space_.wide.data();
+    if (outputs == 1 && rows_.is_all() && !stochastic) {  // the common case
+      const WideRounding g = scaling.g, h = scaling.h;
+      const FixedPair* pairs = pairs_.pairs;
+      const std::size_t stride = pairs_.row_stride;
+      for (std::size_t i = begin; i < end; ++i) {
+        elements[i] = i;
+        wide[i] = pack(g.nearest(pairs[i * stride].g), h.nearest(pairs[i * stride].h));
+      }
+      return;
+    }
     for (std::size_t i = begin; i < end; ++i) {
       const RowId row = rows_.row(i);
-      space_.elements[0][i] = row;
+      elements[i] = row;
       for (std::size_t k = 0; k < outputs; ++k) {
         const FixedPair pair = pairs_.at(i, k);
         const std::uint32_t random = stochastic ? short_hash(first_position_ + rows_.position(i),
                                                              seed + static_cast<std::uint32_t>(k))
                                                 : 0;
-        space_.wide[row * outputs + k] =
+        wide[row * outputs + k] =
             pack(scaling.g(pair.g, random & 0xffff), scaling.h(pair.h, random >> 16));
       }
     }

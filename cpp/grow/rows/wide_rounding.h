@@ -28,10 +28,10 @@ class WideRounding {
 
   // `random` has 16 bits.
   std::int64_t operator()(std::int64_t x, std::uint32_t random) const {
-    if (shift_ == 0) return x;
-    const std::int64_t part =
-        stochastic_ ? (std::int64_t{random} << shift_) >> 16 : std::int64_t{1} << (shift_ - 1);
-    return (x + part) >> shift_;
+    return stochastic_ ? (x + ((std::int64_t{random} << shift_) >> 16)) >> shift_ : nearest(x);
+  }
+  std::int64_t nearest(std::int64_t x) const {
+    return (x + (std::int64_t{1} << shift_ >> 1)) >> shift_;
   }
 
  private:

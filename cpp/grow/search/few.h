@@ -293,29 +293,18 @@ void name_codes(const FewSearch& search, FewCodes& few) {
   FeatureSplit& split = search.best.split;
   const auto feature = static_cast<std::uint32_t>(search.best.feature);
   read_codes(search.rows, {&feature, 1}, few);
-  std::uint8_t* codes = few.codes[0];
-  count_codes(codes, search.rows.n, few.counts);
-  // Padding: splits with zero sums on one side.
-  constexpr std::size_t lanes = 16;
-  for (std::size_t i = search.rows.n; i % lanes != 0; ++i) codes[i] = few.counts[i] = 0;
+  count_codes(few.codes[0], search.rows.n, few.counts);
   const auto last = static_cast<std::uint8_t>(search.best_count);
-  std::uint8_t bin[lanes] = {}, next[lanes];
-  for (std::uint8_t& code : next) code = 255;
-  for (std::size_t first = 0; first < search.rows.n; first += lanes)
-    for (std::size_t j = 0; j < lanes; ++j) {
-      const std::uint8_t code = codes[first + j];
-      const bool is_left = few.counts[first + j] <= last;
-      const std::uint8_t left = is_left ? code : std::uint8_t{0};
-      const std::uint8_t right = is_left ? std::uint8_t{255} : code;
-      bin[j] = left > bin[j] ? left : bin[j];
-      next[j] = right < next[j] ? right : next[j];
-    }
-  for (std::size_t j = 1; j < lanes; ++j) {
-    bin[0] = bin[j] > bin[0] ? bin[j] : bin[0];
-    next[0] = next[j] < next[0] ? next[j] : next[0];
+  std::uint8_t bin = 0, next = 255;
+  for (std::size_t i = 0; i < search.rows.n; ++i) {
+    const std::uint8_t code = few.codes[0][i];
+    const std::uint8_t right = few.counts[i] <= last ? 0 : 255;  // all bits
+    const std::uint8_t left_code = code & ~right, right_code = code | ~right;
+    bin = left_code > bin ? left_code : bin;
+    next = right_code < next ? right_code : next;
   }
-  split.bin = bin[0];
-  split.next = next[0];
+  split.bin = bin;
+  split.next = next;
 }
 
 // Takes over the split of a feature that was searched by itself.
