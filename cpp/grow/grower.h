@@ -60,6 +60,10 @@ class Grower {
   const TreeRows& rows() const { return set_leaves_.empty() ? rows_->tree_rows() : set_rows_; }
   TreeRows training_rows() const { return rows_->training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
+  // NodeRows::target_sums of the last tree.
+  std::vector<double> target_sums(const LeafTarget& target) {
+    return set_leaves_.empty() ? rows_->target_sums(shape_, target) : std::vector<double>{};
+  }
 
   // Scores, gradients and samples of the training rows, wherever they are.
   std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) {

@@ -143,7 +143,7 @@ double largest_distance(std::vector<double> distances) {
 // One tree and its parts.
 class PartedTree {
  public:
-  PartedTree(Grower& grower, const PartTarget& target, const TreeRequest& request,
+  PartedTree(Grower& grower, const LeafTarget& target, const TreeRequest& request,
              Gradients& gradients, std::size_t width);
 
   void grow(Team& team);
@@ -173,7 +173,7 @@ class PartedTree {
   bool is_unresolved(const std::vector<std::uint32_t>& rows) const;
 
   Grower& grower_;
-  const PartTarget& target_;
+  const LeafTarget& target_;
   TreeRequest request_;
   Gradients& gradients_;
   const TreeParams& params_;
@@ -188,7 +188,7 @@ class PartedTree {
   std::vector<Part> open_;
 };
 
-PartedTree::PartedTree(Grower& grower, const PartTarget& target, const TreeRequest& request,
+PartedTree::PartedTree(Grower& grower, const LeafTarget& target, const TreeRequest& request,
                        Gradients& gradients, std::size_t width)
     : grower_(grower),
       target_(target),
@@ -455,7 +455,7 @@ bool needs_parts(std::span<const double> y, std::size_t width, const TreeParams&
   return false;
 }
 
-void grow_in_parts(Grower& grower, const PartTarget& target, const TreeRequest& request,
+void grow_in_parts(Grower& grower, const LeafTarget& target, const TreeRequest& request,
                    Gradients& gradients, GrownTrees& forest, Team& team) {
   if (grower.params().device >= 0 || !grower.params().monotone.empty())
     throw std::logic_error("a tree in parts on a device, or with monotone constraints");

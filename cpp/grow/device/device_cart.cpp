@@ -13,11 +13,6 @@ namespace {
 constexpr std::size_t most_features = 2048;  // hashes of a node's features are in shared memory
 constexpr std::size_t most_channels = 512;   // so are the sums of small nodes
 
-template <class T>
-void make_spare_room(DeviceArray<T>& array, std::size_t size) {
-  if (array.size() < size) make_room(array, std::bit_ceil(size));
-}
-
 std::uint32_t kind_of(std::size_t n_rows) {
   return n_rows <= block_rows ? medium_kind : large_kind;
 }
@@ -257,31 +252,44 @@ void DeviceCart::take_nodes() {
   }
 }
 
+Queue::Grid DeviceCart::leaf_tiles() const {
+  return {blocks_for(found_.n_nodes, threads / 32), blocks_for(largest_leaf_, tile_rows)};
+}
+
 std::vector<std::int64_t> DeviceCart::leaf_sums(const TreeShape& shape, const PairRows& pairs) {
   DeviceState& s = state_;
-  const bool renumbered = pairs.rows.positions != nullptr || pairs.rows.table_rows != nullptr;
-  if (renumbered) {
-    make_room(number_of_row_, codes_.n_rows);
-    s.queue.launch(s.device.kernel("number_rows"), {blocks_for(pairs.n)}, threads, 0, pairs.rows,
-                   pairs.n, number_of_row_.data());
-  }
   const std::size_t n_nodes = found_.n_nodes, per_node = std::size_t{2} * pairs.outputs;
   make_spare_room(leaf_sums_, n_nodes * per_node);
   s.queue.fill_zero(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
-  s.queue.launch(s.device.kernel("whole_leaf_sums"),
-                 {blocks_for(n_nodes, threads / 32), blocks_for(largest_leaf_, tile_rows)}, threads,
-                 0, nodes_.data(), found_.n_nodes, s.elements[0].data(), s.elements[1].data(),
-                 pairs, renumbered ? number_of_row_.data() : nullptr, leaf_sums_.data());
+  s.queue.launch(s.device.kernel("whole_leaf_sums"), leaf_tiles(), threads, 0, nodes_.data(),
+                 found_.n_nodes, s.elements[0].data(), s.elements[1].data(), pairs, s.numbers(),
+                 leaf_sums_.data());
   receive(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
-  const auto* leaf_sums = reinterpret_cast<const std::int64_t*>(received_.buffer(1));
-  std::vector<std::int64_t> sums(shape.size() * per_node);
+  return by_node(shape, reinterpret_cast<const std::int64_t*>(received_.buffer(1)), per_node);
+}
+
+std::vector<double> DeviceCart::target_sums(const TreeShape& shape, const LeafTarget& target,
+                                            const float* counts, std::uint32_t* leaf_of_row,
+                                            DeviceMeans& means) {
+  DeviceState& s = state_;
+  s.queue.launch(s.device.kernel("note_leaves"), leaf_tiles(), threads, 0, nodes_.data(),
+                 found_.n_nodes, s.elements[0].data(), s.elements[1].data(), leaf_of_row);
+  const std::vector<double> sums = means.sums(leaf_of_row, found_.n_nodes, target, counts);
+  return by_node(shape, sums.data(), sums.size() / found_.n_nodes);
+}
+
+// Sums of leaves by their numbers here -> by node, and 0 in inner nodes.
+template <class Sum>
+std::vector<Sum> DeviceCart::by_node(const TreeShape& shape, const Sum* sums,
+                                     std::size_t per_node) const {
+  std::vector<Sum> ordered(shape.size() * per_node);
   for (std::size_t id = 0; id < shape.size(); ++id) {
     if (shape.left()[id] != 0) continue;
     const auto number = static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data());
-    std::copy_n(leaf_sums + number * per_node, per_node,
-                sums.begin() + static_cast<std::ptrdiff_t>(id * per_node));
+    std::copy_n(sums + number * per_node, per_node,
+                ordered.begin() + static_cast<std::ptrdiff_t>(id * per_node));
   }
-  return sums;
+  return ordered;
 }
 
 }  // namespace arboost::cuda

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "cuda/device.h"
+#include "grow/device/device_means.h"
 #include "grow/device/records/device_tree_records.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
@@ -34,6 +35,11 @@ class DeviceCart {
   const SubtreeNodes& grown() const { return grown_; }
   // Sums of the pairs [node][output][g, h] in the leaves of the tree that has grown; 0 elsewhere.
   std::vector<std::int64_t> leaf_sums(const TreeShape& shape, const PairRows& pairs);
+  // NodeRows::target_sums of it; `counts` are those of its sample, or null. Needs memory for a leaf
+  // number of each row of the table. The tree's elements are lost.
+  std::vector<double> target_sums(const TreeShape& shape, const LeafTarget& target,
+                                  const float* counts, std::uint32_t* leaf_of_row,
+                                  DeviceMeans& means);
 
  private:
   // Nodes of one of two levels that may be split.
@@ -52,6 +58,9 @@ class DeviceCart {
   void take_counts();
   void receive(Address from, std::size_t bytes);
   void take_nodes();
+  Queue::Grid leaf_tiles() const;
+  template <class Sum>
+  std::vector<Sum> by_node(const TreeShape& shape, const Sum* sums, std::size_t per_node) const;
 
   DeviceState& state_;
   const Codes& codes_;
@@ -72,7 +81,6 @@ class DeviceCart {
   SubtreeNodes grown_;
   std::size_t largest_leaf_ = 0;  // rows
   DeviceArray<std::int64_t> leaf_sums_;
-  DeviceArray<std::uint32_t> number_of_row_;  // of the pairs, by row
 };
 
 }  // namespace arboost::cuda

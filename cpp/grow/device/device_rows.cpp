@@ -10,6 +10,7 @@
 #include "grow/device/device_batches.h"
 #include "grow/device/device_cart.h"
 #include "grow/device/device_leaves.h"
+#include "grow/device/device_means.h"
 #include "grow/device/device_proposals.h"
 #include "grow/device/device_state.h"
 #include "grow/rows/row_leaves.h"
@@ -56,7 +57,8 @@ struct DeviceRows::Parts {
       : state(device, rows.table_, rows.codes_),
         leaves(state, rows.table_, rows.n_training_),
         proposals(state, rows.table_),
-        batches(state, rows.codes_, policy, rows.space_) {
+        batches(state, rows.codes_, policy, rows.space_),
+        means(state, rows.n_training_, policy.width()) {
     if (DeviceCart::grows(rows.codes_, policy))
       cart.emplace(state, rows.codes_, policy, batches.search());
   }
@@ -65,6 +67,7 @@ struct DeviceRows::Parts {
   DeviceLeaves leaves;
   DeviceProposals proposals;
   DeviceBatches batches;
+  DeviceMeans means;
   std::optional<DeviceCart> cart;  // none: trees grow by batches of nodes
   DeviceTree tree{};
   DeviceArray<FixedPair> all_pairs, sample_pairs;
@@ -127,13 +130,13 @@ void DeviceRows::use_rows(const Sample* sample) {
   DeviceState& s = parts_->state;
   sample_ = sample;
   tree_rows_ = training_rows();
-  s.rows = s.all_rows();
+  RowNumbers rows = s.all_rows();
   if (sample != nullptr) {
     tree_rows_ = {sample->size, sample->positions.data(), tree_rows_.table_rows};
     if (!sample->on_device) s.replace(sample->positions.data(), sample->size, s.sample_positions);
-    s.rows.positions = s.sample_positions.data();
+    rows.positions = s.sample_positions.data();
   }
-  s.n_rows = static_cast<std::uint32_t>(tree_rows_.n);
+  s.use_rows(rows, tree_rows_.n);
 }
 
 // Pairs of all training rows.
@@ -301,6 +304,17 @@ LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients,
   Device::Use use(parts_->state.device);
   const Pairs pairs = tree_pairs_of(gradients, output);
   return sums_above(shape, pairs, parts_->leaves.sums(pairs.rows));
+}
+
+std::vector<double> DeviceRows::target_sums(const TreeShape& shape, const LeafTarget& target) {
+  Parts& parts = *parts_;
+  Device::Use use(parts.state.device);
+  const bool weighted = sample_ != nullptr && sample_->weighted;
+  const float* counts = weighted ? parts.state.sample_weights.data() : nullptr;
+  if (whole_ == nullptr)
+    return parts.means.sums(parts.leaves.by_row(), shape.size(), target, counts);
+  return parts.cart->target_sums(shape, target, counts, parts.leaves.replaced_by_row(),
+                                 parts.means);
 }
 
 // Sums of all nodes from those of the leaves.

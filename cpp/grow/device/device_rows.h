@@ -39,6 +39,7 @@ class DeviceRows final : public NodeRows {
                      std::size_t output, const TreeRequest& request, Team& team) override;
   LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                    Team& team) override;
+  std::vector<double> target_sums(const TreeShape& shape, const LeafTarget& target) override;
   void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const override;
   const TreeRows& tree_rows() const override { return tree_rows_; }
   TreeRows training_rows() const override {

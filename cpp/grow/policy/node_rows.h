@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/parallel.h"
 #include "bin/propose.h"
+#include "grow/policy/leaf_target.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
 #include "grow/trees/grown_trees.h"
@@ -49,6 +50,10 @@ class NodeRows {
   // The same sums of other gradients.
   virtual LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                            Team& team) = 0;
+
+  // Sums [node][weight, weighted y ...] over the rows of the last tree, in their order, and 0 in
+  // inner nodes; empty: the leaves are in this process, where the caller adds the rows up.
+  virtual std::vector<double> target_sums(const TreeShape&, const LeafTarget&) { return {}; }
 
   // Adds the values of the last tree to the scores of all training rows.
   virtual void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const = 0;
