@@ -53,6 +53,7 @@ FITS = {
     "vector leaves": _classifier("multi_output_tree"),
     "forest": _forest(arboost.RandomForestClassifier, _CLASSES),
     "means": _forest(arboost.RandomForestRegressor, y),
+    "levels": _forest(arboost.RandomForestRegressor, y, categorical_features=[1], oob_score=True),
     "extra trees": _forest(arboost.ExtraTreesRegressor, y),
     "AdaBoost": _forest(arboost.AdaBoostClassifier, _CLASSES, max_depth=2),
 }

@@ -21,8 +21,12 @@ std::uint32_t kind_of(std::size_t n_rows) {
 
 bool DeviceCart::grows(const Codes& codes, const TreePolicy& policy) {
   const TreeParams& p = policy.params();
+  // As CART has them: all levels are tried, in the order of their means.
+  const bool plain_levels = p.grouped.empty() && p.max_cat_to_onehot <= 2 &&
+                            2 * p.max_cat_threshold >= std::int64_t{most_codes} &&
+                            p.min_cat_weight == 0 && p.cat_l2 == 0;
   for (std::size_t f = 0; f < codes.n_features; ++f)
-    if (codes.has_levels(f)) return false;
+    if (codes.has_levels(f) && !plain_levels) return false;
   const bool has_kernel = p.criterion != Criterion::error && p.criterion != Criterion::gain_ratio;
   return has_kernel && p.allow_zero_gain && !p.best_first &&
          p.max_leaves == TreeParams::unlimited && p.monotone.empty() && p.interactions.empty() &&
@@ -44,8 +48,9 @@ DeviceCart::DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy&
   const std::uint8_t* feature_codes = own_codes_.data();
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     const bool is_shared = search.table(f) != nullptr;
-    columns.push_back({codes.where[f].store, codes.n_bins[f], codes.has_missing[f], 0,
-                       is_shared ? feature_codes : nullptr});
+    has_sets_ = has_sets_ || codes.has_levels(f);
+    columns.push_back({codes.where[f].store, codes.n_bins[f], codes.has_missing[f],
+                       codes.has_levels(f) ? 1u : 0u, is_shared ? feature_codes : nullptr});
     if (is_shared) feature_codes += most_codes;
     std::copy(codes.edges[f].begin(), codes.edges[f].end(),
               edges.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
@@ -57,7 +62,7 @@ DeviceCart::DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy&
   cuts.assign(codes.n_features * most_codes, 0.0);
   const CutDraws draws = search.draws(0);
   for (std::size_t f = 0; f < codes.n_features; ++f)
-    if (codes.n_bins[f] > 1)
+    if (codes.n_bins[f] > 1 && !codes.has_levels(f))
       std::copy_n(draws.values[f], most_codes,
                   cuts.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
   state_.send(cuts, cut_values_);
@@ -69,6 +74,7 @@ void DeviceCart::open_root(const GrowNode& root, bool may_split, std::int64_t ma
   std::size_t most_nodes = 2 * most_rows + 1;
   if (max_depth < 31) most_nodes = std::min(most_nodes, std::size_t{2} << max_depth);
   make_room(nodes_, most_nodes);
+  if (has_sets_) make_room(sets_, most_nodes / 2);
   state_.send(std::vector<TreeNode>{{-1.0, 0, n, 0, 0, 0, 0, 0, 0}}, nodes_);
   LevelScratch& level = levels_[0];
   level.capacity = 1;
@@ -117,6 +123,8 @@ TreeWork DeviceCart::work_of(const TreePolicy& policy, const TreeRequest& reques
   work.n_drawn = static_cast<std::uint32_t>(draw_size(params.colsample_bynode, codes_.n_features));
   work.nodes = nodes_.data();
   work.n_nodes = &counts_.data()->n_nodes;
+  work.sets = sets_.data();
+  work.n_sets = &counts_.data()->n_sets;
   work.small = small_.data();
   work.n_small = &counts_.data()->n_small;
   for (std::size_t j = 0; j < 2; ++j) work.elements[j] = state_.elements[j].data();
@@ -232,11 +240,13 @@ void DeviceCart::grow_large(TreeWork& work) {
   s.queue.launch(s.device.kernel("divide_tiles"), {counts.n_tiles}, threads, 0, work);
 }
 
-// Copies the nodes to the host.
+// Copies the nodes to the host, and their sets.
 void DeviceCart::take_nodes() {
   const std::size_t n = found_.n_nodes;
-  receive(nodes_.address(), n * sizeof(TreeNode));
-  const auto* nodes = reinterpret_cast<const TreeNode*>(received_.buffer(1));
+  std::byte* received = received_.buffer(std::bit_ceil(n * sizeof(TreeNode)));
+  state_.queue.copy_out(nodes_.address(), n * sizeof(TreeNode), received);
+  grown_.sets = state_.receive<CodeSet>(sets_.address(), found_.n_sets);  // waits for both
+  const auto* nodes = reinterpret_cast<const TreeNode*>(received);
   grown_.nodes.resize(n);
   largest_leaf_ = 0;
   for (std::size_t j = 0; j < n; ++j) {
@@ -248,6 +258,7 @@ void DeviceCart::take_nodes() {
                        .left = static_cast<std::uint32_t>(node.left - j),
                        .bin = node.bin,
                        .feature = node.feature,
+                       .set = static_cast<std::int32_t>(node.set) - 1,
                        .missing_left = node.missing_left != 0};
   }
 }

@@ -23,7 +23,7 @@ struct DeviceTree;
 class DeviceCart {
  public:
   // True for trees that grow in this way: CART in level order, without limit of leaves and without
-  // constraints, on numerical features of up to 255 bins without sparse columns.
+  // constraints, on features of up to 255 bins without sparse columns and groups of levels.
   static bool grows(const Codes& codes, const TreePolicy& policy);
 
   DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy& policy,
@@ -69,6 +69,8 @@ class DeviceCart {
   DeviceArray<std::uint8_t> own_codes_;
   DeviceArray<double> edges_, cut_values_;
   DeviceArray<TreeNode> nodes_;
+  DeviceArray<CodeSet> sets_;
+  bool has_sets_ = false;  // some feature is a category
   DeviceArray<TreeCounts> counts_;
   TreeCounts found_{};
   LevelScratch levels_[2];

@@ -46,7 +46,7 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
                              int device) {
   // Of trees that grow as a whole: samples, rows by number, and two nodes a row.
   const std::size_t of_sample = 4 * sizeof(std::uint32_t) + width * sizeof(FixedPair);
-  const std::size_t of_nodes = 2 * sizeof(TreeNode) + sizeof(OpenNode) / 2;
+  const std::size_t of_nodes = 2 * sizeof(TreeNode) + sizeof(OpenNode) / 2 + sizeof(CodeSet);
   const std::size_t bytes_per_tree = n_rows * (row_bytes(width) + of_sample + of_nodes);
   const std::size_t free = Device::number(device).free_bytes() / 10 * 9, table = bytes_of(codes);
   return std::max<std::size_t>(1, free > table ? (free - table) / bytes_per_tree : 0);
