@@ -10,6 +10,7 @@
 #include "grow/means.h"
 #include "grow/sample/sample.h"
 #include "grow/tree_parts.h"
+#include "loss/leaf.h"  // no_leaf
 
 namespace arboost::bindings {
 namespace {
@@ -61,11 +62,35 @@ void grow_in_parts(TreeGrower& self, const TargetArrays& target, TreeRequest req
 
 // Draws the rows of a tree where they are, and where the sample stays.
 void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, std::uint64_t seed,
-                           std::uint64_t draw) {
+                           std::uint64_t draw, const DrawChances* chances) {
   require(n_draws > 0, "no draws");
+  require(chances == nullptr || chances->ends.size() == self.n_training(),
+          "these chances do not fit the grower's table");
   GilRelease release;
   Team alone(1);
-  self.grower.draw_with_replacement(n_draws, {seed, draw}, out, alone);
+  self.grower.draw_with_replacement(chances, n_draws, {seed, draw}, out, alone);
+}
+
+// Rows that a sample on a device left out, with their values in the last tree.
+nb::tuple values_outside(TreeGrower& self) {
+  self.check_last_is_grown();
+  require(self.sample && self.sample->on_device, "the last tree has no sample on a device");
+  const std::size_t width = self.trees.width;
+  std::vector<std::uint32_t> rows;
+  std::vector<double> values;
+  without_gil([&] {
+    const std::vector<std::uint32_t> leaves = self.grower.leaves_outside();
+    const double* of_node = self.trees.values(self.last());
+    for (std::size_t row = 0; row < leaves.size(); ++row) {
+      if (leaves[row] == no_leaf) continue;
+      rows.push_back(static_cast<std::uint32_t>(row));
+      values.insert(values.end(), of_node + leaves[row] * width,
+                    of_node + (leaves[row] + std::size_t{1}) * width);
+    }
+    return 0;
+  });
+  const std::size_t n = rows.size();
+  return nb::make_tuple(to_numpy(std::move(rows)), to_numpy<2>(std::move(values), {n, width}));
 }
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
@@ -221,9 +246,12 @@ void bind_grow(nb::module_& m) {
           "Grows one tree for a target of heavy tails, whose parts have scales of their own. Its "
           "values are to be set.")
       .def("draw_with_replacement", &draw_with_replacement, "sample"_a, "n_draws"_a, "seed"_a,
-           "draw"_a,
+           "draw"_a, "chances"_a.none() = nb::none(),
            "Draws rows with replacement where the rows of this grower are, for its next tree; on a "
            "device, the sample stays there.")
+      .def("values_outside", &values_outside,
+           "Training rows that the last tree's sample on a device left out, ascending, and the "
+           "values (n_rows, width) of their leaves.")
       .def("leaf_of_row", &leaf_of_row,
            "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
       .def("leaf_sums", &leaf_sums, "gradients"_a, "output"_a, "n_threads"_a,

@@ -137,7 +137,7 @@ void DeviceCart::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
   root.subtree_of = 0;
   root.subtree = 0;
   open_root(root, policy.may_split(root), policy.params().max_depth);
-  TreeWork work = work_of(policy, tree.request);
+  TreeWork& work = work_ = work_of(policy, tree.request);
   work.values = tree.values;
   work.targets = tree.targets;
   const auto is_done = [](const LevelCounts& counts) {
@@ -190,7 +190,7 @@ void DeviceCart::grow_level(TreeWork& work) {
   take_counts();
 }
 
-void DeviceCart::grow_small(TreeWork& work) {
+void DeviceCart::grow_small(const TreeWork& work) {
   const std::size_t bytes = work.values.channels * sizeof(std::int64_t);
   const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);
   state_.queue.launch(state_.device.kernel("grow_small"), {blocks_for(found_.n_small, warps)},
@@ -287,6 +287,22 @@ std::vector<double> DeviceCart::target_sums(const TreeShape& shape, const LeafTa
                  found_.n_nodes, s.elements[0].data(), s.elements[1].data(), leaf_of_row);
   const std::vector<double> sums = means.sums(leaf_of_row, found_.n_nodes, target, counts);
   return by_node(shape, sums.data(), sums.size() / found_.n_nodes);
+}
+
+void DeviceCart::walk_outside(std::size_t n_training, std::uint32_t* leaf_of_position) {
+  DeviceState& s = state_;
+  s.queue.launch(s.device.kernel("walk_outside"), {blocks_for(n_training)}, threads, 0, work_,
+                 s.numbers(), s.table_rows.data(), static_cast<std::uint32_t>(n_training),
+                 leaf_of_position);
+}
+
+void DeviceCart::renumber(const TreeShape& shape, std::vector<std::uint32_t>& leaves) const {
+  std::vector<std::uint32_t> id_of(found_.n_nodes);
+  for (std::size_t id = 0; id < shape.size(); ++id)
+    id_of[static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data())] =
+        static_cast<std::uint32_t>(id);
+  for (std::uint32_t& leaf : leaves)
+    if (leaf != no_number) leaf = id_of[leaf];
 }
 
 // Sums of leaves by their numbers here -> by node, and 0 in inner nodes.

@@ -40,6 +40,10 @@ class DeviceCart {
   std::vector<double> target_sums(const TreeShape& shape, const LeafTarget& target,
                                   const float* counts, std::uint32_t* leaf_of_row,
                                   DeviceMeans& means);
+  // The leaves of the training rows outside of its sample, by position, and no_number inside; and
+  // their numbers here -> nodes of the tree.
+  void walk_outside(std::size_t n_training, std::uint32_t* leaf_of_position);
+  void renumber(const TreeShape& shape, std::vector<std::uint32_t>& leaves) const;
 
  private:
   // Nodes of one of two levels that may be split.
@@ -54,7 +58,7 @@ class DeviceCart {
   TreeWork work_of(const TreePolicy& policy, const TreeRequest& request) const;
   void grow_level(TreeWork& work);
   void grow_large(TreeWork& work);
-  void grow_small(TreeWork& work);
+  void grow_small(const TreeWork& work);
   void take_counts();
   void receive(Address from, std::size_t bytes);
   void take_nodes();
@@ -73,6 +77,7 @@ class DeviceCart {
   bool has_sets_ = false;  // some feature is a category
   DeviceArray<TreeCounts> counts_;
   TreeCounts found_{};
+  TreeWork work_{};  // of the last tree
   LevelScratch levels_[2];
   DeviceArray<OpenNode> small_;
   DeviceArray<std::int64_t> left_sums_, large_sums_, histograms_;

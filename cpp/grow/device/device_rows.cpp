@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>  // pair
 
 #include "base/random.h"
 #include "grow/device/device_batches.h"
@@ -14,6 +15,7 @@
 #include "grow/device/device_proposals.h"
 #include "grow/device/device_state.h"
 #include "grow/rows/row_leaves.h"
+#include "loss/leaf.h"  // no_leaf
 
 namespace arboost::cuda {
 namespace {
@@ -47,7 +49,8 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
   // Of trees that grow as a whole: samples, rows by number, and two nodes a row.
   const std::size_t of_sample = 4 * sizeof(std::uint32_t) + width * sizeof(FixedPair);
   const std::size_t of_nodes = 2 * sizeof(TreeNode) + sizeof(OpenNode) / 2 + sizeof(CodeSet);
-  const std::size_t bytes_per_tree = n_rows * (row_bytes(width) + of_sample + of_nodes);
+  const std::size_t of_sums = 2 * (sizeof(LeafRange) + (1 + width) * sizeof(double));
+  const std::size_t bytes_per_tree = n_rows * (row_bytes(width) + of_sample + of_nodes + of_sums);
   const std::size_t free = Device::number(device).free_bytes() / 10 * 9, table = bytes_of(codes);
   return std::max<std::size_t>(1, free > table ? (free - table) / bytes_per_tree : 0);
 }
@@ -71,8 +74,12 @@ struct DeviceRows::Parts {
   std::optional<DeviceCart> cart;  // none: trees grow by batches of nodes
   DeviceTree tree{};
   DeviceArray<FixedPair> all_pairs, sample_pairs;
-  std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
+  std::uint64_t pairs_version = 0;                // Gradients::version of all_pairs
+  std::pair<std::uint64_t, std::size_t> checked;  // version and output of targets
   Totals sample_sums;
+  DeviceArray<std::uint64_t> ends;  // of the rows' stretches
+  std::uint64_t ends_version = 0;   // DrawChances::version
+  DeviceArray<std::uint32_t> leaf_outside;
   DeviceArray<std::uint32_t> position_of_row;  // for purity
 };
 
@@ -113,9 +120,17 @@ std::unique_ptr<RoundRows> DeviceRows::make_round(const RoundSettings& settings)
   return std::make_unique<DeviceRound>(parts_->state, parts_->leaves, settings);
 }
 
-void DeviceRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                                       Team&) {
-  cuda::draw_with_replacement(parts_->state, n_training_, n_draws, seed, out);
+void DeviceRows::draw_with_replacement(const DrawChances* chances, std::size_t n_draws,
+                                       const DrawSeed& seed, Sample& out, Team&) {
+  Parts& parts = *parts_;
+  Device::Use use(parts.state.device);
+  if (chances != nullptr && parts.ends_version != chances->version) {
+    parts.state.replace(chances->ends.data(), n_training_, parts.ends);
+    parts.ends_version = chances->version;
+  }
+  const std::uint64_t* ends = chances == nullptr ? nullptr : parts.ends.data();
+  const std::uint64_t length = chances == nullptr ? n_training_ : chances->ends[n_training_ - 1];
+  cuda::draw_with_replacement(parts.state, n_training_, ends, length, n_draws, seed, out);
 }
 
 void DeviceRows::propose(Proposal& proposal, const Gradients& gradients, Team& team) {
@@ -207,12 +222,15 @@ std::size_t DeviceRows::empty_copy(std::size_t n) const {
 // Takes the pairs of all training rows for tests of purity.
 TargetPairs DeviceRows::targets_of(const Gradients& gradients, std::size_t output) {
   const Pairs all = pairs_of(gradients, output);
-  if (gradients.device_pairs == nullptr)
+  const std::pair which{gradients.version, output};
+  if (gradients.device_pairs == nullptr && parts_->checked != which) {
     check_targets(params_.criterion,
                   {gradients.pairs.data() + output * gradients.output_stride(),
                    gradients.row_stride(), gradients.output_stride(), gradients.g_exponent,
                    gradients.h_exponent, pairs_.sum_abs_g, pairs_.sum_h},
                   gradients.n_rows);
+    parts_->checked = which;
+  }
   return {all.rows.pairs, all.rows.row_stride, all.rows.output_stride,
           parts_->position_of_row.data(), all.rows.outputs};
 }
@@ -315,6 +333,26 @@ std::vector<double> DeviceRows::target_sums(const TreeShape& shape, const LeafTa
     return parts.means.sums(parts.leaves.by_row(), shape.size(), target, counts);
   return parts.cart->target_sums(shape, target, counts, parts.leaves.replaced_by_row(),
                                  parts.means);
+}
+
+std::vector<std::uint32_t> DeviceRows::leaves_outside(const TreeShape& shape) {
+  Parts& parts = *parts_;
+  DeviceState& s = parts.state;
+  Device::Use use(s.device);
+  make_room(parts.leaf_outside, n_training_);
+  if (whole_ != nullptr) {
+    parts.cart->walk_outside(n_training_, parts.leaf_outside.data());
+  } else {
+    parts.leaves.walk();
+    s.queue.launch(s.device.kernel("take_outside"), {blocks_for(n_training_)}, threads, 0,
+                   parts.leaves.by_row(), s.numbers(), s.table_rows.data(),
+                   static_cast<std::uint32_t>(n_training_), parts.leaf_outside.data());
+  }
+  static_assert(no_number == no_leaf);
+  std::vector<std::uint32_t> leaves =
+      s.receive<std::uint32_t>(parts.leaf_outside.address(), n_training_);
+  if (whole_ != nullptr) parts.cart->renumber(shape, leaves);
+  return leaves;
 }
 
 // Sums of all nodes from those of the leaves.

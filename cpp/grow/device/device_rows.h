@@ -48,8 +48,9 @@ class DeviceRows final : public NodeRows {
   const std::uint32_t* leaves() const override;
   void propose(Proposal& proposal, const Gradients& gradients, Team& team) override;
   std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) override;
-  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                             Team& team) override;
+  void draw_with_replacement(const DrawChances* chances, std::size_t n_draws, const DrawSeed& seed,
+                             Sample& out, Team& team) override;
+  std::vector<std::uint32_t> leaves_outside(const TreeShape& shape) override;
 
  private:
   struct Parts;  // memory of the device

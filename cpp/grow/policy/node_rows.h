@@ -66,9 +66,12 @@ class NodeRows {
   // Scores, gradients and samples of the training rows, which must not outlive these rows: in this
   // process (grow/rounds/host_round.cpp), unless the rows are elsewhere.
   virtual std::unique_ptr<RoundRows> make_round(const RoundSettings& settings);
-  // Draws the rows of a tree with replacement, where they are.
-  virtual void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                                     Team& team);
+  // Draws the rows of a tree with replacement, where they are; without chances, with equal ones.
+  virtual void draw_with_replacement(const DrawChances* chances, std::size_t n_draws,
+                                     const DrawSeed& seed, Sample& out, Team& team);
+  // The leaves of the training rows outside of the last tree's sample, by position, and no_leaf
+  // inside. For samples that are not in this process.
+  virtual std::vector<std::uint32_t> leaves_outside(const TreeShape& shape);
 
   // Rows of the last tree and of the training table in this process; leaves by table row.
   virtual const TreeRows& tree_rows() const = 0;

@@ -489,13 +489,15 @@ class _TreeGrower:
             if recipe.in_parts:
                 self._split_target = core.LeafTarget(y, recipe.split_weight)
         # The device draws the rows itself where no step on the host reads them.
+        draws = recipe.rows.draws
         self._draws_on_device = (
             device_number(recipe.tree.device) >= 0
-            and recipe.rows.draws is not None
-            and recipe.rows.draws.weight is None
+            and draws is not None
             and recipe.rows.reweigh is None
-            and out_of_bag is None
         )
+        self._chances = None  # equal ones
+        if draws is not None and draws.weight is not None and self._draws_on_device:
+            self._chances = core.DrawChances(draws.weight, n_threads)
 
     def restore(self, numbers: list[int], trees: dict[str, Any]) -> None:
         """Take over the trees that another grower has grown."""
@@ -517,7 +519,9 @@ class _TreeGrower:
             return None
         if not self._draws_on_device:
             return draws.sample(number, self._n_threads, self._sample)
-        self.engine.draw_with_replacement(self._sample, draws.n_draws, draws.seed, number)
+        self.engine.draw_with_replacement(
+            self._sample, draws.n_draws, draws.seed, number, self._chances
+        )
         return self._sample
 
     def _grow(self, number: int) -> None:
@@ -539,7 +543,10 @@ class _TreeGrower:
             by_medians = recipe.tree.criterion == "absolute_error"
             set_values = self.engine.set_medians if by_medians else self.engine.set_means
             set_values(self._target, sets_covers=recipe.is_evened)
-        if self._out_of_bag is not None and sample is not None:
+        if self._out_of_bag is not None and self._draws_on_device:
+            rows, values = self.engine.values_outside()
+            self._out_of_bag.add(number, rows, values + recipe.target.middle)
+        elif self._out_of_bag is not None and sample is not None:
             all_rows = range(len(recipe.target.tasks[0].y))
             self.add_out_of_bag(number, self.engine.n_trees - 1, sample, all_rows)
 

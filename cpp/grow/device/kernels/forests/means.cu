@@ -1,8 +1,6 @@
-// Sums of targets by leaf, each leaf's rows in the order of the table: the same doubles as on the
-// host. Rows are sorted by leaf first.
-#include "grow/device/kernels/forests/groups.cuh"
-#include "grow/device/kernels/rows.cuh"
-#include "grow/device/records/device_tree_records.h"
+// Leaves of a grown tree: those of the rows outside of its sample, and sums of targets, which are
+// added up in the order of the table, as on the host: rows are sorted by leaf first.
+#include "grow/device/kernels/forests/trees.cuh"
 #include "grow/device/records/mean_records.h"
 
 constexpr std::uint32_t sort_warps = BlockGroup::n_warps;
@@ -26,6 +24,32 @@ extern "C" __global__ void __launch_bounds__(BlockGroup::size)
   const Element* elements = node.buffer == 0 ? first_buffer : second_buffer;
   for (std::uint64_t i = begin + lane_of(); i < end; i += 32)
     leaf_of_row[row_of(elements[i])] = number;
+}
+
+// Rows that a tree was not grown on -> their leaves, by position; other rows have none.
+extern "C" __global__ void walk_outside(TreeWork w, const std::uint32_t* number_of_row,
+                                        const RowId* table_rows, std::uint32_t n,
+                                        std::uint32_t* leaf_of_position) {
+  const std::uint32_t position = blockIdx.x * blockDim.x + threadIdx.x;
+  if (position >= n) return;
+  const RowId row = row_of_position(table_rows, position);
+  std::uint32_t at = no_number;
+  if (number_of_row[row] == no_number) {
+    at = 0;
+    for (TreeNode node = w.nodes[0]; node.gain >= 0; node = w.nodes[at])
+      at = node.left + (test_of(w, node, 1)(row) ? 0 : 1);
+  }
+  leaf_of_position[position] = at;
+}
+
+// The same of rows whose leaves are known.
+extern "C" __global__ void take_outside(const std::uint32_t* leaf_of_row,
+                                        const std::uint32_t* number_of_row, const RowId* table_rows,
+                                        std::uint32_t n, std::uint32_t* leaf_of_position) {
+  const std::uint32_t position = blockIdx.x * blockDim.x + threadIdx.x;
+  if (position >= n) return;
+  const RowId row = row_of_position(table_rows, position);
+  leaf_of_position[position] = number_of_row[row] == no_number ? leaf_of_row[row] : no_number;
 }
 
 // Item i of a pass; false: there is none.

@@ -91,7 +91,7 @@ inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element&
   const std::uint32_t set = lane_of() == 0 ? keep_levels(w, best, scratch.levels) : 0;
   TreeNode node = w.nodes[at.number];
   settle(w, score, sums, best, __shfl_sync(all_lanes, set, 0), node);
-  const bool left = is_row && test_of(w, node)(element);
+  const bool left = is_row && test_of(w, node, at.end - at.begin)(element);
   const std::uint32_t lefts = __ballot_sync(all_lanes, left);
   const std::uint32_t rights = __ballot_sync(all_lanes, is_row && !left);
   const std::uint32_t below = (1u << lane_of()) - 1;

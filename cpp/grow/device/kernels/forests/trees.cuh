@@ -81,9 +81,10 @@ struct RowTest {
   }
 };
 
-inline RowTest test_of(const TreeWork& w, const TreeNode& node) {
+// Of about n_rows rows.
+inline RowTest test_of(const TreeWork& w, const TreeNode& node, std::uint32_t n_rows) {
   const TreeColumn& column = w.columns[node.feature];
-  return {codes_of(w.codes, column, node.end - node.begin), node.bin,
+  return {codes_of(w.codes, column, n_rows), node.bin,
           node.missing_left != 0 && column.has_missing ? column.n_bins : no_candidate,
           node.set == 0 ? nullptr : w.sets + (node.set - 1)};
 }
@@ -111,7 +112,7 @@ inline void divide_rows(const TreeWork& w, const TreeNode& node, std::uint32_t f
   const std::uint32_t n = node.end - node.begin;
   const Element* from = w.elements[w.buffer] + node.begin;
   Element* to = w.elements[1 - w.buffer] + node.begin;
-  const RowTest test = test_of(w, node);
+  const RowTest test = test_of(w, node, n);
 #pragma unroll 1
   for (; first < end; first += n_rounds * tree_threads) {
     Element rows[n_rounds];
