@@ -100,23 +100,34 @@ def two_classes(rows: int) -> tuple[Any, Any]:
 
 
 def time_forests(rows: int, repeats: int) -> dict[str, Any]:
-    """Return the seconds of random forests of 100 trees on the CPU and on the device."""
-    from arboost import Dataset, RandomForestClassifier
+    """Return the seconds of forests of 100 trees on the CPU and on the device."""
+    from arboost import Dataset, RandomForestClassifier, RandomForestRegressor
 
     X, y = two_classes(rows)
     table = Dataset(X)
+    levels = np.floor(20 + 8 * X[:, :4]).clip(0, 39)
+    categories = Dataset(np.c_[levels, X[:, 4:]], categorical_features=[0, 1, 2, 3])
+    target = X[:, 0] + X[:, 1] * X[:, 2] + np.random.default_rng(1).standard_normal(rows)
+    kinds: dict[str, Any] = {
+        "depth 16": (RandomForestClassifier, table, y, {"max_depth": 16}),
+        "full depth": (RandomForestClassifier, table, y, {}),
+        "regression, depth 16": (RandomForestRegressor, table, target, {"max_depth": 16}),
+        "regression": (RandomForestRegressor, table, target, {}),
+        "regression, out of bag": (RandomForestRegressor, table, target, {"oob_score": True}),
+        "categories": (RandomForestClassifier, categories, y, {"max_depth": 16}),
+    }
     seconds: dict[str, Any] = {"rows": rows}
-    for shape, max_depth in {"depth 16": 16, "full depth": None}.items():
+    for kind, (forest, rows_of, truth, params) in kinds.items():
         for device in ("cpu", "cuda"):
             found = []
             for _ in range(1 + repeats):  # the first fit starts the device
-                model = RandomForestClassifier(max_depth=max_depth, device=device, verbose=0)
+                model = forest(device=device, verbose=0, **params)
                 start = time.perf_counter()
-                model.fit(table, y)
+                model.fit(rows_of, truth)
                 found.append(time.perf_counter() - start)
-            seconds[f"{shape}, {device}"] = min(found[1:])
-        cpu, cuda = (seconds[f"{shape}, {device}"] for device in ("cpu", "cuda"))
-        print(f"{rows:>10,} x {FEATURES}, forest, {shape}: {cuda:.3f} s, CPU {cpu:.3f} s")
+            seconds[f"{kind}, {device}"] = min(found[1:])
+        cpu, cuda = (seconds[f"{kind}, {device}"] for device in ("cpu", "cuda"))
+        print(f"{rows:>10,} x {FEATURES}, forest, {kind}: {cuda:.3f} s, CPU {cpu:.3f} s")
     return seconds
 
 

@@ -10,6 +10,7 @@
 #include "grow/means.h"
 #include "grow/sample/sample.h"
 #include "grow/tree_parts.h"
+#include "loss/leaf.h"  // no_leaf
 
 namespace arboost::bindings {
 namespace {
@@ -38,35 +39,58 @@ void grow(TreeGrower& self, const Gradients& gradients, std::size_t output, Tree
 }
 
 // A tree for numbers of heavy tails (grow/tree_parts.h).
-void grow_in_parts(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
-                   const std::optional<Vector<double>>& weight, TreeRequest request,
+void grow_in_parts(TreeGrower& self, const TargetArrays& target, TreeRequest request,
                    std::shared_ptr<const Sample> sample, int n_threads) {
   const std::size_t n = self.n_training(), width = self.trees.width;
-  self.check_target(y, weight);
+  self.check_target(target);
   require(sample == nullptr ||
               (sample->size > 0 && !sample->on_device && sample->positions[sample->size - 1] < n),
           "the sample does not match the training rows");
   self.has_leaves = false;
   self.sample = std::move(sample);
   request.sample = self.sample.get();
-  const PartTarget target{span_of(y), span_of(weight)};
   GilRelease release;
   if (!self.part_gradients) {
     self.part_gradients = std::make_unique<Gradients>(n, width, width > 1);
     std::fill_n(self.part_gradients->pairs.data(), self.part_gradients->pairs.size(), FixedPair{});
   }
   Team team = self.team(n * self.codes.n_features, n_threads);
-  arboost::grow_in_parts(self.grower, target, request, *self.part_gradients, self.trees, team);
+  arboost::grow_in_parts(self.grower, target.target(), request, *self.part_gradients, self.trees,
+                         team);
   self.has_leaves = true;
 }
 
 // Draws the rows of a tree where they are, and where the sample stays.
 void draw_with_replacement(TreeGrower& self, Sample& out, std::size_t n_draws, std::uint64_t seed,
-                           std::uint64_t draw) {
+                           std::uint64_t draw, const DrawChances* chances) {
   require(n_draws > 0, "no draws");
+  require(chances == nullptr || chances->ends.size() == self.n_training(),
+          "these chances do not fit the grower's table");
   GilRelease release;
   Team alone(1);
-  self.grower.draw_with_replacement(n_draws, {seed, draw}, out, alone);
+  self.grower.draw_with_replacement(chances, n_draws, {seed, draw}, out, alone);
+}
+
+// Rows that a sample on a device left out, with their values in the last tree.
+nb::tuple values_outside(TreeGrower& self) {
+  self.check_last_is_grown();
+  require(self.sample && self.sample->on_device, "the last tree has no sample on a device");
+  const std::size_t width = self.trees.width;
+  std::vector<std::uint32_t> rows;
+  std::vector<double> values;
+  without_gil([&] {
+    const std::vector<std::uint32_t> leaves = self.grower.leaves_outside();
+    const double* of_node = self.trees.values(self.last());
+    for (std::size_t row = 0; row < leaves.size(); ++row) {
+      if (leaves[row] == no_leaf) continue;
+      rows.push_back(static_cast<std::uint32_t>(row));
+      values.insert(values.end(), of_node + leaves[row] * width,
+                    of_node + (leaves[row] + std::size_t{1}) * width);
+    }
+    return 0;
+  });
+  const std::size_t n = rows.size();
+  return nb::make_tuple(to_numpy(std::move(rows)), to_numpy<2>(std::move(values), {n, width}));
 }
 
 Owned<std::uint32_t> leaf_of_row(const TreeGrower& self) {
@@ -93,23 +117,11 @@ void set_values(TreeGrower& self, const Array<double, nb::ndim<2>>& values) {
 }
 
 template <auto set>  // means or medians
-void set_centres(TreeGrower& self, const Array<double, nb::ndim<2>>& y,
-                 const std::optional<Vector<double>>& weight, const Sample* sample) {
-  self.last_with_leaves();
-  self.check_target(y, weight);
-  require(sample == nullptr || sample->size == self.grower.rows().n,
-          "this is not the sample that the last tree was grown on");
+void set_centres(TreeGrower& self, const TargetArrays& target, bool sets_covers) {
+  self.check_last_is_grown();
+  self.check_target(target);
   GilRelease release;
-  set(self.grower, span_of(y), span_of(weight), sample, self.trees);
-}
-
-void set_covers(TreeGrower& self, const Vector<double>& weight, const Sample* sample) {
-  self.last_with_leaves();
-  require(weight.shape(0) == self.n_training() &&
-              (sample == nullptr || sample->size == self.grower.rows().n),
-          "these weights do not fit the last tree");
-  GilRelease release;
-  arboost::set_covers(self.grower, {weight.data(), weight.size()}, sample, self.trees);
+  set(self.grower, target.target(), self.sample.get(), sets_covers, self.trees);
 }
 
 void drop_last(TreeGrower& self) {
@@ -182,6 +194,9 @@ void bind_params(nb::module_& m) {
 
 void bind_grow(nb::module_& m) {
   bind_params(m);
+  nb::class_<TargetArrays>(m, "LeafTarget", "Numbers whose means or medians leaves store.")
+      .def(nb::init<Array<double, nb::ndim<2>>, std::optional<Vector<double>>>(), "y"_a,
+           "weight"_a.none());
   nb::class_<Workspace>(m, "Workspace", "Memory shared by growers that take turns.")
       .def(nb::init<>())
       .def_prop_ro("histogram_bytes", [](const Workspace& self) {
@@ -215,10 +230,9 @@ void bind_grow(nb::module_& m) {
           "n_threads"_a, "Grows one tree for one output, or for all with vector leaves.")
       .def(
           "grow_in_parts",
-          [](TreeGrower& self, const Array<double, nb::ndim<2>>& y,
-             const std::optional<Vector<double>>& weight, std::uint64_t seed, std::uint64_t tree,
+          [](TreeGrower& self, const TargetArrays& target, std::uint64_t seed, std::uint64_t tree,
              std::shared_ptr<Sample> sample, int n_threads) {
-            grow_in_parts(self, y, weight,
+            grow_in_parts(self, target,
                           {.seed = seed,
                            .number = tree,
                            .turn = 0,
@@ -227,25 +241,27 @@ void bind_grow(nb::module_& m) {
                            .leaves_from_all_rows = false},
                           std::move(sample), n_threads);
           },
-          "y"_a, "weight"_a.none(), nb::kw_only(), "seed"_a, "tree"_a,
-          "sample"_a.none() = nb::none(), "n_threads"_a,
-          "Grows one tree for y (n_training, width) of heavy tails, whose parts have scales of "
-          "their own. Its values are to be set.")
+          "target"_a, nb::kw_only(), "seed"_a, "tree"_a, "sample"_a.none() = nb::none(),
+          "n_threads"_a,
+          "Grows one tree for a target of heavy tails, whose parts have scales of their own. Its "
+          "values are to be set.")
       .def("draw_with_replacement", &draw_with_replacement, "sample"_a, "n_draws"_a, "seed"_a,
-           "draw"_a,
+           "draw"_a, "chances"_a.none() = nb::none(),
            "Draws rows with replacement where the rows of this grower are, for its next tree; on a "
            "device, the sample stays there.")
+      .def("values_outside", &values_outside,
+           "Training rows that the last tree's sample on a device left out, ascending, and the "
+           "values (n_rows, width) of their leaves.")
       .def("leaf_of_row", &leaf_of_row,
            "The leaf of each training row in the last tree; 2^32 - 1 outside its sample.")
       .def("leaf_sums", &leaf_sums, "gradients"_a, "output"_a, "n_threads"_a,
            "Sums (n_nodes, width, 2) of gradients and hessians over the last tree's rows.")
       .def("set_values", &set_values, "values"_a, "Replaces the values of the last tree's nodes.")
-      .def("set_means", &set_centres<set_means>, "y"_a, "weight"_a.none(), "sample"_a.none(),
-           "Sets the last tree's values to the means of y (n_training, width) in each node.")
-      .def("set_medians", &set_centres<set_medians>, "y"_a, "weight"_a.none(), "sample"_a.none(),
-           "The same with weighted medians.")
-      .def("set_covers", &set_covers, "weight"_a, "sample"_a.none(),
-           "Sets the covers of the last tree's nodes to the sums of these weights.")
+      .def("set_means", &set_centres<set_means>, "target"_a, nb::kw_only(), "sets_covers"_a = false,
+           "Sets the last tree's values to the means of the target in each node, and with "
+           "sets_covers its covers to the sums of the weights.")
+      .def("set_medians", &set_centres<set_medians>, "target"_a, nb::kw_only(),
+           "sets_covers"_a = false, "The same with weighted medians.")
       .def_prop_ro(
           "n_nodes", [](const TreeGrower& self) { return self.trees.n_nodes(self.last()); },
           "Nodes of the last tree.")

@@ -69,7 +69,7 @@ void draw_by_weight(Sample& self, const Vector<double>& weight, std::uint64_t se
   require_rows(n_rows);
   require_draws(n_draws);
   CallTeam team(8 * (n_rows + n_draws), n_threads);
-  bootstrap_by_weight({weight.data(), n_rows}, n_draws, {seed, draw}, self, team);
+  bootstrap(DrawChances({weight.data(), n_rows}, team), n_draws, {seed, draw}, self, team);
 }
 
 void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws,
@@ -98,6 +98,15 @@ Owned<std::uint64_t> hashes(const std::string& purpose, std::uint64_t seed, std:
 }  // namespace
 
 void bind_sample(nb::module_& m) {
+  nb::class_<DrawChances>(m, "DrawChances", "Chances of rows that are drawn by their weights.")
+      .def(
+          "__init__",
+          [](DrawChances* self, const Vector<double>& weight, int n_threads) {
+            require_rows(weight.shape(0));
+            CallTeam team(8 * weight.shape(0), n_threads);
+            new (self) DrawChances({weight.data(), weight.shape(0)}, team);
+          },
+          "weight"_a, "n_threads"_a);
   nb::class_<Sample>(m, "Sample", "Sampled rows of a tree.")
       .def(nb::init<>())
       .def("draw", &draw_rows, "n_rows"_a, "rate"_a, "seed"_a, "draw"_a, "n_threads"_a,

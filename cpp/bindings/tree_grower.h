@@ -66,6 +66,20 @@ inline const TreeParams& checked_params(const TreeParams& p, const Codes& codes,
   return p;
 }
 
+// A LeafTarget in arrays of Python, which nothing changes.
+struct TargetArrays {
+  TargetArrays(Array<double, nb::ndim<2>> y_, std::optional<Vector<double>> weight_)
+      : y(std::move(y_)), weight(std::move(weight_)) {
+    static std::atomic<std::uint64_t> n_targets{0};
+    version = ++n_targets;
+  }
+  LeafTarget target() const { return {span_of(y), span_of(weight), version}; }
+
+  Array<double, nb::ndim<2>> y;
+  std::optional<Vector<double>> weight;
+  std::uint64_t version;
+};
+
 // A grower with the trees it has grown.
 struct TreeGrower {
   template <class Table>  // Codes or Ranks
@@ -91,9 +105,13 @@ struct TreeGrower {
     require(trees.n_trees() > 0, "no tree has been grown");
     return trees.n_trees() - 1;
   }
-  // The same where the leaves of the training rows are asked for: those of the tree grown last.
-  std::size_t last_with_leaves() const {
+  // The last tree is the one that was grown last, whose rows are known.
+  void check_last_is_grown() const {
     require(has_leaves, "the last tree's rows are not known: it was not the last one to grow");
+  }
+  // The same where the leaves of the training rows are asked for in this process.
+  std::size_t last_with_leaves() const {
+    check_last_is_grown();
     require(!sample || !sample->on_device, "the last tree's rows are known to its device only");
     return last();
   }
@@ -105,10 +123,9 @@ struct TreeGrower {
                 (trees.width > 1 || gradients.outputs == 1 || !gradients.by_row),
             "these gradients do not fit the grower's table and outputs");
   }
-  void check_target(const Array<double, nb::ndim<2>>& y,
-                    const std::optional<Vector<double>>& weight) const {
-    require(y.shape(0) == n_training() && y.shape(1) == trees.width &&
-                (!weight || weight->shape(0) == n_training()),
+  void check_target(const TargetArrays& target) const {
+    require(target.y.shape(0) == n_training() && target.y.shape(1) == trees.width &&
+                (!target.weight || target.weight->shape(0) == n_training()),
             "these numbers do not fit the grower's table and outputs");
   }
   void check_scores(const Scores& scores, std::size_t n_rows, std::size_t output) const {

@@ -60,14 +60,20 @@ class Grower {
   const TreeRows& rows() const { return set_leaves_.empty() ? rows_->tree_rows() : set_rows_; }
   TreeRows training_rows() const { return rows_->training_rows(); }
   std::vector<double> sums(const Gradients& gradients, std::size_t output, Team& team);
+  // NodeRows::target_sums of the last tree.
+  std::vector<double> target_sums(const LeafTarget& target) {
+    return set_leaves_.empty() ? rows_->target_sums(shape_, target) : std::vector<double>{};
+  }
 
   // Scores, gradients and samples of the training rows, wherever they are.
   std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) {
     return rows_->make_round(settings);
   }
-  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out, Team& team) {
-    rows_->draw_with_replacement(n_draws, seed, out, team);
+  void draw_with_replacement(const DrawChances* chances, std::size_t n_draws, const DrawSeed& seed,
+                             Sample& out, Team& team) {
+    rows_->draw_with_replacement(chances, n_draws, seed, out, team);
   }
+  std::vector<std::uint32_t> leaves_outside() { return rows_->leaves_outside(shape_); }
 
   // scores[position * outputs + output ...] += the last tree's values, for all training rows.
   void add_last(const GrownTrees& forest, std::size_t output, std::size_t outputs, double* scores,

@@ -11,39 +11,58 @@
 namespace arboost {
 namespace {
 
-// The rows of the last tree.
+// The last tree and its rows.
 class LastTree {
  public:
-  LastTree(const Grower& grower, std::span<const double> y, std::span<const double> weight,
-           const Sample* sample, GrownTrees& trees)
+  LastTree(Grower& grower, const LeafTarget& target, const Sample* sample, GrownTrees& trees)
       : width(trees.width),
         n_nodes(trees.n_nodes(trees.n_trees() - 1)),
         n_rows(grower.rows().n),
         left(trees.left.data() + trees.first(trees.n_trees() - 1), n_nodes),
         value(trees.values(trees.n_trees() - 1)),
+        cover(trees.cover.data() + trees.first(trees.n_trees() - 1)),
         grower_(grower),
-        y_(y),
-        weight_(weight),
+        target_(target),
         count_(sample == nullptr ? nullptr : sample->weights_or_null()) {}
 
   std::size_t leaf(std::size_t i) const { return grower_.leaf_of(i); }
   double weight(std::size_t i) const {
-    return (weight_.empty() ? 1.0 : weight_[grower_.rows().position(i)]) *
+    return (target_.weight.empty() ? 1.0 : target_.weight[grower_.rows().position(i)]) *
            (count_ == nullptr ? 1.0 : static_cast<double>(count_[i]));
   }
   double y(std::size_t i, std::size_t k) const {
-    return y_[grower_.rows().position(i) * width + k];
+    return target_.y[grower_.rows().position(i) * width + k];
+  }
+  // Sums [node][weight, weighted y ...] over the rows of each node.
+  std::vector<double> sums() const;
+  void set_covers(const std::vector<double>& sums) const {
+    for (std::size_t node = 0; node < n_nodes; ++node) cover[node] = sums[node * (1 + width)];
   }
 
   std::size_t width, n_nodes, n_rows;
   std::span<const std::int32_t> left;
-  double* value;  // [node][width]
+  double *value, *cover;  // [node][width], [node]
 
  private:
-  const Grower& grower_;
-  std::span<const double> y_, weight_;
+  Grower& grower_;
+  const LeafTarget& target_;
   const float* count_;
 };
+
+std::vector<double> LastTree::sums() const {
+  std::vector<double> sums = grower_.target_sums(target_);
+  if (sums.empty()) {
+    sums.resize(n_nodes * (1 + width), 0);
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      double* sum = sums.data() + leaf(i) * (1 + width);
+      const double w = weight(i);
+      sum[0] += w;
+      for (std::size_t k = 0; k < width; ++k) sum[1 + k] += w * y(i, k);
+    }
+  }
+  add_inner_sums(left, 1 + width, sums);
+  return sums;
+}
 
 using Weighted = std::pair<double, double>;  // y and weight
 
@@ -62,38 +81,23 @@ double median_of(std::vector<Weighted>& values) {
 
 }  // namespace
 
-void set_means(const Grower& grower, std::span<const double> y, std::span<const double> weight,
-               const Sample* sample, GrownTrees& trees) {
-  const LastTree tree(grower, y, weight, sample, trees);
-  const std::size_t n = tree.n_nodes, width = tree.width;
-  double* value = tree.value;
-  std::vector<double> total(n, 0);
-  std::fill(value, value + n * width, 0.0);
-  for (std::size_t i = 0; i < tree.n_rows; ++i) {
-    const std::size_t leaf = tree.leaf(i);
-    const double w = tree.weight(i);
-    total[leaf] += w;
-    for (std::size_t k = 0; k < width; ++k) value[leaf * width + k] += w * tree.y(i, k);
-  }
-  add_inner_sums(tree.left, 1, total);
-  add_inner_sums(tree.left, width, value);
-  for (std::size_t node = 0; node < n; ++node)
+void set_means(Grower& grower, const LeafTarget& target, const Sample* sample, bool sets_covers,
+               GrownTrees& trees) {
+  const LastTree tree(grower, target, sample, trees);
+  const std::size_t width = tree.width;
+  const std::vector<double> sums = tree.sums();
+  for (std::size_t node = 0; node < tree.n_nodes; ++node) {
+    const double* sum = sums.data() + node * (1 + width);
     for (std::size_t k = 0; k < width; ++k)
-      value[node * width + k] = total[node] > 0 ? value[node * width + k] / total[node] : 0.0;
+      tree.value[node * width + k] = sum[0] > 0 ? sum[1 + k] / sum[0] : 0.0;
+  }
+  if (sets_covers) tree.set_covers(sums);
 }
 
-void set_covers(const Grower& grower, std::span<const double> weight, const Sample* sample,
-                GrownTrees& trees) {
-  const LastTree tree(grower, {}, weight, sample, trees);
-  double* cover = trees.cover.data() + trees.first(trees.n_trees() - 1);
-  std::fill_n(cover, tree.n_nodes, 0.0);
-  for (std::size_t i = 0; i < tree.n_rows; ++i) cover[tree.leaf(i)] += tree.weight(i);
-  add_inner_sums(tree.left, 1, cover);
-}
-
-void set_medians(const Grower& grower, std::span<const double> y, std::span<const double> weight,
-                 const Sample* sample, GrownTrees& trees) {
-  const LastTree tree(grower, y, weight, sample, trees);
+void set_medians(Grower& grower, const LeafTarget& target, const Sample* sample, bool sets_covers,
+                 GrownTrees& trees) {
+  const LastTree tree(grower, target, sample, trees);
+  if (sets_covers) tree.set_covers(tree.sums());
   const std::size_t n = tree.n_nodes;
   // An order of the rows in which those of every node are contiguous, [begin, end). Counts are
   // summed from the last node to the root, ranges assigned from the root down, left child first.

@@ -143,7 +143,7 @@ double largest_distance(std::vector<double> distances) {
 // One tree and its parts.
 class PartedTree {
  public:
-  PartedTree(Grower& grower, const PartTarget& target, const TreeRequest& request,
+  PartedTree(Grower& grower, const LeafTarget& target, const TreeRequest& request,
              Gradients& gradients, std::size_t width)
       : grower_(grower),
         target_(target),
@@ -408,7 +408,7 @@ class PartedTree {
   }
 
   Grower& grower_;
-  const PartTarget& target_;
+  const LeafTarget& target_;
   TreeRequest request_;
   Gradients& gradients_;
   const TreeParams& params_;
@@ -434,7 +434,7 @@ bool needs_parts(std::span<const double> y, std::size_t width, const TreeParams&
   return false;
 }
 
-void grow_in_parts(Grower& grower, const PartTarget& target, const TreeRequest& request,
+void grow_in_parts(Grower& grower, const LeafTarget& target, const TreeRequest& request,
                    Gradients& gradients, GrownTrees& forest, Team& team) {
   if (grower.params().device >= 0 || !grower.params().monotone.empty())
     throw std::logic_error("a tree in parts on a device, or with monotone constraints");

@@ -18,23 +18,18 @@
 
 #include "base/parallel.h"
 #include "grow/grower.h"
+#include "grow/policy/leaf_target.h"
 #include "grow/trees/grown_trees.h"
 #include "loss/apply.h"
 
 namespace arboost {
-
-// Numbers whose means or medians the leaves of a tree store: y [training row][width], and the
-// weights of the rows, or none for 1.
-struct PartTarget {
-  std::span<const double> y, weight;
-};
 
 // True if one unit for all rows is too coarse for the typical spread of some output.
 bool needs_parts(std::span<const double> y, std::size_t width, const TreeParams& params);
 
 // Appends one tree to the forest, whose values are to be set (grow/means.h). `gradients` are memory
 // for the pairs of all training rows. Not for rows on a device, nor for monotone constraints.
-void grow_in_parts(Grower& grower, const PartTarget& target, const TreeRequest& request,
+void grow_in_parts(Grower& grower, const LeafTarget& target, const TreeRequest& request,
                    Gradients& gradients, GrownTrees& forest, Team& team);
 
 }  // namespace arboost

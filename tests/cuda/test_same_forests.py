@@ -7,7 +7,7 @@ import pytest
 
 import arboost
 from arboost.data.cuda import CudaArray
-from support.cuda import has_device
+from support.cuda import emulated, has_device
 
 if not has_device():
     pytest.skip("no CUDA device: its models are not compared", allow_module_level=True)
@@ -147,6 +147,90 @@ def test_huge_weights(tmp_path):
         labels = y.astype(int) % n_classes
         assert_same(make, X, labels, tmp_path, sample_weight=weight)
     assert_same(extra_trees, X, y, tmp_path, sample_weight=weight)
+
+
+def table_of_levels(rows):
+    """Categories of 2, 9 and 90 levels, a number, and missing values."""
+    rng = np.random.default_rng(8)
+    X = np.c_[[rng.integers(0, n, rows) for n in (2, 9, 90, 40)]].T.astype(float)
+    y = np.sin(X[:, 1]) + np.cos(7 * X[:, 2]) + X[:, 3] / 20 + rng.normal(size=rows)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, 2 + np.nan_to_num(y)
+
+
+LEVEL_FITS = {
+    "plain": {},
+    "all features": {"max_features": None},
+    "leaf size": {"min_samples_leaf": 6, "max_features": 0.5},
+    "counts": {"criterion": "poisson"},
+}
+# Rows: those of nodes that a warp, a block and many blocks split.
+LEVEL_ROWS = {500: {}, 5000: {"max_depth": 3}}
+
+
+@pytest.mark.parametrize("rows", list(LEVEL_ROWS))
+@pytest.mark.parametrize("forest", list(FORESTS))
+@pytest.mark.parametrize("name", list(LEVEL_FITS))
+def test_levels(name, forest, rows, tmp_path):
+    params = {"n_estimators": 2, "verbose": 0, "categorical_features": [0, 1, 2]}
+    params |= LEVEL_FITS[name] | LEVEL_ROWS[rows]
+    X, y = table_of_levels(rows)
+    y = np.maximum(np.round(y), 0) if "criterion" in params else y
+    assert_same(lambda device: FORESTS[forest][0](**params, device=device), X, y, tmp_path)
+
+
+@pytest.mark.parametrize("rows", list(LEVEL_ROWS))
+@pytest.mark.parametrize("forest", list(FORESTS))
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_levels_of_classes(n_classes, criterion, forest, rows, tmp_path):
+    params = {"n_estimators": 2, "verbose": 0, "categorical_features": [0, 1, 2]}
+    params |= {"criterion": criterion} | LEVEL_ROWS[rows]
+    X, y = table_of_levels(rows)
+    labels = (3 * y).astype(int) % n_classes
+    assert_same(lambda device: FORESTS[forest][1](**params, device=device), X, labels, tmp_path)
+
+
+def test_levels_of_other_tables(tmp_path):
+    X, y = table_of_levels(300)
+    weight = np.random.default_rng(6).integers(0, 4, len(y)) / 2
+    params = {"n_estimators": 2, "verbose": 0, "categorical_features": [0, 1, 2]}
+    make = partial(arboost.RandomForestRegressor, **params)
+    several = np.c_[y, -(y**2), np.nan_to_num(X[:, 2])]
+    assert_same(lambda device: make(device=device), X, several, tmp_path)
+    assert_same(lambda device: make(device=device), X, y, tmp_path, sample_weight=weight)
+    # Rare levels share columns with others.
+    X[:, :3] = np.where(np.random.default_rng(1).random((300, 3)) < 0.9, 0.0, X[:, :3])
+    assert_same(lambda device: make(device=device), X, y, tmp_path)
+    for splitter in ("best", "random"):
+        tree = partial(arboost.DecisionTreeRegressor, categorical_features=[0, 1, 2])
+        assert_same(lambda device, s=splitter: tree(splitter=s, device=device), X, y, tmp_path)  # noqa: B023
+    boosted = partial(arboost.AdaBoostRegressor, n_estimators=2, max_depth=4, verbose=0)
+    assert_same(
+        lambda device: boosted(categorical_features=[0, 1, 2], device=device), X, y, tmp_path
+    )
+
+
+@pytest.mark.skipif(emulated() is None, reason="counts of the emulator")
+@pytest.mark.parametrize("forest", list(FORESTS))
+def test_rows_and_histograms_stay_on_the_device(forest):
+    """A tree is copied to the host: neither leaves and samples of rows, nor histograms."""
+    rows, n_trees = 20_000, 4
+    X, y = table_of_levels(rows)
+    data = arboost.Dataset(X, categorical_features=[0, 1, 2])
+    model = FORESTS[forest][0](
+        n_estimators=1, max_depth=5, bootstrap=True, verbose=0, n_jobs=1, device="cuda"
+    )
+
+    def copied(n_estimators):
+        before = emulated().emulator_sent_bytes(), emulated().emulator_fetched_bytes()
+        model.set_params(n_estimators=n_estimators).fit(data, y)
+        after = emulated().emulator_sent_bytes(), emulated().emulator_fetched_bytes()
+        return np.subtract(after, before)
+
+    sent, fetched = (copied(1 + n_trees) - copied(1)) / n_trees
+    assert sent < rows / 10
+    assert fetched < 4 * rows
 
 
 def test_many_rows(tmp_path):

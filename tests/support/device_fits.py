@@ -30,7 +30,7 @@ def _classifier(strategy):
 
 
 def _forest(kind, target, **params):
-    return lambda device: kind(n_estimators=2, **params, device=device).fit(X, target)
+    return lambda device: kind(**{"n_estimators": 2} | params, device=device).fit(X, target)
 
 
 FITS = {
@@ -53,6 +53,10 @@ FITS = {
     "vector leaves": _classifier("multi_output_tree"),
     "forest": _forest(arboost.RandomForestClassifier, _CLASSES),
     "means": _forest(arboost.RandomForestRegressor, y),
+    "levels": _forest(arboost.RandomForestRegressor, y, categorical_features=[1]),
+    "out of bag": _forest(
+        arboost.RandomForestRegressor, y, n_estimators=8, max_samples=0.2, oob_score=True
+    ),
     "extra trees": _forest(arboost.ExtraTreesRegressor, y),
     "AdaBoost": _forest(arboost.AdaBoostClassifier, _CLASSES, max_depth=2),
 }

@@ -80,26 +80,23 @@ def test_centres(centre, drawn, weighted):
         count[sample.positions()] = sample.weights()
     grower, _ = grown(sample=sample)
     set_values = grower.set_means if centre is mean else grower.set_medians
-    set_values(Y, WEIGHT if weighted else None, sample)
+    set_values(_core.LeafTarget(Y, WEIGHT if weighted else None), sets_covers=drawn)
     expected = by_hand(grower, count * (WEIGHT if weighted else 1.0), centre)
-    actual = grower.trees()["value"].reshape(-1, 2)
+    trees = grower.trees()
+    actual = trees["value"].reshape(-1, 2)
     assert len(actual) > 10
     np.testing.assert_allclose(actual, expected, rtol=1e-10)
+    total = (count * WEIGHT).sum() if weighted and drawn else ROWS  # else those of the gradients
+    np.testing.assert_allclose(trees["cover"][0], total, rtol=1e-10)
 
 
 def test_what_does_not_fit():
-    sample = _core.Sample()
-    sample.draw_with_replacement(ROWS, 50, 0, 0, 1)
     grower, _ = grown()
+    others = ((Y[:, :1].copy(), None), (Y[:9], None), (Y, WEIGHT[:9]))
     for set_values in (grower.set_means, grower.set_medians):
-        with pytest.raises(ValueError, match="do not fit"):
-            set_values(Y[:, :1].copy(), None, None)
-        with pytest.raises(ValueError, match="do not fit"):
-            set_values(Y[:9], None, None)
-        with pytest.raises(ValueError, match="do not fit"):
-            set_values(Y, WEIGHT[:9], None)
-        with pytest.raises(ValueError, match="not the sample"):
-            set_values(Y, None, sample)
+        for y, weight in others:
+            with pytest.raises(ValueError, match="do not fit"):
+                set_values(_core.LeafTarget(y, weight))
     grower.drop_last()
     with pytest.raises(ValueError, match="rows are not known"):
-        grower.set_means(Y, None, None)
+        grower.set_means(_core.LeafTarget(Y, None))

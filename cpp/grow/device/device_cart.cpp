@@ -13,11 +13,6 @@ namespace {
 constexpr std::size_t most_features = 2048;  // hashes of a node's features are in shared memory
 constexpr std::size_t most_channels = 512;   // so are the sums of small nodes
 
-template <class T>
-void make_spare_room(DeviceArray<T>& array, std::size_t size) {
-  if (array.size() < size) make_room(array, std::bit_ceil(size));
-}
-
 std::uint32_t kind_of(std::size_t n_rows) {
   return n_rows <= block_rows ? medium_kind : large_kind;
 }
@@ -26,8 +21,12 @@ std::uint32_t kind_of(std::size_t n_rows) {
 
 bool DeviceCart::grows(const Codes& codes, const TreePolicy& policy) {
   const TreeParams& p = policy.params();
+  // As CART has them: all levels are tried, in the order of their means.
+  const bool plain_levels = p.grouped.empty() && p.max_cat_to_onehot <= 2 &&
+                            2 * p.max_cat_threshold >= std::int64_t{most_codes} &&
+                            p.min_cat_weight == 0 && p.cat_l2 == 0;
   for (std::size_t f = 0; f < codes.n_features; ++f)
-    if (codes.has_levels(f)) return false;
+    if (codes.has_levels(f) && !plain_levels) return false;
   const bool has_kernel = p.criterion != Criterion::error && p.criterion != Criterion::gain_ratio;
   return has_kernel && p.allow_zero_gain && !p.best_first &&
          p.max_leaves == TreeParams::unlimited && p.monotone.empty() && p.interactions.empty() &&
@@ -49,8 +48,9 @@ DeviceCart::DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy&
   const std::uint8_t* feature_codes = own_codes_.data();
   for (std::size_t f = 0; f < codes.n_features; ++f) {
     const bool is_shared = search.table(f) != nullptr;
-    columns.push_back({codes.where[f].store, codes.n_bins[f], codes.has_missing[f], 0,
-                       is_shared ? feature_codes : nullptr});
+    has_sets_ = has_sets_ || codes.has_levels(f);
+    columns.push_back({codes.where[f].store, codes.n_bins[f], codes.has_missing[f],
+                       codes.has_levels(f) ? 1u : 0u, is_shared ? feature_codes : nullptr});
     if (is_shared) feature_codes += most_codes;
     std::copy(codes.edges[f].begin(), codes.edges[f].end(),
               edges.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
@@ -62,7 +62,7 @@ DeviceCart::DeviceCart(DeviceState& state, const Codes& codes, const TreePolicy&
   cuts.assign(codes.n_features * most_codes, 0.0);
   const CutDraws draws = search.draws(0);
   for (std::size_t f = 0; f < codes.n_features; ++f)
-    if (codes.n_bins[f] > 1)
+    if (codes.n_bins[f] > 1 && !codes.has_levels(f))
       std::copy_n(draws.values[f], most_codes,
                   cuts.begin() + static_cast<std::ptrdiff_t>(f * most_codes));
   state_.send(cuts, cut_values_);
@@ -74,6 +74,7 @@ void DeviceCart::open_root(const GrowNode& root, bool may_split, std::int64_t ma
   std::size_t most_nodes = 2 * most_rows + 1;
   if (max_depth < 31) most_nodes = std::min(most_nodes, std::size_t{2} << max_depth);
   make_room(nodes_, most_nodes);
+  if (has_sets_) make_room(sets_, most_nodes / 2);
   state_.send(std::vector<TreeNode>{{-1.0, 0, n, 0, 0, 0, 0, 0, 0}}, nodes_);
   LevelScratch& level = levels_[0];
   level.capacity = 1;
@@ -122,6 +123,8 @@ TreeWork DeviceCart::work_of(const TreePolicy& policy, const TreeRequest& reques
   work.n_drawn = static_cast<std::uint32_t>(draw_size(params.colsample_bynode, codes_.n_features));
   work.nodes = nodes_.data();
   work.n_nodes = &counts_.data()->n_nodes;
+  work.sets = sets_.data();
+  work.n_sets = &counts_.data()->n_sets;
   work.small = small_.data();
   work.n_small = &counts_.data()->n_small;
   for (std::size_t j = 0; j < 2; ++j) work.elements[j] = state_.elements[j].data();
@@ -134,7 +137,7 @@ void DeviceCart::grow(TreePolicy& policy, const DeviceTree& tree, Team& team) {
   root.subtree_of = 0;
   root.subtree = 0;
   open_root(root, policy.may_split(root), policy.params().max_depth);
-  TreeWork work = work_of(policy, tree.request);
+  TreeWork& work = work_ = work_of(policy, tree.request);
   work.values = tree.values;
   work.targets = tree.targets;
   const auto is_done = [](const LevelCounts& counts) {
@@ -187,7 +190,7 @@ void DeviceCart::grow_level(TreeWork& work) {
   take_counts();
 }
 
-void DeviceCart::grow_small(TreeWork& work) {
+void DeviceCart::grow_small(const TreeWork& work) {
   const std::size_t bytes = work.values.channels * sizeof(std::int64_t);
   const std::size_t warps = std::clamp<std::size_t>((16 << 10) / bytes, 1, threads / 32);
   state_.queue.launch(state_.device.kernel("grow_small"), {blocks_for(found_.n_small, warps)},
@@ -237,11 +240,13 @@ void DeviceCart::grow_large(TreeWork& work) {
   s.queue.launch(s.device.kernel("divide_tiles"), {counts.n_tiles}, threads, 0, work);
 }
 
-// Copies the nodes to the host.
+// Copies the nodes to the host, and their sets.
 void DeviceCart::take_nodes() {
   const std::size_t n = found_.n_nodes;
-  receive(nodes_.address(), n * sizeof(TreeNode));
-  const auto* nodes = reinterpret_cast<const TreeNode*>(received_.buffer(1));
+  std::byte* received = received_.buffer(std::bit_ceil(n * sizeof(TreeNode)));
+  state_.queue.copy_out(nodes_.address(), n * sizeof(TreeNode), received);
+  grown_.sets = state_.receive<CodeSet>(sets_.address(), found_.n_sets);  // waits for both
+  const auto* nodes = reinterpret_cast<const TreeNode*>(received);
   grown_.nodes.resize(n);
   largest_leaf_ = 0;
   for (std::size_t j = 0; j < n; ++j) {
@@ -253,35 +258,65 @@ void DeviceCart::take_nodes() {
                        .left = static_cast<std::uint32_t>(node.left - j),
                        .bin = node.bin,
                        .feature = node.feature,
+                       .set = static_cast<std::int32_t>(node.set) - 1,
                        .missing_left = node.missing_left != 0};
   }
 }
 
+Queue::Grid DeviceCart::leaf_tiles() const {
+  return {blocks_for(found_.n_nodes, threads / 32), blocks_for(largest_leaf_, tile_rows)};
+}
+
 std::vector<std::int64_t> DeviceCart::leaf_sums(const TreeShape& shape, const PairRows& pairs) {
   DeviceState& s = state_;
-  const bool renumbered = pairs.rows.positions != nullptr || pairs.rows.table_rows != nullptr;
-  if (renumbered) {
-    make_room(number_of_row_, codes_.n_rows);
-    s.queue.launch(s.device.kernel("number_rows"), {blocks_for(pairs.n)}, threads, 0, pairs.rows,
-                   pairs.n, number_of_row_.data());
-  }
   const std::size_t n_nodes = found_.n_nodes, per_node = std::size_t{2} * pairs.outputs;
   make_spare_room(leaf_sums_, n_nodes * per_node);
   s.queue.fill_zero(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
-  s.queue.launch(s.device.kernel("whole_leaf_sums"),
-                 {blocks_for(n_nodes, threads / 32), blocks_for(largest_leaf_, tile_rows)}, threads,
-                 0, nodes_.data(), found_.n_nodes, s.elements[0].data(), s.elements[1].data(),
-                 pairs, renumbered ? number_of_row_.data() : nullptr, leaf_sums_.data());
+  s.queue.launch(s.device.kernel("whole_leaf_sums"), leaf_tiles(), threads, 0, nodes_.data(),
+                 found_.n_nodes, s.elements[0].data(), s.elements[1].data(), pairs, s.numbers(),
+                 leaf_sums_.data());
   receive(leaf_sums_.address(), n_nodes * per_node * sizeof(std::int64_t));
-  const auto* leaf_sums = reinterpret_cast<const std::int64_t*>(received_.buffer(1));
-  std::vector<std::int64_t> sums(shape.size() * per_node);
+  return by_node(shape, reinterpret_cast<const std::int64_t*>(received_.buffer(1)), per_node);
+}
+
+std::vector<double> DeviceCart::target_sums(const TreeShape& shape, const LeafTarget& target,
+                                            const float* counts, std::uint32_t* leaf_of_row,
+                                            DeviceMeans& means) {
+  DeviceState& s = state_;
+  s.queue.launch(s.device.kernel("note_leaves"), leaf_tiles(), threads, 0, nodes_.data(),
+                 found_.n_nodes, s.elements[0].data(), s.elements[1].data(), leaf_of_row);
+  const std::vector<double> sums = means.sums(leaf_of_row, found_.n_nodes, target, counts);
+  return by_node(shape, sums.data(), sums.size() / found_.n_nodes);
+}
+
+void DeviceCart::walk_outside(std::size_t n_training, std::uint32_t* leaf_of_position) {
+  DeviceState& s = state_;
+  s.queue.launch(s.device.kernel("walk_outside"), {blocks_for(n_training)}, threads, 0, work_,
+                 s.numbers(), s.table_rows.data(), static_cast<std::uint32_t>(n_training),
+                 leaf_of_position);
+}
+
+void DeviceCart::renumber(const TreeShape& shape, std::vector<std::uint32_t>& leaves) const {
+  std::vector<std::uint32_t> id_of(found_.n_nodes);
+  for (std::size_t id = 0; id < shape.size(); ++id)
+    id_of[static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data())] =
+        static_cast<std::uint32_t>(id);
+  for (std::uint32_t& leaf : leaves)
+    if (leaf != no_number) leaf = id_of[leaf];
+}
+
+// Sums of leaves by their numbers here -> by node, and 0 in inner nodes.
+template <class Sum>
+std::vector<Sum> DeviceCart::by_node(const TreeShape& shape, const Sum* sums,
+                                     std::size_t per_node) const {
+  std::vector<Sum> ordered(shape.size() * per_node);
   for (std::size_t id = 0; id < shape.size(); ++id) {
     if (shape.left()[id] != 0) continue;
     const auto number = static_cast<std::size_t>(shape.placed()[id].below - grown_.nodes.data());
-    std::copy_n(leaf_sums + number * per_node, per_node,
-                sums.begin() + static_cast<std::ptrdiff_t>(id * per_node));
+    std::copy_n(sums + number * per_node, per_node,
+                ordered.begin() + static_cast<std::ptrdiff_t>(id * per_node));
   }
-  return sums;
+  return ordered;
 }
 
 }  // namespace arboost::cuda

@@ -31,7 +31,13 @@ class DeviceLeaves {
   // Adds the tree's values to scores [position][outputs] of all training rows.
   void add_values(const GrownTrees& forest, std::size_t outputs, double* scores);
 
-  const std::uint32_t* by_row() const { return leaf_of_row_.data(); }  // after a walk
+  // By row of the table: the leaves of the tree's rows after sums over them.
+  const std::uint32_t* by_row() const { return leaf_of_row_.data(); }
+  // The same memory for other numbers of the leaves.
+  std::uint32_t* replaced_by_row() {
+    has_walked_ = false;
+    return leaf_of_row_.data();
+  }
   void fetch(std::uint32_t* leaf_of_row);
 
  private:

@@ -74,7 +74,9 @@ class DeviceRound final : public RoundRows {
 };
 
 // The sample of a tree, drawn with replacement from n_rows training rows; it stays on the device.
-void draw_with_replacement(DeviceState& state, std::size_t n_rows, std::size_t n_draws,
-                           const DrawSeed& seed, Sample& out);
+// `ends` are those of DrawChances; null: equal chances.
+void draw_with_replacement(DeviceState& state, std::size_t n_rows, const std::uint64_t* ends,
+                           std::uint64_t length, std::size_t n_draws, const DrawSeed& seed,
+                           Sample& out);
 
 }  // namespace arboost::cuda

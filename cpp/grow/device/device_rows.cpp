@@ -5,14 +5,17 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>  // pair
 
 #include "base/random.h"
 #include "grow/device/device_batches.h"
 #include "grow/device/device_cart.h"
 #include "grow/device/device_leaves.h"
+#include "grow/device/device_means.h"
 #include "grow/device/device_proposals.h"
 #include "grow/device/device_state.h"
 #include "grow/rows/row_leaves.h"
+#include "loss/leaf.h"  // no_leaf
 
 namespace arboost::cuda {
 namespace {
@@ -45,8 +48,9 @@ std::size_t growers_that_fit(const Codes& codes, std::size_t n_rows, std::size_t
                              int device) {
   // Of trees that grow as a whole: samples, rows by number, and two nodes a row.
   const std::size_t of_sample = 4 * sizeof(std::uint32_t) + width * sizeof(FixedPair);
-  const std::size_t of_nodes = 2 * sizeof(TreeNode) + sizeof(OpenNode) / 2;
-  const std::size_t bytes_per_tree = n_rows * (row_bytes(width) + of_sample + of_nodes);
+  const std::size_t of_nodes = 2 * sizeof(TreeNode) + sizeof(OpenNode) / 2 + sizeof(CodeSet);
+  const std::size_t of_sums = 2 * (sizeof(LeafRange) + (1 + width) * sizeof(double));
+  const std::size_t bytes_per_tree = n_rows * (row_bytes(width) + of_sample + of_nodes + of_sums);
   const std::size_t free = Device::number(device).free_bytes() / 10 * 9, table = bytes_of(codes);
   return std::max<std::size_t>(1, free > table ? (free - table) / bytes_per_tree : 0);
 }
@@ -56,7 +60,8 @@ struct DeviceRows::Parts {
       : state(device, rows.table_, rows.codes_),
         leaves(state, rows.table_, rows.n_training_),
         proposals(state, rows.table_),
-        batches(state, rows.codes_, policy, rows.space_, rows.workers_, n_votes) {
+        batches(state, rows.codes_, policy, rows.space_, rows.workers_, n_votes),
+        means(state, rows.n_training_, policy.width()) {
     if (rows.workers_.size() == 1 && DeviceCart::grows(rows.codes_, policy))
       cart.emplace(state, rows.codes_, policy, batches.search());
   }
@@ -65,11 +70,16 @@ struct DeviceRows::Parts {
   DeviceLeaves leaves;
   DeviceProposals proposals;
   DeviceBatches batches;
+  DeviceMeans means;
   std::optional<DeviceCart> cart;  // none: trees grow by batches of nodes
   DeviceTree tree{};
   DeviceArray<FixedPair> all_pairs, sample_pairs;
-  std::uint64_t pairs_version = 0;  // Gradients::version of all_pairs
+  std::uint64_t pairs_version = 0;                // Gradients::version of all_pairs
+  std::pair<std::uint64_t, std::size_t> checked;  // version and output of targets
   Totals sample_sums;
+  DeviceArray<std::uint64_t> ends;  // of the rows' stretches
+  std::uint64_t ends_version = 0;   // DrawChances::version
+  DeviceArray<std::uint32_t> leaf_outside;
   DeviceArray<std::uint32_t> position_of_row;  // for purity
 };
 
@@ -112,9 +122,17 @@ std::unique_ptr<RoundRows> DeviceRows::make_round(const RoundSettings& settings)
   return std::make_unique<DeviceRound>(parts_->state, parts_->leaves, settings);
 }
 
-void DeviceRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                                       Team&) {
-  cuda::draw_with_replacement(parts_->state, n_training_, n_draws, seed, out);
+void DeviceRows::draw_with_replacement(const DrawChances* chances, std::size_t n_draws,
+                                       const DrawSeed& seed, Sample& out, Team&) {
+  Parts& parts = *parts_;
+  Device::Use use(parts.state.device);
+  if (chances != nullptr && parts.ends_version != chances->version) {
+    parts.state.replace(chances->ends.data(), n_training_, parts.ends);
+    parts.ends_version = chances->version;
+  }
+  const std::uint64_t* ends = chances == nullptr ? nullptr : parts.ends.data();
+  const std::uint64_t length = chances == nullptr ? n_training_ : chances->ends[n_training_ - 1];
+  cuda::draw_with_replacement(parts.state, n_training_, ends, length, n_draws, seed, out);
 }
 
 void DeviceRows::propose(Proposal& proposal, const Gradients& gradients, Team& team) {
@@ -129,14 +147,14 @@ void DeviceRows::use_rows(const Sample* sample) {
   DeviceState& s = parts_->state;
   sample_ = sample;
   tree_rows_ = training_rows();
-  s.rows = s.all_rows();
+  RowNumbers rows = s.all_rows();
   if (sample != nullptr) {
     tree_rows_ = {sample->size, sample->positions.data(), tree_rows_.table_rows};
     make_room(s.sample_positions, 1);  // a sample without rows is not that of all rows
     if (!sample->on_device) s.replace(sample->positions.data(), sample->size, s.sample_positions);
-    s.rows.positions = s.sample_positions.data();
+    rows.positions = s.sample_positions.data();
   }
-  s.n_rows = static_cast<std::uint32_t>(tree_rows_.n);
+  s.use_rows(rows, tree_rows_.n);
 }
 
 // Pairs of all training rows.
@@ -209,12 +227,15 @@ std::size_t DeviceRows::empty_copy(std::size_t n) const {
 // Takes the pairs of all training rows for tests of purity.
 TargetPairs DeviceRows::targets_of(const Gradients& gradients, std::size_t output) {
   const Pairs all = pairs_of(gradients, output);
-  if (gradients.device_pairs == nullptr)
+  const std::pair which{gradients.version, output};
+  if (gradients.device_pairs == nullptr && parts_->checked != which) {
     check_targets(params_.criterion,
                   {gradients.pairs.data() + output * gradients.output_stride(),
                    gradients.row_stride(), gradients.output_stride(), gradients.g_exponent,
                    gradients.h_exponent, pairs_.sum_abs_g, pairs_.sum_h},
                   gradients.n_rows);
+    parts_->checked = which;
+  }
   return {all.rows.pairs, all.rows.row_stride, all.rows.output_stride,
           parts_->position_of_row.data(), all.rows.outputs};
 }
@@ -309,6 +330,37 @@ LeafSums DeviceRows::sums_of(const TreeShape& shape, const Gradients& gradients,
   Device::Use use(parts_->state.device);
   const Pairs pairs = tree_pairs_of(gradients, output);
   return sums_above(shape, pairs, parts_->leaves.sums(pairs.rows));
+}
+
+std::vector<double> DeviceRows::target_sums(const TreeShape& shape, const LeafTarget& target) {
+  Parts& parts = *parts_;
+  Device::Use use(parts.state.device);
+  const bool weighted = sample_ != nullptr && sample_->weighted;
+  const float* counts = weighted ? parts.state.sample_weights.data() : nullptr;
+  if (whole_ == nullptr)
+    return parts.means.sums(parts.leaves.by_row(), shape.size(), target, counts);
+  return parts.cart->target_sums(shape, target, counts, parts.leaves.replaced_by_row(),
+                                 parts.means);
+}
+
+std::vector<std::uint32_t> DeviceRows::leaves_outside(const TreeShape& shape) {
+  Parts& parts = *parts_;
+  DeviceState& s = parts.state;
+  Device::Use use(s.device);
+  make_room(parts.leaf_outside, n_training_);
+  if (whole_ != nullptr) {
+    parts.cart->walk_outside(n_training_, parts.leaf_outside.data());
+  } else {
+    parts.leaves.walk();
+    s.queue.launch(s.device.kernel("take_outside"), {blocks_for(n_training_)}, threads, 0,
+                   parts.leaves.by_row(), s.numbers(), s.table_rows.data(),
+                   static_cast<std::uint32_t>(n_training_), parts.leaf_outside.data());
+  }
+  static_assert(no_number == no_leaf);
+  std::vector<std::uint32_t> leaves =
+      s.receive<std::uint32_t>(parts.leaf_outside.address(), n_training_);
+  if (whole_ != nullptr) parts.cart->renumber(shape, leaves);
+  return leaves;
 }
 
 // Sums of all nodes from those of the leaves in this worker.

@@ -40,6 +40,7 @@ class DeviceRows final : public NodeRows {
                      std::size_t output, const TreeRequest& request, Team& team) override;
   LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                    Team& team) override;
+  std::vector<double> target_sums(const TreeShape& shape, const LeafTarget& target) override;
   void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const override;
   const TreeRows& tree_rows() const override { return tree_rows_; }
   TreeRows training_rows() const override {
@@ -48,8 +49,9 @@ class DeviceRows final : public NodeRows {
   const std::uint32_t* leaves() const override;
   void propose(Proposal& proposal, const Gradients& gradients, Team& team) override;
   std::unique_ptr<RoundRows> make_round(const RoundSettings& settings) override;
-  void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                             Team& team) override;
+  void draw_with_replacement(const DrawChances* chances, std::size_t n_draws, const DrawSeed& seed,
+                             Sample& out, Team& team) override;
+  std::vector<std::uint32_t> leaves_outside(const TreeShape& shape) override;
 
  private:
   struct Parts;  // memory of the device

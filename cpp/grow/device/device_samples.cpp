@@ -78,15 +78,18 @@ void DeviceRound::draw_one_side(const Gradients& gradients, double top_rate, dou
   collect("draw_one_side", plan_one_side(norms, counted, top_rate, other_rate, bits), true, 0);
 }
 
-void draw_with_replacement(DeviceState& s, std::size_t n_rows, std::size_t n_draws,
-                           const DrawSeed& seed, Sample& out) {
+void draw_with_replacement(DeviceState& s, std::size_t n_rows, const std::uint64_t* ends,
+                           std::uint64_t length, std::size_t n_draws, const DrawSeed& seed,
+                           Sample& out) {
   Device::Use use(s.device);
   make_room(s.draw_counts, n_rows);
   make_room(s.sample_positions, n_rows);
   make_room(s.sample_weights, n_rows);
   s.queue.fill_zero(s.draw_counts.address(), n_rows * sizeof(std::uint32_t));
   s.queue.launch(s.device.kernel("count_draws"), {blocks_for(n_draws)}, threads, 0,
-                 BootstrapDraws{seed.seed, seed.draw, n_draws, n_rows}, s.draw_counts.data());
+                 BootstrapDraws{seed.seed, seed.draw, n_draws, length, ends,
+                                static_cast<std::uint32_t>(n_rows)},
+                 s.draw_counts.data());
   const DrawnRows drawn{s.sample_positions.data(), s.sample_weights.data(),
                         static_cast<std::uint32_t>(n_rows), 0};
   s.queue.launch(s.device.kernel("collect_draws"), {s.few_blocks(n_rows)}, threads, 0,

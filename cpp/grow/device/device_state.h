@@ -11,6 +11,7 @@
 #include "cuda/staging.h"
 #include "cuda/totals.h"
 #include "grow/device/records/device_records.h"
+#include "grow/device/records/mean_records.h"
 #include "grow/device/table/device_table.h"
 #include "grow/policy/tree_policy.h"
 
@@ -20,6 +21,12 @@ constexpr unsigned threads = 256;  // of most blocks
 
 inline std::size_t blocks_for(std::size_t n, std::size_t size = threads) {
   return std::max<std::size_t>(1, in_blocks(n, size));
+}
+
+// The same as make_room, and more than is needed now.
+template <class T>
+void make_spare_room(DeviceArray<T>& array, std::size_t size) {
+  if (array.size() < size) make_room(array, std::bit_ceil(size));
 }
 
 // A tree that grows from the quantised rows of a DeviceState.
@@ -48,6 +55,8 @@ struct DeviceState {
   DeviceArray<float> sample_weights;
   RowNumbers rows{};
   std::uint32_t n_rows = 0;
+  DeviceArray<std::uint32_t> number_of_row;
+  bool has_numbers = false;  // in number_of_row, of the rows of this tree
   DeviceArray<Element> elements[2];
   DeviceArray<PackedSum> wide;
   // Of the quantised rows: sums of the outputs and, where leaves have a least size, the range of
@@ -62,6 +71,24 @@ struct DeviceState {
   // Blocks of a launch in which threads take several items.
   std::size_t few_blocks(std::size_t n) const {
     return std::min(8 * static_cast<std::size_t>(device.multiprocessors()), blocks_for(n));
+  }
+  bool is_sample() const { return rows.positions != nullptr; }
+  void use_rows(const RowNumbers& tree_rows, std::size_t n) {
+    rows = tree_rows;
+    n_rows = static_cast<std::uint32_t>(n);
+    has_numbers = false;
+  }
+  // The tree's rows by row of the table, or no_number; null: they are all rows of it.
+  const std::uint32_t* numbers() {
+    if (!is_sample() && rows.table_rows == nullptr) return nullptr;
+    if (!has_numbers) {
+      make_room(number_of_row, walked->codes().n_rows);
+      queue.fill_ones(number_of_row.address(), number_of_row.size() * sizeof(std::uint32_t));
+      queue.launch(device.kernel("number_rows"), {blocks_for(n_rows)}, threads, 0, rows, n_rows,
+                   number_of_row.data());
+      has_numbers = true;
+    }
+    return number_of_row.data();
   }
   // All training rows.
   RowNumbers all_rows() const { return {nullptr, table_rows.data()}; }

@@ -29,9 +29,14 @@ void NodeRows::propose(Proposal& proposal, const Gradients& gradients, Team& tea
   proposal.update({hessians_.data(), hessians_.size()}, team);
 }
 
-void NodeRows::draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                                     Team& team) {
+void NodeRows::draw_with_replacement(const DrawChances* chances, std::size_t n_draws,
+                                     const DrawSeed& seed, Sample& out, Team& team) {
+  if (chances != nullptr) return bootstrap(*chances, n_draws, seed, out, team);
   bootstrap(training_rows().n, n_draws, seed, out, team);
+}
+
+std::vector<std::uint32_t> NodeRows::leaves_outside(const TreeShape&) {
+  throw std::logic_error("the rows outside of a sample are known in this process");
 }
 
 void NodeRows::read_hessians(const Gradients& gradients, Team& team) {

@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/parallel.h"
 #include "bin/propose.h"
+#include "grow/policy/leaf_target.h"
 #include "grow/policy/tree_policy.h"
 #include "grow/policy/tree_shape.h"
 #include "grow/trees/grown_trees.h"
@@ -50,6 +51,10 @@ class NodeRows {
   virtual LeafSums sums_of(const TreeShape& shape, const Gradients& gradients, std::size_t output,
                            Team& team) = 0;
 
+  // Sums [node][weight, weighted y ...] over the rows of the last tree, in their order, and 0 in
+  // inner nodes; empty: the leaves are in this process, where the caller adds the rows up.
+  virtual std::vector<double> target_sums(const TreeShape&, const LeafTarget&) { return {}; }
+
   // Adds the values of the last tree to the scores of all training rows.
   virtual void add_values(const GrownTrees& forest, ScoreRows scores, Team& team) const = 0;
 
@@ -59,9 +64,12 @@ class NodeRows {
   // Scores, gradients and samples of the training rows, which must not outlive these rows: in this
   // process (grow/rounds/host_round.cpp), unless the rows are elsewhere.
   virtual std::unique_ptr<RoundRows> make_round(const RoundSettings& settings);
-  // Draws the rows of a tree with replacement, where they are.
-  virtual void draw_with_replacement(std::size_t n_draws, const DrawSeed& seed, Sample& out,
-                                     Team& team);
+  // Draws the rows of a tree with replacement, where they are; without chances, with equal ones.
+  virtual void draw_with_replacement(const DrawChances* chances, std::size_t n_draws,
+                                     const DrawSeed& seed, Sample& out, Team& team);
+  // The leaves of the training rows outside of the last tree's sample, by position, and no_leaf
+  // inside. For samples that are not in this process.
+  virtual std::vector<std::uint32_t> leaves_outside(const TreeShape& shape);
 
   // Rows of the last tree and of the training table in this process; leaves by table row.
   virtual const TreeRows& tree_rows() const = 0;

@@ -10,6 +10,7 @@
 // Points are integers and draws are hashes, so the sample does not depend on the threads. Linear in
 // rows and draws, 10 to 20 ns each; parallel over draws, then over parts.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -250,11 +251,16 @@ Buffer<std::uint64_t> ends_of(std::span<const double> weight, Team& team) {
 
 }  // namespace
 
-void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, const DrawSeed& seed,
-                         Sample& out, Team& team) {
-  const Buffer<std::uint64_t> ends = ends_of(weight, team);
+DrawChances::DrawChances(std::span<const double> weight, Team& team) : ends(ends_of(weight, team)) {
+  static std::atomic<std::uint64_t> n_chances{0};
+  version = ++n_chances;
+}
+
+void bootstrap(const DrawChances& chances, std::size_t n_draws, const DrawSeed& seed, Sample& out,
+               Team& team) {
+  const Buffer<std::uint64_t>& ends = chances.ends;
   const std::uint64_t length = ends[ends.size() - 1];
-  const auto draws = draw_places<std::uint64_t>(length, weight.size(), n_draws, seed, team);
+  const auto draws = draw_places<std::uint64_t>(length, ends.size(), n_draws, seed, team);
   count_parts(
       draws, length,
       [&](std::uint64_t begin, std::uint64_t end, std::size_t n) {

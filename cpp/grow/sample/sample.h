@@ -78,14 +78,21 @@ void sample_by_gradient(const Gradients& gradients, double rate, double reg_lamb
 void sample_one_side(const Gradients& gradients, double top_rate, double other_rate,
                      std::uint32_t seed, Sample& out, Team& team);
 
-// Bootstrap sample: draws with replacement, in proportion to nonnegative weights; the count of a
-// row is its weight in the sample, and rows that were never drawn are left out (Efron 1979,
-// "Bootstrap methods"). A row with less than 2^-62 of the total weight is never drawn. Throws
+// Chances of rows that are drawn in proportion to nonnegative weights: the ends of their stretches
+// of an interval. A row with less than 2^-62 of the total weight is never drawn. Throws
 // std::invalid_argument for weights that are negative or not finite, or all 0.
-void bootstrap_by_weight(std::span<const double> weight, std::size_t n_draws, const DrawSeed& seed,
-                         Sample& out, Team& team);
+struct DrawChances {
+  DrawChances(std::span<const double> weight, Team& team);
 
-// The same with equal weights.
+  Buffer<std::uint64_t> ends;
+  std::uint64_t version;  // among all chances
+};
+
+// Bootstrap sample: draws with replacement; the count of a row is its weight in the sample, and
+// rows that were never drawn are left out (Efron 1979, "Bootstrap methods").
+void bootstrap(const DrawChances& chances, std::size_t n_draws, const DrawSeed& seed, Sample& out,
+               Team& team);
+// The same with equal chances.
 void bootstrap(std::size_t n_rows, std::size_t n_draws, const DrawSeed& seed, Sample& out,
                Team& team);
 

@@ -1,11 +1,12 @@
-// Random thresholds of extremely randomised trees: hash of node and feature -> threshold, uniform
-// in value. O(log bins) a draw.
+// Random splits of extremely randomised trees: hash of node and feature -> threshold, uniform in
+// value, or set of levels. O(log bins) a threshold.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "base/random.h"
+#include "tree/split_rule.h"
 
 namespace arboost {
 
@@ -47,6 +48,20 @@ inline std::uint32_t draw_cut(std::uint64_t key, const Values& values, std::uint
     bin += values(bin + half) <= at ? half : 0;
   bin = bin < low ? low : bin;
   return bin < high ? bin : high - 1;
+}
+
+// A random proper, nonempty subset of the codes, with one random bit a code.
+inline CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
+  for (std::uint64_t turn = 0;; ++turn) {
+    CodeSet set;
+    bool any = false, all = true;
+    for (std::size_t w = 0; w < 4; ++w) {
+      set.words[w] = seen.words[w] & mix_bits(mix_bits(key + 4 * turn + w));
+      any |= set.words[w] != 0;
+      all &= set.words[w] == seen.words[w];
+    }
+    if (any && !all) return set;
+  }
 }
 
 // How many of 16 numbers are not above a limit.

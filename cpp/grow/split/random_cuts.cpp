@@ -33,20 +33,6 @@ double value_of(const std::vector<double>& edges, std::uint32_t bin) {
   return edges[bin - 1] / 2 + edges[bin] / 2;
 }
 
-// A random proper, nonempty subset of the codes, with one random bit a code.
-CodeSet draw_levels(const CodeSet& seen, std::uint64_t key) {
-  for (std::uint64_t turn = 0;; ++turn) {
-    CodeSet set;
-    bool any = false, all = true;
-    for (std::size_t w = 0; w < 4; ++w) {
-      set.words[w] = seen.words[w] & mix_bits(mix_bits(key + 4 * turn + w));
-      any |= set.words[w] != 0;
-      all &= set.words[w] == seen.words[w];
-    }
-    if (any && !all) return set;
-  }
-}
-
 // Codes of rows, and the range of the codes that are not missing, over rows of nonzero weight.
 template <class CodeOf, class Range>
 void gather_codes(CodeOf code_of, const Element* elements, const std::int64_t* values,

@@ -482,16 +482,22 @@ class _TreeGrower:
         self.numbers: list[int] = []
         # Under monotone constraints, leaf values may differ from means.
         sets_values = not recipe.target.is_exact and not any(recipe.tree.monotone)
-        self._y = recipe.target.columns if sets_values or recipe.is_evened else None
+        self._target = self._split_target = None  # of leaf values and, in parts, of splits
+        if sets_values or recipe.is_evened:
+            y = recipe.target.columns
+            self._target = core.LeafTarget(y, recipe.rows.weight)
+            if recipe.in_parts:
+                self._split_target = core.LeafTarget(y, recipe.split_weight)
         # The device draws the rows itself where no step on the host reads them.
+        draws = recipe.rows.draws
         self._draws_on_device = (
             device_number(recipe.tree.device) >= 0
-            and recipe.rows.draws is not None
-            and recipe.rows.draws.weight is None
+            and draws is not None
             and recipe.rows.reweigh is None
-            and out_of_bag is None
-            and self._y is None
         )
+        self._chances = None  # equal ones
+        if draws is not None and draws.weight is not None and self._draws_on_device:
+            self._chances = core.DrawChances(draws.weight, n_threads)
 
     def restore(self, numbers: list[int], trees: dict[str, Any]) -> None:
         """Take over the trees that another grower has grown."""
@@ -513,7 +519,9 @@ class _TreeGrower:
             return None
         if not self._draws_on_device:
             return draws.sample(number, self._n_threads, self._sample)
-        self.engine.draw_with_replacement(self._sample, draws.n_draws, draws.seed, number)
+        self.engine.draw_with_replacement(
+            self._sample, draws.n_draws, draws.seed, number, self._chances
+        )
         return self._sample
 
     def _grow(self, number: int) -> None:
@@ -527,18 +535,18 @@ class _TreeGrower:
             gradients = recipe.target.gradients(weight, n_threads)
         options: Any = {"seed": recipe.seed, "tree": number, "sample": sample}
         options["n_threads"] = n_threads
-        if recipe.in_parts:
-            assert self._y is not None
-            self.engine.grow_in_parts(self._y, recipe.split_weight, **options)
+        if self._split_target is not None:
+            self.engine.grow_in_parts(self._split_target, **options)
         else:
             self.engine.grow(gradients, 0, rate=1.0, **options)
-        if self._y is not None:
+        if self._target is not None:
             by_medians = recipe.tree.criterion == "absolute_error"
             set_values = self.engine.set_medians if by_medians else self.engine.set_means
-            set_values(self._y, recipe.rows.weight, sample)
-        if recipe.rows.weight is not None and recipe.is_evened:
-            self.engine.set_covers(recipe.rows.weight, sample)
-        if self._out_of_bag is not None and sample is not None:
+            set_values(self._target, sets_covers=recipe.is_evened)
+        if self._out_of_bag is not None and self._draws_on_device:
+            rows, values = self.engine.values_outside()
+            self._out_of_bag.add(number, rows, values + recipe.target.middle)
+        elif self._out_of_bag is not None and sample is not None:
             all_rows = range(len(recipe.target.tasks[0].y))
             self.add_out_of_bag(number, self.engine.n_trees - 1, sample, all_rows)
 

@@ -39,7 +39,8 @@ def load():
     if sys.platform != "linux" or not compiler or not (ROOT / "cpp").is_dir():
         return None
     library = ctypes.CDLL(str(_built(compiler)))
-    library.emulator_used_memory.restype = ctypes.c_size_t
+    for name in ("used_memory", "sent_bytes", "fetched_bytes"):
+        getattr(library, f"emulator_{name}").restype = ctypes.c_size_t
     library.emulator_set_memory.argtypes = [ctypes.c_size_t]
     library.emulator_lose_device_after.argtypes = [ctypes.c_long]
     library.emulator_shuffle.argtypes = [ctypes.c_uint]

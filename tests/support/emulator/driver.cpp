@@ -47,6 +47,7 @@ std::map<std::uint64_t, std::size_t> allocations;
 std::size_t used = 0, limit = std::size_t{4} << 30;
 long calls_left = -1;  // until the device is lost; negative: never
 std::atomic<int> compilations = 0;
+std::atomic<std::size_t> sent = 0, fetched = 0;  // bytes
 
 int number_of(const char* setting, int usual) {
   const char* given = std::getenv(setting);
@@ -83,6 +84,13 @@ void emulator_lose_device_after(long n_calls) {
 }
 void emulator_shuffle(unsigned seed) {
   emulator::shuffle(seed);
+}
+
+std::size_t emulator_sent_bytes() {
+  return sent;
+}
+std::size_t emulator_fetched_bytes() {
+  return fetched;
 }
 
 int cuInit(unsigned) {
@@ -171,10 +179,12 @@ int cuMemFreeHost(void* memory) {
 }
 int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void*) {
   if (is_lost()) return launch_failed;
+  sent += bytes;
   return std::memcpy(reinterpret_cast<void*>(to), from, bytes), ok;
 }
 int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void*) {
   if (is_lost()) return launch_failed;
+  fetched += bytes;
   return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), ok;
 }
 int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*) {

@@ -12,8 +12,8 @@ using namespace arboost;
 using namespace arboost::cuda;
 
 // The last index whose first(index) is at most `at`; first ascends and starts at 0.
-template <class First>
-inline std::uint32_t last_from(std::uint32_t n, std::uint32_t at, First first) {
+template <class At, class First>
+inline std::uint32_t last_from(std::uint32_t n, At at, First first) {
   std::uint32_t low = 0, high = n;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;

@@ -16,7 +16,7 @@ constexpr std::uint32_t node_kinds = 2, medium_kind = 0, large_kind = 1;
 
 constexpr std::uint32_t most_codes = 256;       // of a feature, missing included
 constexpr std::uint32_t features_of_block = 4;  // whose histograms a block builds together
-constexpr std::uint32_t search_room_bytes = 32 * most_codes;  // shared memory of a warp's search
+constexpr std::uint32_t search_room_bytes = 33 * most_codes + 32;  // shared, of a warp's search
 
 // A node of a tree that grows.
 struct TreeNode {
@@ -27,7 +27,7 @@ struct TreeNode {
   std::uint16_t bin;
   std::uint8_t missing_left;
   std::uint8_t buffer;  // which array of elements
-  std::uint32_t unused;
+  std::uint32_t set;    // of levels that go left: its number, from 1 on; 0: the split is by bin
 };
 
 // A node that may be split.
@@ -45,7 +45,7 @@ struct LevelCounts {
 // Numbers of a tree; those of two levels take turns.
 struct TreeCounts {
   LevelCounts levels[2];
-  std::uint32_t n_nodes, n_small;
+  std::uint32_t n_nodes, n_small, n_sets, unused;
 };
 
 // Rows of a large node that one block takes.
@@ -66,6 +66,7 @@ struct FoundCut {
   std::int64_t left_h;  // over all outputs
   std::uint32_t bin, next;
   std::uint32_t is_valid, varies, missing_left, missing_seen;
+  CodeSet levels;  // of a category: those on the left
 };
 
 // Nodes of one level that may be split.
@@ -79,7 +80,7 @@ struct TreeLevel {
 
 // Column of a feature.
 struct TreeColumn {
-  std::uint32_t store, n_bins, has_missing, unused;
+  std::uint32_t store, n_bins, has_missing, is_category;
   const std::uint8_t* own_codes;  // by code of a shared column; null: it has a column of its own
 };
 
@@ -106,6 +107,8 @@ struct TreeWork {
   std::uint32_t n_features, n_drawn;
   TreeNode* nodes;
   std::uint32_t* n_nodes;
+  CodeSet* sets;
+  std::uint32_t* n_sets;
   OpenNode* small;  // of all levels
   std::uint32_t* n_small;
   std::uint32_t depth, buffer;  // of the level, and of its elements

@@ -15,9 +15,11 @@ struct DrawnRows {
   std::uint32_t first;  // of these rows among those of all workers
 };
 
-// Draws with replacement, each row with the same probability.
+// Draws with replacement: random places of an interval.
 struct BootstrapDraws {
-  std::uint64_t seed, sample, n, n_rows;
+  std::uint64_t seed, sample, n, length;
+  const std::uint64_t* ends;  // of the rows' stretches; null: a place each
+  std::uint32_t n_rows;
 };
 
 }  // namespace arboost::cuda

@@ -488,7 +488,7 @@ class DecisionTreeLearners(Learners):
             n_threads=self._n_threads,
         )
         if self._set_values is not None:
-            self._set_values(target.y[:, np.newaxis], weight, None)
+            self._set_values(core.LeafTarget(target.y[:, np.newaxis], weight))
 
     def votes(self, evaluation: int | None = None) -> Floats:
         """The votes of the last tree for the training rows, or for an evaluation set."""

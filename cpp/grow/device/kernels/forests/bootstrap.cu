@@ -5,7 +5,13 @@
 // counts[row] += draws of the row; they begin as 0.
 extern "C" __global__ void count_draws(BootstrapDraws draws, std::uint32_t* counts) {
   const std::uint64_t j = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (j < draws.n) atomicAdd(counts + draw_place(draws.seed, draws.sample, j, draws.n_rows), 1u);
+  if (j >= draws.n) return;
+  const std::uint64_t place = draw_place(draws.seed, draws.sample, j, draws.length);
+  std::uint64_t row = place;
+  if (draws.ends != nullptr)
+    row = last_from(draws.n_rows, place,
+                    [&](std::uint32_t i) { return i == 0 ? 0 : draws.ends[i - 1]; });
+  atomicAdd(counts + row, 1u);
 }
 
 extern "C" __global__ void collect_draws(const std::uint32_t* counts, DrawnRows out,

@@ -104,9 +104,11 @@ inline void choose_split(const TreeWork& w, std::uint32_t open, double score, do
   if (threadIdx.x != 0) return;
   const volatile FoundCut& cut = cuts[highest.candidate];
   const auto feature = static_cast<std::int32_t>(drawn_feature(w, open, highest.candidate));
-  settle(w, score, sums,
-         {cut.score, cut.left_h, cut.bin, cut.next, feature, cut.missing_left, cut.missing_seen},
-         node);
+  const NodeBest best{cut.score, cut.left_h,       cut.bin,         cut.next,
+                      feature,   cut.missing_left, cut.missing_seen};
+  CodeSet levels;
+  for (int word = 0; word < 4; ++word) levels.words[word] = cut.levels.words[word];
+  settle(w, score, sums, best, keep_levels(w, best, levels), node);
   w.nodes[at.number] = node;
 }
 
@@ -120,13 +122,14 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 2) search_large(TreeW
   if (j < w.n_drawn) {
     NodeBest best{floor, 0, 0, 0, -1, 0, 0};
     TableSource source{nullptr, 0, nullptr, histograms_of(w, open, j)};
+    SearchScratch& own = scratch[warp_of()];
     const bool varies =
-        search_feature(w, source, scratch[warp_of()].cuts, sums,
-                       open_node(w.level, large_kind, open).path, drawn_feature(w, open, j), best);
+        search_column(w, source, own.room(), sums, open_node(w.level, large_kind, open).path,
+                      drawn_feature(w, open, j), best);
     if (lane_of() == 0)
       w.cuts[std::uint64_t{blockIdx.y} * w.n_drawn + j] = {
-          best.score,        best.left_h, best.bin,          best.next,
-          best.feature >= 0, varies,      best.missing_left, best.missing_seen};
+          best.score, best.left_h,       best.bin,          best.next, best.feature >= 0,
+          varies,     best.missing_left, best.missing_seen, own.levels};
   }
   if (is_last(&w.large[open].n_searched, gridDim.x)) choose_split(w, open, score, floor);
 }

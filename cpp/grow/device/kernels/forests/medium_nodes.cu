@@ -26,11 +26,12 @@ inline NodeBest better_split(const NodeBest& a, const NodeBest& b) {
   return b.score == a.score && b.feature < a.feature ? b : a;
 }
 
-// The best split of a node from its rows. All drawn features may be constant in it: then further
-// ones are tried up to the first that is not, as in grow/split/random_cuts.cpp.
+// The best split of a node from its rows, with its levels. All drawn features may be constant in
+// it: then further ones are tried up to the first that is not, as in grow/split/random_cuts.cpp.
 inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uint32_t n,
                             const std::int64_t* sums, std::uint64_t path, double floor,
-                            SearchScratch* scratch, const std::uint16_t* order) {
+                            SearchScratch* scratch, const std::uint16_t* order,
+                            CodeSet& best_levels) {
   __shared__ NodeBest best_of_warps[tree_warps];
   __shared__ bool varies[tree_warps];
   const NodeBest none{floor, 0, 0, 0, -1, 0, 0};
@@ -47,7 +48,7 @@ inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uin
     bool own_varies = false;
     if (j < end)
       own_varies =
-          search_feature(w, source, scratch[warp_of()].cuts, sums, path, order[j], lane_best);
+          search_column(w, source, scratch[warp_of()].room(), sums, path, order[j], lane_best);
     if (lane_of() == 0) {
       best_of_warps[warp_of()] = lane_best;
       varies[warp_of()] = own_varies;
@@ -56,7 +57,9 @@ inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uin
     for (std::uint32_t warp = 0; warp < tree_warps; ++warp) {
       if (is_further && any_varies) break;  // only the first one counts
       any_varies |= varies[warp];
-      best = better_split(best, best_of_warps[warp]);
+      const NodeBest better = better_split(best, best_of_warps[warp]);
+      if (threadIdx.x == 0 && better.feature != best.feature) best_levels = scratch[warp].levels;
+      best = better;
     }
     __syncthreads();
   }
@@ -66,7 +69,8 @@ inline NodeBest search_rows(const TreeWork& w, const Element* elements, std::uin
 // Dynamic shared memory: search scratch of each warp; a hash and an order index of each feature.
 extern "C" __global__ void __launch_bounds__(tree_threads, 2) grow_medium(TreeWork w) {
   ARBOOST_DYNAMIC_SHARED(SearchScratch, scratch);
-  __shared__ std::uint32_t counts[2];
+  __shared__ std::uint32_t counts[2], set;
+  __shared__ CodeSet levels;
   if (blockIdx.x >= w.level.counts->n_open[medium_kind]) return;
   auto* hashes = reinterpret_cast<std::uint64_t*>(scratch + tree_warps);
   auto* order = reinterpret_cast<std::uint16_t*>(hashes + w.n_features);
@@ -79,9 +83,11 @@ extern "C" __global__ void __launch_bounds__(tree_threads, 2) grow_medium(TreeWo
   order_features(w, open.path, hashes, order);
   const double score = score_of_node(w, sums);
   const double floor = score_floor(w.gain, sums, score, w.min_gain, true);
-  const NodeBest best = search_rows(w, from, n, sums, open.path, floor, scratch, order);
+  const NodeBest best = search_rows(w, from, n, sums, open.path, floor, scratch, order, levels);
   if (best.feature < 0) return;
-  settle(w, score, sums, best, node);
+  if (threadIdx.x == 0) set = keep_levels(w, best, levels);
+  __syncthreads();
+  settle(w, score, sums, best, set, node);
   std::int64_t* left_sums = w.left_sums + std::uint64_t{blockIdx.x} * w.values.channels;
   if (threadIdx.x < 2) counts[threadIdx.x] = 0;
   for (std::uint32_t c = threadIdx.x; c < w.values.channels; c += tree_threads) left_sums[c] = 0;

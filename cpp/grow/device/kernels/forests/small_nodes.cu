@@ -13,6 +13,8 @@ struct LaneScratch {
   Element rows[warp_rows];
   LaneNode waiting[warp_rows + 1];
   EntryCuts cuts[warp_rows];
+  std::uint8_t order[warp_rows];
+  CodeSet levels;
 };
 
 // True if one target value is within the rounding of all rows' pairs, as in purity.cuh.
@@ -42,7 +44,7 @@ inline Ranked lower_rank(const Ranked& a, const Ranked& b) {
 
 // The best split of a node. All drawn features may be constant in it: then further ones are tried
 // up to the first that is not, as in grow/split/random_cuts.cpp.
-inline NodeBest search_lanes(const TreeWork& w, LaneSource source, EntryCuts* cuts,
+inline NodeBest search_lanes(const TreeWork& w, LaneSource source, const SearchRoom& room,
                              const std::int64_t* sums, std::uint64_t path, double score) {
   constexpr std::uint64_t none = ~std::uint64_t{0};
   NodeBest best{score_floor(w.gain, sums, score, w.min_gain, true), 0, 0, 0, -1, 0, 0};
@@ -64,7 +66,7 @@ inline NodeBest search_lanes(const TreeWork& w, LaneSource source, EntryCuts* cu
       last = next.hash;
       feature = static_cast<std::uint32_t>(next.feature);
     }
-    varies |= search_feature(w, source, cuts, sums, path, feature, best);
+    varies |= search_column(w, source, room, sums, path, feature, best);
   }
   return best;
 }
@@ -83,11 +85,13 @@ inline std::uint32_t split_lanes(const TreeWork& w, const LaneNode& at, Element&
   if (!may_split(w, at.depth, at.end - at.begin, hessian_of(w, sums))) return 0;
   if (are_pure(w.targets, element, is_row)) return 0;
   const double score = score_of_node(w, sums);
-  const NodeBest best = search_lanes(w, {element, is_row}, scratch.cuts, sums, at.path, score);
+  const SearchRoom room{scratch.cuts, scratch.order, &scratch.levels};
+  const NodeBest best = search_lanes(w, {element, is_row}, room, sums, at.path, score);
   if (best.feature < 0) return 0;
+  const std::uint32_t set = lane_of() == 0 ? keep_levels(w, best, scratch.levels) : 0;
   TreeNode node = w.nodes[at.number];
-  settle(w, score, sums, best, node);
-  const bool left = is_row && test_of(w, node)(element);
+  settle(w, score, sums, best, __shfl_sync(all_lanes, set, 0), node);
+  const bool left = is_row && test_of(w, node, at.end - at.begin)(element);
   const std::uint32_t lefts = __ballot_sync(all_lanes, left);
   const std::uint32_t rights = __ballot_sync(all_lanes, is_row && !left);
   const std::uint32_t below = (1u << lane_of()) - 1;

@@ -34,6 +34,10 @@ inline std::uint32_t higher_of(std::uint32_t a, std::uint32_t b) {
   return a < b ? b : a;
 }
 
+inline std::uint32_t sum_of_two(std::uint32_t a, std::uint32_t b) {
+  return a + b;
+}
+
 // One copy of each: compilation takes long.
 __attribute__((noinline)) inline double log_at(double x) {
   return device::log_of(x);
@@ -144,9 +148,15 @@ inline std::uint32_t random_bin(const TreeWork& w, std::uint64_t path, std::uint
   return draw_cut(key, [=](std::uint32_t bin) { return values[bin]; }, most_codes, low, high);
 }
 
-// Takes the best split of a feature where it beats the best one so far; of equal ones that of the
-// first feature. Returns true if the feature varies in the node. `cuts` is shared memory of the
-// warp, an entry per code.
+// True if a split of a feature beats the best one so far; of equal ones that of the first feature
+// does.
+inline bool beats(const Cut& cut, std::uint32_t feature, const NodeBest& best) {
+  return cut.candidate != no_candidate &&
+         (cut.score > best.score ||
+          (best.feature >= 0 && static_cast<std::int32_t>(feature) < best.feature));
+}
+
+// search_column for a number. `cuts` is shared memory of the warp, an entry per code.
 template <class Source>
 inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
                            const std::int64_t* totals, std::uint64_t path, std::uint32_t feature,
@@ -187,12 +197,8 @@ inline bool search_feature(const TreeWork& w, Source& source, EntryCuts* cuts,
       lane_cut = better_cut(lane_cut, {cut.left, most_codes + candidate, 0});
   }
   const Cut best_cut = WarpGroup::all(lane_cut, better_cut);
-  const bool is_better = best_cut.candidate != no_candidate &&
-                         (best_cut.score > best.score ||
-                          (best.feature >= 0 && static_cast<std::int32_t>(feature) < best.feature));
-  if (!is_better) {
-    const auto add = [](std::uint32_t a, std::uint32_t b) { return a + b; };
-    const std::uint32_t n_seen = WarpGroup::all(std::uint32_t(__popc(all.seen)), add);
+  if (!beats(best_cut, feature, best)) {
+    const std::uint32_t n_seen = WarpGroup::all(std::uint32_t(__popc(all.seen)), sum_of_two);
     return n_seen + (all.has_missing ? 1 : 0) > 1;
   }
   best.score = best_cut.score;

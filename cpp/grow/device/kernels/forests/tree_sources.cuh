@@ -11,6 +11,13 @@ struct EntrySums {
   std::int64_t of_code, up_to;
 };
 
+// Sums at the entries after those that add up to `before`, and those up to the last of them.
+inline EntrySums next_sums(std::int64_t of_code, std::int64_t& before) {
+  const std::int64_t up_to = before + WarpGroup::sum_before(of_code) + of_code;
+  before = __shfl_sync(all_lanes, up_to, 31);
+  return {of_code, up_to};
+}
+
 // The codes of a feature.
 struct CodesOf {
   const std::uint8_t* first;
@@ -76,6 +83,22 @@ struct LaneSource {
     const std::int64_t before = __shfl_sync(all_lanes, sum, static_cast<int>((start - 1) & 31));
     return {start == 0 ? sum : sum - before, sum};
   }
+  // Levels of a category, missing included, at the entries of all codes.
+  bool is_level(const TreeColumn&, std::uint32_t) const {
+    return is_last && sorted >> 5 < most_codes;
+  }
+  void read_levels(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) {
+    const std::int64_t row_value = is_row ? value_of(w.values, element, channel) : 0;
+    known = __shfl_sync(all_lanes, row_value, static_cast<int>(sorted & 31));
+    std::int64_t before = 0;
+    known = sums(column, 0, before).of_code;
+  }
+  std::int64_t level_sum(std::uint32_t entry) const {
+    return __shfl_sync(all_lanes, known, static_cast<int>(entry));
+  }
+  std::uint32_t level_code(std::uint32_t entry) const {
+    return __shfl_sync(all_lanes, sorted, static_cast<int>(entry)) >> 5;
+  }
 };
 
 // Histogram of one feature in shared memory.
@@ -116,11 +139,16 @@ struct TableSource {
     return column.has_missing ? sum(column.n_bins) : 0;
   }
   EntrySums sums(const TreeColumn& column, std::uint32_t chunk, std::int64_t& before) const {
-    const std::int64_t of_code = is_entry(column, chunk) ? sum(code(chunk)) : 0;
-    const std::int64_t up_to = before + WarpGroup::sum_before(of_code) + of_code;
-    before = __shfl_sync(all_lanes, up_to, 31);
-    return {of_code, up_to};
+    return next_sums(is_entry(column, chunk) ? sum(code(chunk)) : 0, before);
   }
+  static bool is_level(const TreeColumn& column, std::uint32_t chunk) {
+    return code(chunk) < column.n_bins + (column.has_missing ? 1 : 0);
+  }
+  void read_levels(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) {
+    read(w, column, channel);
+  }
+  std::int64_t level_sum(std::uint32_t entry) const { return sum(entry); }
+  static std::uint32_t level_code(std::uint32_t entry) { return entry; }
   void add_rows(const TreeWork& w, const TreeColumn& column, std::uint32_t channel) const {
     __syncwarp();
     for (std::uint32_t chunk = 0; chunk < n_chunks; ++chunk) table->clear(code(chunk));

@@ -1,7 +1,7 @@
 // Parts of the growth of a node: its split, its rows, its children.
 #pragma once
 
-#include "grow/device/kernels/forests/tree_search.cuh"
+#include "grow/device/kernels/forests/level_search.cuh"
 #include "grow/search/middle_bin.h"
 
 constexpr std::uint32_t tree_threads = BlockGroup::size, tree_warps = tree_threads / 32;
@@ -10,6 +10,10 @@ constexpr std::uint32_t tree_threads = BlockGroup::size, tree_warps = tree_threa
 struct SearchScratch {
   CodeTable table;
   EntryCuts cuts[most_codes];
+  std::uint8_t order[most_codes];
+  CodeSet levels;
+
+  SearchRoom room() { return {cuts, order, &levels}; }
 };
 static_assert(sizeof(SearchScratch) == search_room_bytes);
 
@@ -35,11 +39,17 @@ inline bool may_split(const TreeWork& w, std::uint32_t depth, std::uint32_t n, s
   return depth < w.limits.max_depth && n >= w.limits.min_rows && h >= w.limits.min_h;
 }
 
-// Completes a split, as in TreePolicy::settle.
+// Completes a split, as in TreePolicy::settle. `set`: its number.
 inline void settle(const TreeWork& w, double score, const std::int64_t* sums, const NodeBest& best,
-                   TreeNode& node) {
+                   std::uint32_t set, TreeNode& node) {
   node.gain = best.score > score ? best.score - score : 0.0;
   node.feature = best.feature;
+  node.set = set;
+  if (set != 0) {  // it covers all codes
+    node.bin = 0;
+    node.missing_left = static_cast<std::uint8_t>(best.missing_left);
+    return;
+  }
   const auto f = static_cast<std::uint64_t>(best.feature);
   const std::uint32_t bin =
       w.cut_values != nullptr
@@ -50,21 +60,33 @@ inline void settle(const TreeWork& w, double score, const std::int64_t* sums, co
   node.missing_left = (best.missing_seen ? best.missing_left != 0 : is_heavier) ? 1 : 0;
 }
 
+// Keeps the levels of a split of a category; returns the number of the set. By one thread.
+inline std::uint32_t keep_levels(const TreeWork& w, const NodeBest& best, const CodeSet& levels) {
+  if (!w.columns[best.feature].is_category) return 0;
+  const std::uint32_t at = atomicAdd(w.n_sets, 1u);
+  w.sets[at] = levels;
+  return at + 1;
+}
+
 // Test of rows at a node.
 struct RowTest {
   CodesOf codes;
   std::uint32_t bin, missing_left;
+  const CodeSet* levels;  // null: by bin
 
   bool operator()(Element e) const {
     const std::uint32_t code = codes[row_of(e)];
+    if (levels != nullptr) return holds(*levels, code);
     return code <= bin || code == missing_left;
   }
 };
 
-inline RowTest test_of(const TreeWork& w, const TreeNode& node) {
+// Of about n_rows rows.
+inline RowTest test_of(const TreeWork& w, const TreeNode& node, std::uint32_t n_rows) {
   const TreeColumn& column = w.columns[node.feature];
-  return {codes_of(w.codes, column, node.end - node.begin), node.bin,
-          node.missing_left != 0 && column.has_missing ? column.n_bins : no_candidate};
+  return {codes_of(w.codes, column, n_rows), node.bin,
+          node.missing_left != 0 && column.has_missing ? column.n_bins : no_candidate,
+          node.set == 0 ? nullptr : w.sets + (node.set - 1)};
 }
 
 // The positions of a warp's rows on their sides: left ones follow counts[0], right ones counts[1].
@@ -90,7 +112,7 @@ inline void divide_rows(const TreeWork& w, const TreeNode& node, std::uint32_t f
   const std::uint32_t n = node.end - node.begin;
   const Element* from = w.elements[w.buffer] + node.begin;
   Element* to = w.elements[1 - w.buffer] + node.begin;
-  const RowTest test = test_of(w, node);
+  const RowTest test = test_of(w, node, n);
 #pragma unroll 1
   for (; first < end; first += n_rounds * tree_threads) {
     Element rows[n_rounds];
