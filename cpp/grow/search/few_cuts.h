@@ -150,11 +150,9 @@ inline Cut draw_in_range(const CutDraws& draws, std::uint32_t feature, std::uint
 
 // Lowest and highest codes of each column of dense rows: of values, and missing ones included.
 struct ColumnRanges {
-  static constexpr std::size_t most = 64;
-
-  alignas(32) std::uint8_t low[most];
-  alignas(32) std::uint8_t high[most];
-  alignas(32) std::uint8_t top[most];
+  alignas(32) std::uint8_t low[most_lanes];
+  alignas(32) std::uint8_t high[most_lanes];
+  alignas(32) std::uint8_t top[most_lanes];
 
   CodeRange of(std::size_t column, std::uint32_t n_bins) const {
     return {low[column], high[column], top[column] == n_bins};
