@@ -1,20 +1,14 @@
 // Bindings of binning: quantiles, encode, Codes, ranks and proposals; and plans, which workers send
 // to each other.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
 #include <cmath>  // isnan
 #include <cstdint>
 #include <limits>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "base/require.h"
 #include "bin/codes/encode.h"

@@ -1,8 +1,6 @@
 // Names of the split criteria.
 #pragma once
 
-#include <string>
-
 #include "bindings/common.h"
 #include "grow/search/gain.h"
 

@@ -1,15 +1,11 @@
 // Bindings of prediction on CUDA devices.
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
 
 #include "bindings/common.h"
 #include "bindings/forests.h"
 #include "explain/device/device_shap.h"
-#include "predict/device/device_answers.h"
 #include "predict/device/device_forest.h"
 
 namespace arboost::bindings {

@@ -1,6 +1,5 @@
 // Bindings of SHAP values, and of partial dependence on a grid of one or two features.
 #include <stdexcept>  // invalid_argument
-#include <vector>
 
 #include "bindings/common.h"
 #include "bindings/forests.h"

@@ -2,7 +2,6 @@
 // that keeps them alive.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "bindings/common.h"

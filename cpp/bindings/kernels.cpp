@@ -2,9 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <tuple>
 
 #include "bindings/common.h"

@@ -3,11 +3,7 @@
 
 #include <cmath>  // isfinite
 #include <limits>
-#include <optional>
 #include <stdexcept>
-#include <string>
-#include <utility>  // move
-#include <vector>
 
 #include "base/require.h"
 #include "bindings/common.h"

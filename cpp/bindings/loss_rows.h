@@ -1,10 +1,6 @@
 // Losses by their names in Python, and checked rows for them (bindings/loss.cpp).
 #pragma once
 
-#include <cstddef>
-#include <optional>
-#include <string>
-
 #include "bindings/common.h"
 #include "loss/loss_args.h"
 

@@ -1,11 +1,9 @@
 // Bindings of prediction: traverse, leaves, weighted medians and quantiles of leaves.
 #include <stdexcept>
-#include <vector>
 
 #include "bindings/common.h"
 #include "bindings/forests.h"
-#include "predict/quantiles/leaf_quantiles.h"
-#include "predict/quantiles/median.h"
+#include "predict/quantiles/tree_quantiles.h"
 #include "predict/traverse.h"
 
 namespace arboost::bindings {

@@ -4,11 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
-#include <initializer_list>
-#include <optional>
 #include <stdexcept>
-#include <string>
-#include <utility>  // pair
 
 #include "bindings/loss_rows.h"
 

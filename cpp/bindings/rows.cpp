@@ -3,14 +3,10 @@
 // One row costs about as much as its trees: no import, conversion or thread; arrays are read and
 // written through the buffer protocol.
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>  // memcpy
 #include <limits>
 #include <stdexcept>
-#include <string>
-#include <utility>  // move
-#include <vector>
 
 #include "bindings/common.h"
 #include "bindings/forests.h"

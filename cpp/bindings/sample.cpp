@@ -4,9 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <limits>
-#include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "base/require.h"
 #include "bindings/common.h"

@@ -1,14 +1,10 @@
 // Bindings of saving: bit packing, numbers derived from leaves, and validation.
 #include <cmath>  // isfinite
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <utility>  // move
 
 #include "bindings/common.h"
 #include "bindings/forests.h"
 #include "save/bits.h"
-#include "save/check.h"
 #include "save/derive.h"
 #include "save/read_forest.h"
 

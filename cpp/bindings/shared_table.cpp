@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "bin/codes/take.h"
-#include "bin/stream/shared_rows.h"
+#include "bin/stream/parts.h"
 
 namespace arboost::bindings {
 namespace {

@@ -1,8 +1,6 @@
 // Python's table of shared rows, and its workers.
 #pragma once
 
-#include <vector>
-
 #include "bindings/common.h"
 #include "table/shared_codes.h"
 

@@ -4,7 +4,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
-#include <optional>
 #include <stdexcept>
 
 #include "bindings/common.h"

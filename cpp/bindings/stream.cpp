@@ -1,14 +1,9 @@
 // Bindings of tables that come in batches: sketch, plan, parts in memory and in files.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
-#include <algorithm>
 #include <numeric>
-#include <optional>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "bin/codes/encode.h"
 #include "bin/stream/parts.h"

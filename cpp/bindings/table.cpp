@@ -1,20 +1,13 @@
 // Bindings of tables: arrays, sparse matrices, Arrow streams and arrays of a CUDA device ->
 // columns.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "base/require.h"
 #include "bin/device/device_columns.h"

@@ -1,17 +1,12 @@
 // Bindings of text: strings of Python and NumPy -> Text, and the index of known levels.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <numeric>  // iota
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "bindings/common.h"
 #include "table/string_levels.h"

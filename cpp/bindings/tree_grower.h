@@ -6,7 +6,6 @@
 #include <atomic>
 #include <limits>
 #include <memory>
-#include <optional>
 
 #include "bindings/common.h"
 #include "bindings/shared_table.h"

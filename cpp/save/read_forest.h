@@ -1,4 +1,6 @@
-// Sections of a model file (models/files/packed_trees.py) -> arrays of trees.
+// Sections of a model file (models/files/packed_trees.py) -> arrays of trees; untrusted arrays of
+// trees
+// -> an error, or trees that are safe to walk.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "save/derive.h"
+#include "tree/forest.h"
 
 namespace arboost {
 
@@ -47,8 +50,20 @@ struct ForestVectors {
 };
 
 // Throws std::invalid_argument if sections are inconsistent; the resulting trees are still to be
-// validated (save/check.h). Counts are compared with the bytes behind them before any allocation,
+// validated. Counts are compared with the bytes behind them before any allocation,
 // so memory is at most some hundred times that of the sections. Cost: 30 ns a node.
 ForestVectors read_forest(const ForestSections& sections);
+
+struct CheckedForest {
+  Forest trees;
+  std::span<const double> gain, cover;        // [n_nodes]
+  std::span<const std::uint8_t> categorical;  // [n_features]: split by sets; empty: not known
+  std::size_t n_features, n_outputs;
+};
+
+// Throws std::invalid_argument with the defect, unless every walk from a root ends in a leaf inside
+// the arrays, features exist, each is split either by level sets or by thresholds, and numbers are
+// finite. The arrays must have the lengths of the structures. One pass, about 3 ns a node.
+void check_forest(const CheckedForest& forest);
 
 }  // namespace arboost

@@ -1,5 +1,5 @@
-// Codes of a table that is encoded in parts: the storage plan that all parts share, and the parts
-// put together in memory.
+// Codes of a table that is encoded in parts: the storage plan that all parts share, the parts put
+// together in memory, and rows that are divided among workers.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include "bin/codes/plan.h"
 #include "table/codes.h"
 #include "table/columns.h"
+#include "table/shared_codes.h"
 
 namespace arboost {
 
@@ -40,5 +41,11 @@ class CodesParts {
   bool has_layout_ = false;
   Codes all_;
 };
+
+// The rows of all workers, in the memory of each. Throws std::invalid_argument for sparse columns.
+Codes gather_rows(const SharedCodes& codes, Team& team);
+
+// A number that depends on the codes of all rows and their order, and not on the workers.
+std::uint64_t checksum(const SharedCodes& codes, Team& team);
 
 }  // namespace arboost

@@ -18,6 +18,7 @@
 #include "bin/device/device_columns.h"
 #include "cuda/device.h"
 #include "predict/device/forest_layout.h"
+#include "predict/links.h"
 #include "table/columns.h"
 
 namespace arboost::cuda {
@@ -111,5 +112,21 @@ class DeviceForest {
   mutable std::mutex mutex_;  // guards what follows
   mutable std::vector<std::unique_ptr<Lane>> free_lanes_;
 };
+
+// Raw scores in device memory -> predictions and labels there. The same bits as on the host.
+//
+// Raw scores, `stride` numbers a row, the first `n_outputs` of which count.
+struct RawRows {
+  Address raw;
+  std::size_t stride, n_outputs, n_rows;
+};
+
+// [row][answer_width]
+void link_on_device(Device& device, Link link, const RawRows& rows, Address out);
+// The scores of each row, ascending; they are one after the other.
+void sort_on_device(Device& device, const RawRows& rows, Address out);
+// The labels of the highest scores, each of the same number of bytes, to out[row * out_stride].
+void label_on_device(Device& device, const RawRows& rows, std::span<const std::byte> labels,
+                     std::size_t bytes, std::size_t out_stride, Address out);
 
 }  // namespace arboost::cuda
