@@ -127,7 +127,8 @@ auto refit(const Vector<double>& y, const Weights& weight, const Scores& scores,
   require(!rule.delta || std::isfinite(*rule.delta), "delta is not finite");
   return to_numpy(without_gil([&] {
     Team team = loss_team(rows, 8, n_threads);
-    return refit_leaves(rows, output, leaf.data(), n_nodes, rule, team);
+    Buffer<std::uint8_t> space;
+    return refit_leaves(rows, output, leaf.data(), n_nodes, rule, space, team);
   }));
 }
 
