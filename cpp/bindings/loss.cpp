@@ -92,7 +92,8 @@ Owned<double> refit(const Vector<double>& y, const Weights& weight, const Scores
   check_share(alpha);
   require(!delta || std::isfinite(*delta), "delta is not finite");
   return to_numpy(with_team(cells_of(rows), n_threads, [&](Team& team) {
-    return refit_leaves(rows, output, leaf.data(), n_nodes, {alpha, delta}, team);
+    Buffer<std::uint8_t> space;
+    return refit_leaves(rows, output, leaf.data(), n_nodes, {alpha, delta}, space, team);
   }));
 }
 

@@ -76,14 +76,15 @@ double mean_of_clipped(const Item* items, std::size_t n, double centre, double d
 template <class Item>
 struct Grouped {
   std::vector<std::size_t> first;
-  Buffer<Item> items;
+  Item* items;
 };
 
 // A counting sort: each block of rows counts its leaves; prefix sums over nodes and blocks give the
 // positions to write to.
 template <class Item>
 Grouped<Item> group_by_leaf(const Items<Item>& source, std::size_t n_rows,
-                            const std::uint32_t* leaf, std::size_t n_nodes, Team& team) {
+                            const std::uint32_t* leaf, std::size_t n_nodes,
+                            Buffer<std::uint8_t>& space, Team& team) {
   const std::size_t n_blocks = static_cast<std::size_t>(team.size());
   const std::size_t block = (n_rows + n_blocks - 1) / n_blocks;
   std::vector<std::size_t> next(n_blocks * n_nodes, 0);
@@ -97,7 +98,7 @@ Grouped<Item> group_by_leaf(const Items<Item>& source, std::size_t n_rows,
       ++counts[leaf[i]];
     }
   });
-  Grouped<Item> grouped{std::vector<std::size_t>(n_nodes + 1, 0), {}};
+  Grouped<Item> grouped{std::vector<std::size_t>(n_nodes + 1, 0), nullptr};
   std::size_t total = 0;
   for (std::size_t node = 0; node < n_nodes; ++node) {
     grouped.first[node] = total;
@@ -108,7 +109,8 @@ Grouped<Item> group_by_leaf(const Items<Item>& source, std::size_t n_rows,
     }
   }
   grouped.first[n_nodes] = total;
-  grouped.items = Buffer<Item>(total);
+  make_room(space, total * sizeof(Item));
+  grouped.items = reinterpret_cast<Item*>(space.data());
   team.for_chunks(0, n_rows, block, [&](std::size_t begin, std::size_t end, int) {
     std::size_t* position = next.data() + begin / block * n_nodes;
     for (std::size_t i = begin; i < end; ++i) {
@@ -123,12 +125,13 @@ Grouped<Item> group_by_leaf(const Items<Item>& source, std::size_t n_rows,
 
 template <class Item>
 std::vector<double> refit(const LossRows& rows, std::size_t output, const std::uint32_t* leaf,
-                          std::size_t n_nodes, const LeafRule& rule, Team& team) {
+                          std::size_t n_nodes, const LeafRule& rule, Buffer<std::uint8_t>& space,
+                          Team& team) {
   const Items<Item> source(rows, output, false, team);
-  Grouped<Item> grouped = group_by_leaf(source, rows.n_rows, leaf, n_nodes, team);
+  const Grouped<Item> grouped = group_by_leaf(source, rows.n_rows, leaf, n_nodes, space, team);
   std::vector<double> values(n_nodes, 0.0);
   team.for_chunks(0, n_nodes, 1, [&](std::size_t node, std::size_t, int member) {
-    Item* items = grouped.items.data() + grouped.first[node];
+    Item* items = grouped.items + grouped.first[node];
     const std::size_t n = grouped.first[node + 1] - grouped.first[node];
     if (n == 0) return;
     values[node] = quantile_of(items, n, rule.alpha, team, member);
@@ -178,9 +181,10 @@ double weight_scale(const LossRows& rows, Team& team) {
 
 std::vector<double> refit_leaves(const LossRows& rows, std::size_t output,
                                  const std::uint32_t* leaf, std::size_t n_nodes,
-                                 const LeafRule& rule, Team& team) {
-  return rows.weight == nullptr ? refit<double>(rows, output, leaf, n_nodes, rule, team)
-                                : refit<WeightedValue>(rows, output, leaf, n_nodes, rule, team);
+                                 const LeafRule& rule, Buffer<std::uint8_t>& space, Team& team) {
+  return rows.weight == nullptr
+             ? refit<double>(rows, output, leaf, n_nodes, rule, space, team)
+             : refit<WeightedValue>(rows, output, leaf, n_nodes, rule, space, team);
 }
 
 double residual_quantile(const LossRows& rows, double alpha, bool absolute, Team& team) {

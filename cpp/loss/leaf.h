@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/parallel.h"
 #include "loss/losses.h"
 
@@ -27,10 +28,11 @@ struct LeafRule {
 double weight_scale(double largest, std::size_t n_rows);
 double weight_scale(const LossRows& rows, Team& team);
 
-// The value of every node; 0 for nodes without rows of positive weight.
+// The value of every node; 0 for nodes without rows of positive weight. `space` keeps the memory of
+// the residuals from tree to tree.
 std::vector<double> refit_leaves(const LossRows& rows, std::size_t output,
                                  const std::uint32_t* leaf, std::size_t n_nodes,
-                                 const LeafRule& rule, Team& team);
+                                 const LeafRule& rule, Buffer<std::uint8_t>& space, Team& team);
 
 // The quantile of the residuals of output 0, or of their absolute values; 0 if no row has a
 // positive weight. With rows.scores null, the quantile of y.

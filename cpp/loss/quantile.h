@@ -79,12 +79,18 @@ double select(Item* items, std::size_t n, std::int64_t below, const QuantileGoal
   return value == next ? value : 0.5 * value + 0.5 * next;
 }
 
+// Items that pay for a sample, and sizes of samples.
+constexpr std::size_t worth_a_sample = 1024, many_items = 32768;
+constexpr std::size_t few_sampled = 128, most_sampled = 2048;
+
 // Two values that very likely enclose the quantile, from a sample of the items.
 template <class Item>
 std::pair<double, double> enclose(const Item* items, std::size_t n, double alpha) {
-  constexpr std::size_t size = 2048;
-  constexpr std::size_t margin = 96;  // more than four standard errors of a rank in the sample
-  Item sample[size];
+  const std::size_t size = n < many_items ? few_sampled : most_sampled;
+  // More than four standard errors of a rank in the sample.
+  const auto margin = static_cast<std::size_t>(
+      2 + 4.2 * std::sqrt(alpha * (1 - alpha) * static_cast<double>(size)));
+  Item sample[most_sampled];
   for (std::size_t i = 0; i < size; ++i) sample[i] = items[n / size * i];
   std::sort(sample, sample + size, is_lower<Item>);
   const QuantileGoal goal(alpha, weight_between(sample, sample + size));
@@ -100,7 +106,6 @@ std::pair<double, double> enclose(const Item* items, std::size_t n, double alpha
 // team.
 template <class Item>
 double quantile_of(Item* items, std::size_t n, double alpha, Team& team, int self) {
-  constexpr std::size_t worth_a_sample = 32768;
   constexpr std::size_t block = 16384;
   const auto of_all = [&] {
     return select(items, n, 0, QuantileGoal(alpha, weight_between(items, items + n)));

@@ -96,6 +96,25 @@ def test_bundles_of_sparse_columns_must_be_filled(rng):
     assert encode(sparse(rare), edges * 3).sparse_features == [0, 1, 2]
 
 
+@pytest.mark.parametrize("bundling", [False, True])
+@pytest.mark.parametrize("n_columns", [16, 17])
+def test_a_few_sparse_columns_of_many_rows_are_stored_in_full(rng, n_columns, bundling):
+    """Lists of a few values cost more than the columns; the trees are the same."""
+    n = 70_000
+    matrix = np.where(rng.random((n, n_columns)) < 0.1, rng.normal(size=(n, n_columns)), 0.0)
+    matrix[:, :4] = np.round(matrix[:, :4])
+    matrix[rng.random(n) < 0.01, 1] = np.nan
+    edges = _core.quantiles(dense(matrix), None, None, 255, 1)
+    codes = encode(sparse(matrix), edges, bundling=bundling)
+    assert codes.sparse_features == ([] if n_columns == 16 else list(range(17)))
+    plain = _core.encode(dense(matrix), None, edges, 1)
+    np.testing.assert_array_equal(codes.to_numpy(), plain.to_numpy())
+    g, h = np.nan_to_num(matrix[:, :2]).sum(axis=1, keepdims=True), np.ones((n, 1))
+    expected = trees_of(plain, g, h, max_depth=5)
+    for n_threads in (1, 2, 4):
+        assert_same(trees_of(codes, g, h, max_depth=5, n_threads=n_threads), expected)
+
+
 @pytest.mark.parametrize("n_rows", [1, 7, 300, 20_000])
 def test_nodes_of_all_sizes(rng, n_rows):
     """A table of sparse columns only: small nodes search only their stored features."""

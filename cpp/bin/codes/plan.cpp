@@ -3,6 +3,8 @@
 #include "bin/codes/plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>  // back_inserter
 #include <numeric>
 
 #include "bin/edges/lookup.h"
@@ -28,6 +30,10 @@ constexpr double least_filled = 0.25;
 // takes about eight bytes, and a cell of a full column two; but full columns are several times
 // faster, so that they may take up to twice the memory.
 constexpr std::size_t rows_per_stored_value = 8;
+
+// Columns stored in full that cost as much as the lists of a row, be they long or short: a list is
+// on cache lines of its own. Tables of few rows are in the cache.
+constexpr std::size_t columns_of_list = 16, cached_rows = 65536;
 
 // Rows of the table whose saved additions pay for folding one slot: every node of a tree folds the
 // slots of a shared column into its digits, but adds only its own rows.
@@ -302,6 +308,10 @@ bool has_few(std::span<const double> edges) {
   return edges.size() + 2 <= most_shared_codes;
 }
 
+bool lists_pay(std::size_t n_sparse, std::size_t n_rows) {
+  return n_sparse > columns_of_list || n_rows < cached_rows;
+}
+
 // False where every feature has a stored column of its own.
 bool shares(const Edges& edges, const PlanOptions& options, std::size_t n_rows) {
   const bool one_byte = std::all_of(edges.begin(), edges.end(),
@@ -321,6 +331,7 @@ StoragePlan plain_plan(const Columns& table, const std::vector<std::uint8_t>& ca
   StoragePlan plan;
   for (std::size_t f = 0; f < table.columns.size(); ++f)
     if (is_thin(table, f, categorical)) plan.sparse.push_back(static_cast<std::uint32_t>(f));
+  if (!lists_pay(plan.sparse.size(), table.n_rows)) plan.sparse.clear();
   return plan;
 }
 
@@ -372,12 +383,19 @@ StoragePlan plan_from(const Columns& table, std::span<const RowId> rows, std::si
   });
   const std::size_t n = rows.size();
   plan.digits = find_digits(full, seen, n, options.max_conflict_rate);
-  for (auto& digit : find_digits(thin, seen, n, options.max_conflict_rate)) {
-    if (filled(digit, seen, n) >= least_filled)
-      plan.digits.push_back(std::move(digit));
-    else
-      for (const Share& share : digit.shares) plan.sparse.push_back(share.feature);
-  }
+  std::vector<DigitPlan> thin_digits = find_digits(thin, seen, n, options.max_conflict_rate);
+  const auto first_rare = std::stable_partition(
+      thin_digits.begin(), thin_digits.end(),
+      [&](const DigitPlan& digit) { return filled(digit, seen, n) >= least_filled; });
+  std::size_t n_sparse = plan.sparse.size();
+  for (auto digit = first_rare; digit < thin_digits.end(); ++digit)
+    n_sparse += digit->shares.size();
+  const bool any_lists = lists_pay(n_sparse, n_rows);
+  if (!any_lists) plan.sparse.clear();
+  for (auto digit = first_rare; any_lists && digit < thin_digits.end(); ++digit)
+    for (const Share& share : digit->shares) plan.sparse.push_back(share.feature);
+  std::move(thin_digits.begin(), any_lists ? first_rare : thin_digits.end(),
+            std::back_inserter(plan.digits));
   std::sort(plan.sparse.begin(), plan.sparse.end());
   return plan;
 }

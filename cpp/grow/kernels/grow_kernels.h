@@ -61,13 +61,14 @@ struct WalkArgs {
   std::size_t stride;  // bytes from the code of a row to that of the next; the width with a program
   TreeRows rows;
   const WalkNode* nodes;
-  std::size_t n_nodes;
   const CodeSet* sets;  // null: there are none
   // For rows that walk together; test i + 1 is that of node i. Null unless many rows of the table
   // walk, which ascend, codes take one byte, and leaves are at most 256.
   const BitProgram* program;
   const std::uint32_t* leaves;  // their nodes, by number
-  std::size_t n_table_rows;     // of the columns, at least bit_rows
+  const std::uint32_t* splits;  // nodes, those of a column together
+  std::size_t n_splits;
+  std::size_t n_table_rows;  // of the columns, at least bit_rows
 };
 
 // Layout of a histogram: the first slot of each stored column.

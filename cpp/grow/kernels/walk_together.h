@@ -13,10 +13,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>   // sort
-#include <functional>  // less
-#include <vector>
-
 #include "grow/kernels/grow_kernels.h"
 #include "tree/bits/bit_planes.h"
 
@@ -97,17 +93,13 @@ class BlockWalk {
  public:
   explicit BlockWalk(const WalkArgs& args) : args_(args) {
     for (std::size_t w = 0; w < bit_words; ++w) tests_[w] = 0;
-    for (std::uint32_t i = 0; i < args.n_nodes; ++i)
-      if (args.nodes[i].left != i) splits_.push_back(i);
-    std::sort(splits_.begin(), splits_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::less<>()(args.nodes[a].column, args.nodes[b].column);
-    });
   }
 
   // The number of row `first + row` is at its place of for_leaf_rows.
   const std::uint8_t* numbers(std::size_t first) {
     const std::uint8_t* column = nullptr;
-    for (const std::uint32_t i : splits_) {
+    for (std::size_t s = 0; s < args_.n_splits; ++s) {
+      const std::uint32_t i = args_.splits[s];
       const WalkNode& node = args_.nodes[i];
       // Too many columns for the hardware prefetcher.
       if (node.column != column)
@@ -141,7 +133,6 @@ class BlockWalk {
   }
 
   const WalkArgs& args_;
-  std::vector<std::uint32_t> splits_;  // their nodes; those of a column together
   std::uint64_t tests_[reached_words], reached_[reached_words];
   Planes planes_;
   std::uint8_t numbers_[bit_rows];

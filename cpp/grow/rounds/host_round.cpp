@@ -46,6 +46,16 @@ void HostRound::draw_uniform(double rate, std::uint32_t bits, Team& team) {
   sample_.positions[0] = *row;
 }
 
+std::vector<double> HostRound::refit_leaves(std::size_t output, const LeafRule& rule,
+                                            std::size_t n_nodes, Team& team) {
+  const TreeRows& rows = rows_.tree_rows();
+  const bool all = rows.is_all() && rows.n == target().n_rows;
+  const std::vector<std::uint32_t> some =
+      all ? std::vector<std::uint32_t>{} : rows_.leaf_of_position();
+  return arboost::refit_leaves(loss_rows(scores_.data()), output,
+                               all ? rows_.leaves() : some.data(), n_nodes, rule, residuals_, team);
+}
+
 double delta_of(const LossRows& rows, double alpha, Team& team) {
   const double delta = residual_quantile(rows, alpha, true, team);
   if (delta > 0) return delta;

@@ -36,10 +36,7 @@ class HostRound : public RoundRows {
     return delta_of(loss_rows(scores_.data()), alpha, team);
   }
   std::vector<double> refit_leaves(std::size_t output, const LeafRule& rule, std::size_t n_nodes,
-                                   Team& team) override {
-    return arboost::refit_leaves(loss_rows(scores_.data()), output, rows_.leaf_of_position().data(),
-                                 n_nodes, rule, team);
-  }
+                                   Team& team) override;
 
  protected:
   void draw_uniform(double rate, std::uint32_t bits, Team& team) override;
@@ -55,6 +52,7 @@ class HostRound : public RoundRows {
 
   const NodeRows& rows_;
   Buffer<double> scores_;
+  Buffer<std::uint8_t> residuals_;  // of a refit
   KeptLeaves kept_leaves_;
 };
 

@@ -46,11 +46,12 @@ TreeWalk::TreeWalk(const GrownTrees& forest, std::size_t tree, const Codes& code
     const auto set_number = rule.by_set ? static_cast<std::uint32_t>(sets_.size() - 1) : no_set;
     nodes_[i] = {nullptr, rule.bin, rule.missing_left, child, set_number};
     add_column(i, f);
+    splits_.push_back(static_cast<std::uint32_t>(i));
     // Leaves read a code, too, that of their parent.
     nodes_[child].column = nodes_[child + 1].column = nodes_[i].column;
     source_of_[child] = source_of_[child + 1] = source_of_[i];
   }
-  make_program();
+  make_program(forest.feature.data() + start);
 }
 
 void TreeWalk::add_column(std::size_t node, std::uint32_t feature) {
@@ -92,8 +93,10 @@ void TreeWalk::read_by_row() {
   }
 }
 
-void TreeWalk::make_program() {
+void TreeWalk::make_program(const std::int32_t* features) {
   if (!pays_together()) return read_by_row();
+  std::sort(splits_.begin(), splits_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return features[a] < features[b]; });
   const std::size_t n = nodes_.size();
   const ProgramMaker maker(
       n, [&](std::size_t i) { return nodes_[i].left == i ? 0 : nodes_[i].left; },
@@ -124,10 +127,11 @@ WalkArgs TreeWalk::args_of(const WalkNode* nodes, const TreeRows& rows) const {
           .stride = stride_,
           .rows = rows,
           .nodes = nodes,
-          .n_nodes = nodes_.size(),
           .sets = sets_.empty() ? nullptr : sets_.data(),
           .program = together ? &program_ : nullptr,
           .leaves = together ? leaves_.data() : nullptr,
+          .splits = splits_.data(),
+          .n_splits = splits_.size(),
           .n_table_rows = codes_.n_rows};
 }
 

@@ -26,7 +26,7 @@ class TreeWalk {
 
   void add_column(std::size_t node, std::uint32_t feature);
   bool pays_together() const;
-  void make_program();
+  void make_program(const std::int32_t* features);
   void read_by_row();
   WalkArgs args_of(const WalkNode* nodes, const TreeRows& rows) const;
   void walk(const RowWindow& window, std::size_t begin, std::size_t end,
@@ -50,6 +50,7 @@ class TreeWalk {
   // stored columns.
   std::vector<std::uint32_t> sources_;
   std::vector<std::uint32_t> source_of_;  // by node: number of its source, or in_memory
+  std::vector<std::uint32_t> splits_;     // nodes that are no leaves
   // Of a tree whose rows walk together; else empty.
   std::vector<std::uint32_t> steps_, leaves_;
   BitProgram program_{};
