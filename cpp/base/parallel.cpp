@@ -42,7 +42,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(50);
-constexpr auto spin_time = std::chrono::microseconds(20);
+// As long as the part of a small tree that one thread does alone, so that the others stay awake.
+constexpr auto spin_time = std::chrono::microseconds(50);
 
 // Hints to the processor that the thread spins. On ARM, `yield` does nothing on most processors;
 // `isb` waits about as long as the pause of x86.
@@ -168,7 +169,7 @@ struct Team::State {
   void wait(unsigned seen, Clock::duration limit) {
     const auto start = Clock::now();
     while (epoch.load() == seen) {
-      for (int i = 0; i < 32; ++i) pause_cpu();
+      for (int i = 0; i < 4; ++i) pause_cpu();
       if (Clock::now() - start < spin_time) continue;
       sleepers.fetch_add(1);
       {

@@ -134,6 +134,11 @@ nb::tuple to_python(FinishedRounds finished, const Evaluations& evaluations) {
                         scores, weights);
 }
 
+// Members of a team spin between trees, so that a call of many rounds wakes them once: a second
+// thread pays for less work than elsewhere.
+constexpr std::size_t rounds_of_pair = 16, cells_of_pair = 3072;
+constexpr std::size_t cells_of_two_threads = 65536;  // elsewhere: by threads_for
+
 nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
               std::vector<EvaluationRows*> sets, const std::vector<std::string>& losses,
               const std::vector<std::vector<double>>& parameters, bool keeps_scores,
@@ -150,7 +155,9 @@ nb::tuple run(RoundTrees& self, std::size_t n_rounds, double seconds,
   {
     GilRelease release;
     TreeGrower& grower = self.grower;
-    Team team = grower.team(grower.n_training() * grower.codes.n_features, n_threads);
+    const std::size_t cells = grower.n_training() * grower.codes.n_features;
+    const bool is_pair = n_rounds >= rounds_of_pair && cells >= cells_of_pair;
+    Team team = grower.team(is_pair ? std::max(cells, cells_of_two_threads) : cells, n_threads);
     std::optional<Team> other;
     const int for_loss = threads_for(8 * grower.n_training() * self.n_outputs, n_threads);
     if (for_loss != team.size()) other.emplace(for_loss, poll_python);

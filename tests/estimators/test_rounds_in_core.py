@@ -217,3 +217,18 @@ def test_the_core_refuses_arrays_of_other_lengths():
             rounds._boosting.set_scores(scores)
     with pytest.raises(ValueError, match="no rounds"):
         rounds.run_rounds(0)
+
+
+@pytest.mark.parametrize("rows", [150, 1_000])
+@pytest.mark.parametrize("params", [{}, {"grow_policy": "leafwise", "subsample": 0.7}], ids=str)
+def test_a_second_thread_does_not_change_small_fits(rows, params):
+    rng = np.random.default_rng(rows)
+    table = rng.normal(size=(rows, 10))
+    labels = (table[:, 0] * table[:, 1] + 0.3 * rng.normal(size=rows) > 0).astype(int)
+    common = {"n_estimators": 40, "max_depth": 6, "random_state": 1, "verbose": 0} | params
+    models = [
+        GradientBoostingClassifier(**common, n_jobs=n_jobs).fit(table, labels)
+        for n_jobs in (1, 2, 4)
+    ]
+    first = to_bytes(models[0].model_)
+    assert all(to_bytes(model.model_) == first for model in models)
