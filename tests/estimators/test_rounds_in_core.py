@@ -225,10 +225,9 @@ def test_a_second_thread_does_not_change_small_fits(rows, params):
     rng = np.random.default_rng(rows)
     table = rng.normal(size=(rows, 10))
     labels = (table[:, 0] * table[:, 1] + 0.3 * rng.normal(size=rows) > 0).astype(int)
+    common = {"n_estimators": 40, "max_depth": 6, "random_state": 1, "verbose": 0} | params
     models = [
-        GradientBoostingClassifier(40, max_depth=6, n_jobs=n_jobs, random_state=1, **params).fit(
-            table, labels
-        )
+        GradientBoostingClassifier(**common, n_jobs=n_jobs).fit(table, labels)
         for n_jobs in (1, 2, 4)
     ]
     first = to_bytes(models[0].model_)
