@@ -34,22 +34,14 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-constexpr std::uint64_t counter_step = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio
-
-// 64 random bits of an index, from the state of its seed, purpose and round.
-constexpr std::uint64_t counter_state(std::uint64_t seed, Purpose purpose, std::uint64_t round) {
-  std::uint64_t state = mix_bits(seed + counter_step);
-  state = mix_bits(state + counter_step * static_cast<std::uint64_t>(purpose));
-  return mix_bits(state + counter_step * (round + 1));
-}
-constexpr std::uint64_t counter_hash(std::uint64_t state, std::uint64_t index) {
-  return mix_bits(mix_bits(state + counter_step * (index + 1)));
-}
-
-// The same at once. A loop over `index` costs two mixes a step: the rest is loop-invariant.
+// 64 random bits. A loop over `index` costs two mixes a step: the rest is loop-invariant.
 constexpr std::uint64_t counter_hash(std::uint64_t seed, Purpose purpose, std::uint64_t round,
                                      std::uint64_t index) {
-  return counter_hash(counter_state(seed, purpose, round), index);
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio: spreads counters
+  std::uint64_t state = mix_bits(seed + odd);
+  state = mix_bits(state + odd * static_cast<std::uint64_t>(purpose));
+  state = mix_bits(state + odd * (round + 1));
+  return mix_bits(mix_bits(state + odd * (index + 1)));
 }
 
 // 32 random bits from an index and a seed, for loops over many rows: a third of the cost. (Each

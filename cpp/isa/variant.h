@@ -6,7 +6,6 @@
 #include "explain/shap/shap_kernel.h"
 #include "grow/kernels/accumulate.h"
 #include "grow/kernels/draw.h"
-#include "grow/kernels/masked_subtree.h"
 #include "grow/kernels/partition.h"
 #include "grow/kernels/quantise.h"
 #include "grow/kernels/walk.h"
@@ -46,7 +45,6 @@ const Variant variant = {
         {
             .accumulate = accumulate,
             .partition = partition,
-            .move_rows = move_rows,
             .find_split = find_split,
             .find_split_small = find_split_small,
             .find_split_few = find_split_few,
@@ -56,7 +54,6 @@ const Variant variant = {
             .find_split_sorted = find_split_sorted,
             .rank_features = rank_features,
             .draw_few = draw_few,
-            .grow_masked = grow_masked,
             .nth_of_few = nth_of_few,
             .quantise_narrow = quantise_narrow,
             .read_narrow = read_narrow,

@@ -14,6 +14,7 @@
 #include "base/random.h"  // mix_bits
 #include "grow/kernels/draw_row.h"
 #include "grow/kernels/grow_kernels.h"
+#include "grow/search/small.h"  // bits_of_bytes
 
 namespace arboost::ARBOOST_ISA {
 namespace {
@@ -131,6 +132,36 @@ void rank_features(std::uint64_t key, const std::uint32_t* features, std::size_t
   for (std::size_t j = 0; j < n; ++j) ranks[j] = mix_bits(mix_bits(key + features[j]));
 }
 
+// 64 bits, of which bit i is 1 if fewer than `size` of n numbers are below number i.
+template <std::size_t lanes>
+std::uint64_t lowest_of(const std::int16_t* numbers, std::size_t n, std::size_t size) {
+  alignas(64) std::uint8_t is_low[64] = {};
+  std::int16_t below[lanes] = {};
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < lanes; ++j) below[j] += numbers[i] < numbers[j] ? 1 : 0;
+  for (std::size_t j = 0; j < lanes; ++j)
+    is_low[j] = below[j] < static_cast<std::int16_t>(size) ? 1 : 0;
+  return bits_of_bytes(is_low) & ((std::uint64_t{1} << n) - 1);
+}
+
+// Compares the highest bits of the hashes, all with all, in 16-bit lanes. Where those of the last
+// feature and the next one are equal, more features than asked for are written.
+std::size_t draw_few(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                     std::size_t size, std::uint32_t* drawn) {
+  static_assert(few_features == 48);
+  std::uint64_t ranks[few_features];
+  std::int16_t tops[few_features] = {};
+  rank_features(key, features, n, ranks);
+  for (std::size_t j = 0; j < n; ++j)  // unsigned order as signed
+    tops[j] = static_cast<std::int16_t>(static_cast<std::uint16_t>(ranks[j] >> 48) ^ 0x8000u);
+  std::uint64_t bits = n <= 16   ? lowest_of<16>(tops, n, size)
+                       : n <= 32 ? lowest_of<32>(tops, n, size)
+                                 : lowest_of<48>(tops, n, size);
+  std::size_t n_drawn = 0;
+  for (; bits != 0; bits &= bits - 1) drawn[n_drawn++] = features[std::countr_zero(bits)];
+  return n_drawn;
+}
+
 // Counts the smaller numbers of each number, vectorised.
 std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_t nth) {
   constexpr std::size_t lanes = 8;
@@ -144,79 +175,6 @@ std::uint64_t nth_of_few(const std::uint64_t* numbers, std::size_t n, std::size_
       if (below[j] == nth) return numbers_of_lanes[j];
   }
   return numbers[0];  // only where numbers are equal
-}
-
-// 64 bits, of which bit i is 1 if the highest 16 bits of number i are above those of fewer than
-// `size` of n numbers. Numbers are padded to whole groups of 16.
-template <std::size_t groups>
-inline std::uint64_t lowest_of(const std::uint64_t* numbers, std::size_t n, std::size_t size) {
-  constexpr std::size_t lanes = 16;
-  alignas(32) std::int16_t tops[groups * lanes];  // unsigned order as signed
-  std::uint64_t bits = 0;
-#if defined(__AVX2__)
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  __m256i top[groups], above[groups];
-  for (std::size_t g = 0; g < groups; ++g) {
-    const auto load = [from = numbers + g * lanes](std::size_t i) {
-      return _mm256_srli_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)), 48);
-    };
-    const auto join = [](__m256i a, __m256i b) {  // of 64 bits the lower 32
-      return _mm256_castps_si256(
-          _mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), 0x88));
-    };
-    const __m256i packed = _mm256_packus_epi32(join(load(0), load(4)), join(load(8), load(12)));
-    top[g] = _mm256_xor_si256(_mm256_permutevar8x32_epi32(packed, order),
-                              _mm256_set1_epi16(std::int16_t{-0x8000}));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(tops + g * lanes), top[g]);
-    above[g] = _mm256_setzero_si256();
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    const __m256i other = _mm256_set1_epi16(tops[i]);
-    for (std::size_t g = 0; g < groups; ++g)
-      above[g] = _mm256_sub_epi16(above[g], _mm256_cmpgt_epi16(top[g], other));
-  }
-  for (std::size_t g = 0; g < groups; ++g) {
-    const __m256i is_low =
-        _mm256_cmpgt_epi16(_mm256_set1_epi16(static_cast<std::int16_t>(size)), above[g]);
-    const __m256i bytes =
-        _mm256_permute4x64_epi64(_mm256_packs_epi16(is_low, _mm256_setzero_si256()), 0xd8);
-    bits |= std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes))} << g * lanes;
-  }
-#else
-  std::int16_t above[groups * lanes] = {};
-  for (std::size_t j = 0; j < groups * lanes; ++j)
-    tops[j] = static_cast<std::int16_t>(static_cast<std::uint16_t>(numbers[j] >> 48) ^ 0x8000u);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < groups * lanes; ++j) above[j] += tops[i] < tops[j] ? 1 : 0;
-  for (std::size_t j = 0; j < groups * lanes; ++j)
-    bits |= std::uint64_t{above[j] < static_cast<std::int16_t>(size)} << j;
-#endif
-  return bits & ((std::uint64_t{1} << n) - 1);
-}
-
-// Bits of those of n <= few_features features that have the `size` lowest hashes under the key. Of
-// the hashes, 16 bits are compared, all with all; where these leave the last feature in doubt, all
-// bits are.
-inline std::uint64_t draw_bits(std::uint64_t key, const std::uint32_t* features, std::size_t n,
-                               std::size_t size) {
-  static_assert(few_features == 48);
-  if (size == n) return (std::uint64_t{1} << n) - 1;
-  std::uint64_t ranks[few_features] = {};
-  rank_features(key, features, n, ranks);
-  const std::uint64_t bits = n <= 16   ? lowest_of<1>(ranks, n, size)
-                             : n <= 32 ? lowest_of<2>(ranks, n, size)
-                                       : lowest_of<3>(ranks, n, size);
-  if (static_cast<std::size_t>(std::popcount(bits)) == size) return bits;
-  const std::uint64_t last = nth_of_few(ranks, n, size - 1);
-  std::uint64_t exact = 0;
-  for (std::size_t j = 0; j < n; ++j) exact |= std::uint64_t{ranks[j] <= last} << j;
-  return exact;
-}
-
-void draw_few(std::uint64_t key, const std::uint32_t* features, std::size_t n, std::size_t size,
-              std::uint32_t* drawn) {
-  for (std::uint64_t bits = draw_bits(key, features, n, size); bits != 0; bits &= bits - 1)
-    *drawn++ = features[std::countr_zero(bits)];
 }
 
 }  // namespace

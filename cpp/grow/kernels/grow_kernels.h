@@ -38,22 +38,6 @@ struct WalkNode {
 };
 constexpr std::uint32_t no_set = ~std::uint32_t{0};
 
-// A tree with random thresholds and the plain form of scores (grow/search/gain.h), of one output
-// and numerical features in one-byte codes, whose rows have hessians above 0 and exact values.
-struct CutTree {
-  GainParams gain;
-  double min_gain;
-  bool allow_zero_gain;
-  std::int64_t max_depth;
-  std::size_t min_rows;             // of a node that is split,
-  std::int64_t min_h;               // ... and its hessian
-  FeatureList features;             // at most few_features; of equal splits the first one's
-  std::size_t n_drawn;              // that a node may use,
-  std::uint64_t draw_state;         // ... drawn by hashes of its path
-  std::uint64_t cut_key;            // of all thresholds
-  const double* const* cut_values;  // as in CutDraws
-};
-
 constexpr std::size_t few_features = 48;  // above, sorting the hashes partly is faster
 
 struct WalkArgs {
@@ -83,15 +67,6 @@ struct Slots {
   std::size_t store(std::size_t j) const { return stores == nullptr ? j : stores[j]; }
 };
 
-// Rows of a node, side by side (grow/memory/row_block.h), that move to those of its children.
-struct MovedRows {
-  const std::uint8_t* from;
-  std::uint8_t* to;
-  std::size_t n, stride;
-  std::size_t column, element_at;  // in a row: the code that tells its side, and its element
-  Element* elements;
-};
-
 struct GrowKernels {
   // hist[slot][channel] += (or -= if `subtract`) the contributions of the rows of n elements.
   void (*accumulate)(const RowCodes& codes, const Slots& slots, const RowSums& sums,
@@ -102,10 +77,6 @@ struct GrowKernels {
   std::size_t (*partition)(const ColumnCodes& column, const SplitRule& rule,
                            const Element* elements, std::size_t n, Element* left_begin,
                            Element* right_end);
-
-  // The same for whole rows: to the left ones upwards and the right ones downwards, with a copy of
-  // their elements in the same order.
-  std::size_t (*move_rows)(const MovedRows& rows, const SplitRule& rule);
 
   // The best split of one feature with a score above `floor`, from the feature's slots of a node's
   // histogram and the node's totals. Among equal scores the lowest bin wins, missing right first;
@@ -150,15 +121,10 @@ struct GrowKernels {
                         std::uint64_t* ranks);
 
   // Writes those of n <= few_features features that have the `size` lowest hashes under the key, in
-  // their order.
-  void (*draw_few)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
-                   std::size_t size, std::uint32_t* drawn);
-
-  // Grows the subtree of a node of at most masked_rows dense rows. Writes its nodes, at most
-  // 2 * masked_rows - 1, whose rows are ranges of `order`, and returns their number.
-  std::size_t (*grow_masked)(const CutTree& tree, const FewRows& rows, std::int64_t depth,
-                             std::uint64_t path, SplitScratch& scratch, SubtreeNode* nodes,
-                             std::uint8_t* order);
+  // their order, with room for n. Returns their number; if it is not `size`, the hashes were not
+  // compared in full, and the caller must do so.
+  std::size_t (*draw_few)(std::uint64_t key, const std::uint32_t* features, std::size_t n,
+                          std::size_t size, std::uint32_t* drawn);
 
   // The number that exactly `nth` of n distinct numbers are below; quadratic in n.
   std::uint64_t (*nth_of_few)(const std::uint64_t* numbers, std::size_t n, std::size_t nth);

@@ -5,8 +5,7 @@
 // Included by isa/variant.h inside each instruction set's variant.
 #pragma once
 
-#include <bit>      // popcount
-#include <cstring>  // memcpy
+#include <bit>  // popcount
 
 #if defined(__AVX2__)
 #include <immintrin.h>  // four elements at once, or eight
@@ -202,49 +201,6 @@ std::size_t partition(const ColumnCodes& codes, const SplitRule& rule, const Ele
   if (codes.width == 4) return run(Column<std::uint32_t, true>(codes));
   return contiguous ? run(Column<std::uint16_t, true>(codes))
                     : run(Column<std::uint16_t, false>(codes));
-}
-
-template <std::size_t fixed_stride>  // 0: known only at run time
-inline void copy_row(const std::uint8_t* from, std::size_t any_stride, std::uint8_t* to) {
-  constexpr std::size_t chunk = 16;  // bytes that move at once
-  std::size_t at = 0;
-#if defined(__AVX2__)
-  for (; at + 2 * chunk <= fixed_stride; at += 2 * chunk)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + at),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at)));
-#endif
-  const std::size_t stride = fixed_stride == 0 ? any_stride : fixed_stride;
-  for (; at < stride; at += chunk) std::memcpy(to + at, from + at, chunk);
-}
-
-// Left rows upwards, right rows downwards. Their place is computed: branches would be
-// unpredictable.
-template <std::size_t fixed_stride, class GoesLeft>
-std::size_t move_rows_by(const MovedRows& moved, GoesLeft goes_left) {
-  const MovedRows m = moved;
-  const std::size_t stride = fixed_stride == 0 ? m.stride : fixed_stride;
-  std::size_t left = 0;
-  const std::uint8_t* row = m.from;
-  for (std::size_t from_end = m.n; from_end-- > 0; row += stride) {
-    const std::size_t is_left = goes_left(row[m.column]) ? 1 : 0;
-    const std::size_t to = left + (from_end & (is_left - 1));  // right: left + from_end
-    left += is_left;
-    copy_row<fixed_stride>(row, stride, m.to + to * stride);
-    std::memcpy(m.elements + to, row + m.element_at, sizeof(Element));
-  }
-  return left;
-}
-
-std::size_t move_rows(const MovedRows& rows, const SplitRule& rule) {
-  constexpr std::size_t common = 48;  // up to 32 columns, one output
-  const auto move = [&](auto goes_left) {
-    return rows.stride == common ? move_rows_by<common>(rows, goes_left)
-                                 : move_rows_by<0>(rows, goes_left);
-  };
-  if (rule.by_set) return move([&](std::uint32_t code) { return holds(rule.left, code); });
-  return move([bin = rule.bin, missing_left = rule.missing_left](std::uint32_t code) {
-    return (code <= bin) | (code == missing_left);
-  });
 }
 
 }  // namespace

@@ -7,7 +7,44 @@
 namespace arboost {
 namespace {
 
-constexpr std::size_t register_bytes = 32;
+constexpr std::size_t register_bytes = 32, most_lanes = 64;
+constexpr std::size_t chunk = 16;  // bytes that move at once
+
+template <std::size_t fixed_chunks>  // 0: known only at run time
+inline void copy_row(const std::uint8_t* from, std::size_t chunks, std::uint8_t* to) {
+  const std::size_t n = fixed_chunks == 0 ? chunks : fixed_chunks;
+  for (std::size_t c = 0; c < n; ++c) std::memcpy(to + c * chunk, from + c * chunk, chunk);
+}
+
+struct Moved {
+  const std::uint8_t* from;
+  std::uint8_t* to;
+  std::size_t n, stride, column, element_at;
+  Element* elements;
+};
+
+// Left rows upwards, right rows downwards. Their place is computed: branches would be
+// unpredictable.
+template <std::size_t fixed_chunks, class GoesLeft>
+std::size_t move_rows(const Moved& m, GoesLeft goes_left) {
+  const std::size_t stride = fixed_chunks == 0 ? m.stride : fixed_chunks * chunk;
+  std::size_t left = 0;
+  const std::uint8_t* row = m.from;
+  for (std::size_t i = 0; i < m.n; ++i, row += stride) {
+    const std::size_t is_left = goes_left(row[m.column]) ? 1 : 0;
+    const std::size_t from_end = m.n - 1 - i;  // a right row goes to left + from_end
+    const std::size_t to = left + (from_end & (is_left - 1));
+    left += is_left;
+    copy_row<fixed_chunks>(row, stride / chunk, m.to + to * stride);
+    std::memcpy(m.elements + to, row + m.element_at, sizeof(Element));
+  }
+  return left;
+}
+
+template <class GoesLeft>
+std::size_t move_rows_by(const Moved& m, GoesLeft goes_left) {
+  return m.stride == 3 * chunk ? move_rows<3>(m, goes_left) : move_rows<0>(m, goes_left);
+}
 
 }  // namespace
 
@@ -64,9 +101,13 @@ void RowBlock::open(const RowLayout& layout, const RowPartition& rows, std::size
 std::size_t RowBlock::split(const RowLayout& layout, std::size_t feature, const SplitRule& rule,
                             std::size_t begin, std::size_t end, std::int64_t depth,
                             Element* elements) {
-  return grow_kernels().move_rows({at(begin, depth), at(begin, depth + 1), end - begin, stride_,
-                                   layout.column(feature), element_at_, elements},
-                                  rule);
+  const Moved moved{at(begin, depth),       at(begin, depth + 1), end - begin, stride_,
+                    layout.column(feature), element_at_,          elements};
+  if (rule.by_set)
+    return move_rows_by(moved, [&](std::uint32_t code) { return holds(rule.left, code); });
+  const std::uint32_t bin = rule.bin, missing_left = rule.missing_left;
+  return move_rows_by(moved,
+                      [=](std::uint32_t code) { return (code <= bin) | (code == missing_left); });
 }
 
 }  // namespace arboost

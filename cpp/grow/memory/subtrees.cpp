@@ -88,7 +88,6 @@ void Subtrees::start_tree(std::size_t most_rows, bool values_tell_purity, int n_
   most_rows_ = most_rows;
   values_tell_purity_ = values_tell_purity;
   channels_ = policy_.channels();
-  set_masked();
   while (members_.size() < static_cast<std::size_t>(n_members))
     members_.push_back(std::make_unique<Member>());
   grown_.clear();
@@ -126,59 +125,9 @@ bool Subtrees::grow(GrowNode& root, int member, const std::atomic<bool>& failed,
     }
     const std::int64_t* sums = worker.open_sums.data() + worker.open.size() * channels_;
     std::copy(sums, sums + channels_, worker.sums.data());
-    if (masked_ && node.end - node.begin <= masked_rows)
-      grow_masked(worker, scratch, at, root.buffer);
-    else if (find(worker, scratch, at, root.buffer))
-      split(worker, at, root.buffer);
+    if (find(worker, scratch, at, root.buffer)) split(worker, at, root.buffer);
   }
   return true;
-}
-
-// Of a tree whose small nodes can be grown by masks of rows: no node of it needs another search.
-void Subtrees::set_masked() {
-  masked_.reset();
-  const ColumnSampler::NodeDraws draws = policy_.columns().node_draws();
-  const auto has_levels = [this](std::uint32_t f) { return codes_.has_levels(f); };
-  if (!params_.random_cuts || !values_tell_purity_ || channels_ > 1 || !is_plain(policy_.gain()) ||
-      params_.colsample_bylevel < 1 || codes_.width > 1 || !layout_.fits(channels_) ||
-      draws.features.size() > few_features ||
-      std::any_of(draws.features.begin(), draws.features.end(), has_levels))
-    return;
-  const auto least =
-      static_cast<std::size_t>(std::max(params_.min_samples_split, 2 * params_.min_samples_leaf));
-  masked_ = {.gain = policy_.gain(),
-             .min_gain = policy_.min_gain(),
-             .allow_zero_gain = params_.allow_zero_gain,
-             .max_depth = params_.max_depth,
-             .min_rows = least,
-             .min_h = 2 * std::int64_t{policy_.gain().min_h},
-             .features = {draws.features.data(), draws.features.size()},
-             .n_drawn = draws.n_drawn,
-             .draw_state = draws.state,
-             .cut_key = policy_.cut_key(),
-             .cut_values = search_.draws(0).values};
-}
-
-void Subtrees::grow_masked(Member& worker, SplitSearch::Scratch& scratch, const Open& at,
-                           int buffer) {
-  const FewRows rows = rows_of(worker, scratch, at, buffer);
-  SubtreeNode grown[2 * masked_rows - 1];
-  std::uint8_t order[masked_rows];
-  const std::size_t n =
-      grow_kernels().grow_masked(*masked_, rows, at.depth, at.path, scratch.split, grown, order);
-  std::vector<SubtreeNode>& nodes = worker.trees.nodes;
-  const std::uint32_t begin = nodes[at.node].begin;
-  Element* elements = space_.elements[buffer].data() + begin;
-  Element before[masked_rows];
-  std::copy_n(elements, rows.n, before);
-  for (std::size_t i = 0; i < rows.n; ++i) elements[i] = before[order[i]];
-  for (std::size_t i = 0; i < n; ++i) {
-    grown[i].begin += begin;
-    grown[i].end += begin;
-  }
-  if (n > 1) grown[0].left += static_cast<std::uint32_t>(nodes.size()) - at.node - 1;
-  nodes[at.node] = grown[0];
-  nodes.insert(nodes.end(), grown + 1, grown + n);
 }
 
 // Pushes a node to the open nodes, if it may be split.

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,8 +69,6 @@ class Subtrees {
   void search_as_node(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer,
                       std::span<const std::uint32_t> features, double score, NodeSplit& best);
   void split(Member& worker, const Open& at, int buffer);
-  void set_masked();
-  void grow_masked(Member& worker, SplitSearch::Scratch& scratch, const Open& at, int buffer);
 
   const Codes& codes_;
   TreePolicy& policy_;
@@ -84,7 +81,6 @@ class Subtrees {
   std::size_t width_, channels_;
   std::size_t most_rows_ = 0;
   bool values_tell_purity_ = false;  // exact values suffice to test purity
-  std::optional<CutTree> masked_;    // nodes of few rows are grown by masks of rows
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<const SubtreeNodes*> grown_;
 };

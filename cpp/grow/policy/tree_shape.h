@@ -10,6 +10,17 @@
 
 namespace arboost {
 
+// A node of a subtree that one thread has grown at once (grow/memory/subtrees.h).
+struct SubtreeNode {
+  double gain = -1;          // of its split, in units; below 0: it is a leaf
+  std::uint32_t begin, end;  // its elements, in the buffer of the node that the subtree began with
+  std::uint32_t left = 0;    // offset of its left child; the right one follows
+  std::uint32_t bin = 0;
+  std::int32_t feature = 0;
+  std::int32_t set = -1;  // which of the member's sets, or -1
+  bool missing_left = false;
+};
+
 // The subtrees that one member has grown in a tree.
 struct SubtreeNodes {
   std::vector<SubtreeNode> nodes;

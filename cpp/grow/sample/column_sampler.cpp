@@ -37,12 +37,12 @@ std::uint64_t nth_lowest(std::span<const std::uint64_t> numbers, std::size_t siz
 // A share of the features, at least one: those of the lowest hashes under a key.
 void draw(std::span<const std::uint32_t> from, double rate, std::uint64_t key,
           std::vector<std::uint32_t>& out, std::vector<std::uint64_t>& ranks) {
-  if (rate >= 1) return out.assign(from.begin(), from.end());
+  out.assign(from.begin(), from.end());
+  if (rate >= 1) return;
   const std::size_t size = draw_size(rate, from.size());
-  out.resize(size);
-  if (from.size() <= few_features)
-    return grow_kernels().draw_few(key, from.data(), from.size(), size, out.data());
-  out.resize(from.size());
+  if (from.size() <= few_features &&
+      grow_kernels().draw_few(key, from.data(), from.size(), size, out.data()) == size)
+    return out.resize(size);
   // Hashes of different features differ, so exactly `size` hashes are at most `last`.
   ranks.resize(2 * from.size());
   grow_kernels().rank_features(key, from.data(), from.size(), ranks.data());
@@ -71,7 +71,6 @@ void ColumnSampler::start_tree(std::uint64_t seed, std::uint64_t tree, std::uint
   seed_ = seed;
   number_ = tree;
   turn_ = turn_of;
-  node_state_ = counter_state(seed, Purpose::node_columns, tree);
   levels_.clear();
   if (samples_trees()) {
     std::vector<std::uint32_t> all(n_features_);
@@ -121,7 +120,7 @@ std::vector<std::uint32_t> ColumnSampler::rest_of_node(const GrowNode& node) {
   std::vector<std::uint64_t> ranks;
   const std::span<const std::uint32_t> features = of_path(node, allowed);
   if (features.empty()) return {};
-  const std::uint64_t key = counter_hash(node_state_, node.path);
+  const std::uint64_t key = counter_hash(seed_, Purpose::node_columns, number_, node.path);
   draw(features, params_.colsample_bynode, key, drawn, ranks);
   std::set_difference(features.begin(), features.end(), drawn.begin(), drawn.end(),
                       std::back_inserter(rest));
@@ -147,8 +146,8 @@ std::span<const std::uint32_t> ColumnSampler::of_node(std::int64_t depth, std::u
 std::span<const std::uint32_t> ColumnSampler::draw_for(std::span<const std::uint32_t> from,
                                                        std::uint64_t path, Scratch& scratch) const {
   if (from.empty()) return {};
-  draw(from, params_.colsample_bynode, counter_hash(node_state_, path), scratch.features,
-       scratch.ranks);
+  draw(from, params_.colsample_bynode, counter_hash(seed_, Purpose::node_columns, number_, path),
+       scratch.features, scratch.ranks);
   turn(scratch.features);
   return scratch.features;
 }

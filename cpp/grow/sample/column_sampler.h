@@ -43,17 +43,6 @@ class ColumnSampler {
   // The same without interaction constraints: depth and path of a node suffice.
   std::span<const std::uint32_t> of_node(std::int64_t depth, std::uint64_t path, Scratch& scratch);
 
-  // How nodes draw from the features of their tree, in its rotated order: `n_drawn` of them, by the
-  // key counter_hash(state, path). Only where levels do not draw, too.
-  struct NodeDraws {
-    std::span<const std::uint32_t> features;
-    std::size_t n_drawn;
-    std::uint64_t state;
-  };
-  NodeDraws node_draws() const {
-    return {in_turn_, draw_size(params_.colsample_bynode, in_turn_.size()), node_state_};
-  }
-
   // The features that the node has not drawn, in random order. Thread-safe.
   std::vector<std::uint32_t> rest_of_node(const GrowNode& node);
 
@@ -73,7 +62,6 @@ class ColumnSampler {
   const TreeParams& params_;
   std::size_t n_features_;
   std::uint64_t seed_ = 0, number_ = 0, turn_ = 0;
-  std::uint64_t node_state_ = 0;  // of the draws of nodes
   std::vector<std::uint32_t> tree_, in_turn_;
   std::mutex mutex_;                               // guards levels_
   std::deque<std::vector<std::uint32_t>> levels_;  // by depth, as far as they were asked for

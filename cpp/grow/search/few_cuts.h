@@ -150,9 +150,11 @@ inline Cut draw_in_range(const CutDraws& draws, std::uint32_t feature, std::uint
 
 // Lowest and highest codes of each column of dense rows: of values, and missing ones included.
 struct ColumnRanges {
-  alignas(32) std::uint8_t low[most_lanes];
-  alignas(32) std::uint8_t high[most_lanes];
-  alignas(32) std::uint8_t top[most_lanes];
+  static constexpr std::size_t most = 64;
+
+  alignas(32) std::uint8_t low[most];
+  alignas(32) std::uint8_t high[most];
+  alignas(32) std::uint8_t top[most];
 
   CodeRange of(std::size_t column, std::uint32_t n_bins) const {
     return {low[column], high[column], top[column] == n_bins};

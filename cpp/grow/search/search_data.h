@@ -107,8 +107,6 @@ struct SortedRows {
 // Rows that are scanned at once; SplitScratch must have room for a few entries more.
 constexpr std::size_t sorted_block = 1024;
 
-constexpr std::size_t most_lanes = 64;  // of dense rows
-
 // Rows side by side (grow/memory/row_block.h).
 struct DenseRows {
   const std::uint8_t* first = nullptr;    // codes of row i from first + i * stride on; null: none
@@ -150,18 +148,6 @@ struct NodeSplit {            // the best of a node among several features
   std::int64_t* left_sums;  // [channels]
 };
 
-// A node of a subtree that one thread has grown at once (grow/memory/subtrees.h).
-struct SubtreeNode {
-  double gain = -1;          // of its split, in units; below 0: it is a leaf
-  std::uint32_t begin, end;  // its elements, in the buffer of the node that the subtree began with
-  std::uint32_t left = 0;    // offset of its left child; the right one follows
-  std::uint32_t bin = 0;
-  std::int32_t feature = 0;
-  std::int32_t set = -1;  // which of the member's sets, or -1
-  bool missing_left = false;
-};
-
-constexpr std::size_t masked_rows = 32;  // of a node whose subtree is grown by masks of rows
 constexpr std::size_t padded_rows = 32;  // that loops over random thresholds may read past the end
 constexpr std::size_t cut_group = 8;     // features whose random thresholds are drawn together
 constexpr std::size_t few_candidates = 1024;  // scored together; SplitScratch must have room
