@@ -21,6 +21,7 @@ void bind_stream(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_sketch(nb::module_& m);
 void bind_loss(nb::module_& m);
+void bind_ranking(nb::module_& m);
 void bind_sample(nb::module_& m);
 void bind_grow(nb::module_& m);
 void bind_prune(nb::module_& m);
@@ -63,6 +64,7 @@ NB_MODULE(_core, m) {
   arboost::bindings::bind_statistics(m);
   arboost::bindings::bind_sketch(m);
   arboost::bindings::bind_loss(m);
+  arboost::bindings::bind_ranking(m);
   arboost::bindings::bind_sample(m);
   arboost::bindings::bind_grow(m);
   arboost::bindings::bind_prune(m);

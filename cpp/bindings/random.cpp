@@ -12,6 +12,8 @@ namespace {
 Purpose purpose_named(const std::string& name) {
   if (name == "bag") return Purpose::bag;
   if (name == "dropout") return Purpose::dropout;
+  if (name == "relevance_noise") return Purpose::relevance_noise;
+  if (name == "tied_rows") return Purpose::tied_rows;
   if (name == "validation") return Purpose::validation;
   throw std::invalid_argument("unknown purpose '" + name + "'");
 }

@@ -8,7 +8,7 @@ import pytest
 import arboost
 from arboost.distributed.training import TrainingListener, TrainingProgram, finish_fit
 from arboost.params import auto
-from support.cluster_fits import FITS, estimator_of, expected_bytes, table_of
+from support.cluster_fits import FITS, estimator_of, expected_bytes, options_of, table_of
 from support.local_programs import Parts, run_program
 from support.streamed import features, frame, model_bytes
 
@@ -40,7 +40,7 @@ def fitted(name, partition, losses=(), callbacks=(), checkpoint=None):
     program = TrainingProgram(
         estimator,
         columns,
-        {},
+        options_of(name),
         eval_tables=("validation_0",) if validates else (),
         has_callbacks=bool(callbacks),
         checkpoint=checkpoint,
