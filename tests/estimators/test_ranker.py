@@ -265,6 +265,26 @@ def test_files_with_a_memory_limit(data, tmp_path):
     assert model_bytes(read, tmp_path) == model_bytes(whole, tmp_path)
 
 
+def test_datasets(data, tmp_path):
+    pytest.importorskip("pyarrow")
+    X, y, query = data
+    model = clone(PLAIN).set_params(n_iter_no_change=4)
+    expected = clone(model).fit(arboost.Dataset(X, y), qid=query)
+    plain = clone(model).fit(X, y, qid=query)
+    assert expected.evals_result_.keys() == plain.evals_result_.keys()
+    frame = pd.DataFrame(X).assign(grade=y, query=query).rename(columns=str)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    grouped = arboost.Dataset.from_files([tmp_path / "rows.parquet"], "grade", groups="query")
+    for qid in (None, query):
+        found = clone(model).fit(grouped, qid=qid)
+        named = frame.drop(columns=["grade", "query"])
+        assert np.array_equal(found.predict(named), expected.predict(X))
+    with pytest.raises(ValueError, match="differs from the groups of the Dataset"):
+        clone(model).fit(grouped, qid=query + 1)
+    with pytest.raises(ValueError, match="qid is None"):
+        clone(model).fit(arboost.Dataset(X, y))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -317,6 +337,8 @@ def test_applications_that_know_no_queries_refuse(data):
         model.importances("permutation", X, y)
     with pytest.raises(TypeError, match="compare is not available for rankers"):
         arboost.compare(X, y, models={"ranker": PLAIN})
+    with pytest.raises(TypeError, match="rank_metrics"):
+        arboost.plots.plot_residuals(model, X, y)
     with pytest.raises(ValueError, match="qid is None"):
         model.score(X, y)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from numpy.random import RandomState
 
 from arboost.data.dataset import Dataset
@@ -406,8 +407,7 @@ class GradientBoostingRanker(GradientBoosting):
         -------
         self
         """
-        if qid is None and not (isinstance(X, Dataset) and X.groups is not None):
-            raise ValueError(_NO_QID)
+        qid = _given_queries(X, qid)
         queries, eval_set = _split_queries(eval_set)
         sets = evaluation_arguments(
             (X, y, offset), (X_val, y_val, sample_weight_val, offset_val), eval_set, eval_names
@@ -482,6 +482,21 @@ def ranked_rows(
     assert rows.query is not None
     check_comparable(task.y, rows.query)
     return rows
+
+
+def _given_queries(X: object, qid: object) -> object:
+    """The queries of the rows; those of a Dataset are its groups."""
+    groups = X.groups if isinstance(X, Dataset) else None
+    if qid is None and groups is None:
+        raise ValueError(_NO_QID)
+    if groups is None or qid is None:
+        return groups if qid is None else qid
+    if not np.array_equal(np.asarray(qid), groups):
+        raise ValueError(
+            "qid differs from the groups of the Dataset, which a ranker takes for its queries. "
+            "Leave out qid, or make a Dataset without groups."
+        )
+    return groups
 
 
 def _split_queries(eval_set: Any) -> tuple[dict[str, object], Any]:
