@@ -26,6 +26,7 @@ FULL: dict[str, list[str]] = {
     "bench_out_of_core.py": [],
     "bench_dask.py": [],
     "bench_custom_loss.py": [],
+    "bench_ranking.py": [],
     "bench_cv.py": [],
     "bench_tune.py": [],
     "bench_explain.py": [],
@@ -54,6 +55,10 @@ QUICK: dict[str, list[str]] = {
     "bench_out_of_core.py": ["--quick"],
     "bench_dask.py": [*TINY, "--only", "workers", "peers", "bytes", "--workers", "2"],
     "bench_custom_loss.py": TINY,
+    "bench_ranking.py": [
+        *("--rows", "4000", "--features", "10", "--rounds", "5", "--leaves", "15"),
+        *("--seeds", "1"),
+    ],
     "bench_cv.py": TINY,
     "bench_tune.py": ["--rows", "2000", "--trials", "4", "--repeats", "1"],
     "bench_explain.py": ["--rows", "500", "--rounds", "5", "--repeats", "1"],

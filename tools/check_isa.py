@@ -87,8 +87,9 @@ class Fits:
             table = X()
             dense = table.toarray() if hasattr(table, "toarray") else table
             given = {"n_jobs": self.n_jobs, "verbose": 0} | params
+            query = {} if kind != "GradientBoostingRanker" else {"qid": np.arange(len(dense)) // 50}
             more = {} if weight is None else {"sample_weight": weight(len(dense))}
-            return getattr(arboost, kind)(**given).fit(table, y(dense), **more), table
+            return getattr(arboost, kind)(**given).fit(table, y(dense), **query, **more), table
 
         self.by_name[name] = fit
 
@@ -123,6 +124,9 @@ def add_boosters(fits: Fits) -> None:
         "categories": {"categorical_features": [1, 2]} | six,
     }.items():
         fits.add(f"booster, {name}", **(booster | params))
+    ranker = {"kind": "GradientBoostingRanker", "y": lambda X: classes(X, 4)}
+    for loss in ("lambdamart", "pairwise", "listwise"):
+        fits.add(f"booster, {loss}", **(booster | ranker | six), loss=loss)
     for name, params in {
         "two classes": {"y": lambda X: classes(X, 2)},
         "five classes": {"y": lambda X: classes(X, 5), "n_estimators": 2},

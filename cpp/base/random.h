@@ -23,6 +23,8 @@ enum class Purpose : std::uint64_t {
   bootstrap = 11,         // rows of a tree, drawn with replacement
   random_cut = 12,        // random thresholds of a node (extra trees)
   bag = 13,               // rows and features of a member of an ensemble
+  tied_rows = 14,         // order of documents of equal scores in a ranking
+  relevance_noise = 15,   // noise of the relevances of listwise ranking
 };
 
 // A bijection of 64 bits in which every input bit changes about half of the output bits: two

@@ -11,14 +11,14 @@ namespace nb = nanobind;
 
 using Bind = void(nb::module_&);
 Bind bind_table, bind_text, bind_bin, bind_shared, bind_stream, bind_statistics, bind_loss,
-    bind_sample, bind_grow, bind_reweight, bind_predict, bind_explain, bind_rows, bind_save,
-    bind_kernels, bind_cuda, bind_cuda_predict;
+    bind_ranking, bind_sample, bind_grow, bind_reweight, bind_predict, bind_explain, bind_rows,
+    bind_save, bind_kernels, bind_cuda, bind_cuda_predict;
 
 // Base classes come before those that derive from them.
 constexpr Bind* all_bindings[] = {
-    bind_text, bind_table,  bind_bin,     bind_shared,   bind_stream,      bind_statistics,
-    bind_loss, bind_sample, bind_grow,    bind_reweight, bind_predict,     bind_explain,
-    bind_rows, bind_save,   bind_kernels, bind_cuda,     bind_cuda_predict};
+    bind_text,    bind_table,   bind_bin,    bind_shared,  bind_stream,   bind_statistics,
+    bind_loss,    bind_ranking, bind_sample, bind_grow,    bind_reweight, bind_predict,
+    bind_explain, bind_rows,    bind_save,   bind_kernels, bind_cuda,     bind_cuda_predict};
 
 }  // namespace arboost::bindings
 

@@ -79,9 +79,10 @@ RoundHooks hooks_of(RoundTrees& self, const nb::object& gradients, const nb::obj
   RoundHooks hooks;
   if (!gradients.is_none())
     hooks.gradients = [&self, &gradients](const double* scores, bool least_squares,
-                                          Gradients& out) {
+                                          std::uint64_t round, Gradients& out) {
       GilAcquire gil;
-      gradients(self.array_of(scores), least_squares, nb::cast(&out, nb::rv_policy::reference));
+      gradients(self.array_of(scores), least_squares, round,
+                nb::cast(&out, nb::rv_policy::reference));
     };
   if (!step_length.is_none())
     hooks.step_length = [&self, &step_length](const double* scores, const double* direction) {

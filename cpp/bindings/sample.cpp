@@ -81,6 +81,8 @@ void draw_with_replacement(Sample& self, std::size_t n_rows, std::size_t n_draws
 Purpose purpose_named(const std::string& name) {
   if (name == "bag") return Purpose::bag;
   if (name == "dropout") return Purpose::dropout;
+  if (name == "relevance_noise") return Purpose::relevance_noise;
+  if (name == "tied_rows") return Purpose::tied_rows;
   if (name == "validation") return Purpose::validation;
   throw std::invalid_argument("unknown purpose '" + name + "'");
 }

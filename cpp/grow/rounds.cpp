@@ -109,7 +109,7 @@ const Gradients& Boosting::gradients_of(const LossSpec& loss, bool least_squares
                                         const Call& call) {
   if (loss.loss == Loss::given)
     return rows_->fill_gradients(least_squares, [&](Gradients& out) {
-      call.hooks.gradients(rows_->scores(), least_squares, out);
+      call.hooks.gradients(rows_->scores(), least_squares, params_.first_round + n_rounds(), out);
     });
   LossSpec spec = loss;
   spec.least_squares = least_squares;

@@ -45,8 +45,10 @@ struct RoundParams {
 
 // Functions of the caller for single steps of a round; empty: the core makes the step.
 struct RoundHooks {
-  // Writes gradients and hessians of Loss::given to the last argument.
-  std::function<void(const double* scores, bool least_squares, Gradients& out)> gradients{};
+  // Writes gradients and hessians of Loss::given to the last argument. Rounds count those before a
+  // warm start.
+  std::function<void(const double* scores, bool least_squares, std::uint64_t round, Gradients& out)>
+      gradients{};
   // The length of the step along a direction, [n_rows][outputs], from the scores.
   std::function<double(const double* scores, const double* direction)> step_length{};
   // Sets the values of the last tree, whose first output is given.

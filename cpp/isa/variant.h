@@ -20,6 +20,7 @@
 #include "grow/search/split.h"
 #include "isa/dispatch.h"
 #include "loss/gradients.h"
+#include "loss/rank_pairs.h"
 #include "loss/value.h"
 #include "predict/bits/bit_lookup.h"
 #include "predict/bits/bit_walk.h"
@@ -40,6 +41,7 @@ const Variant variant = {
             .weighted_sum = weighted_sum,
             .exponentials = exponentials,
             .logarithm = log_of,
+            .rank_pairs = rank_pairs,
         },
     .grow =
         {

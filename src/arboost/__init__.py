@@ -38,10 +38,12 @@ if TYPE_CHECKING:
         GradientBoostingClassifier,
         GradientBoostingRegressor,
     )
+    from arboost.estimators.ranker import GradientBoostingRanker
     from arboost.estimators.stacking import StackingClassifier, StackingRegressor
     from arboost.estimators.voting import VotingClassifier, VotingRegressor
     from arboost.losses.losses import CustomLoss
     from arboost.losses.metrics import Metric
+    from arboost.losses.ranking import rank_metrics
     from arboost.models.ensemble import EnsemblePredictor
     from arboost.models.importances import permutation_importances
     from arboost.models.monotone import CounterExample, MonotoneProof
@@ -74,6 +76,7 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
+    "GradientBoostingRanker",
     "GradientBoostingRegressor",
     "Grid",
     "Metric",
@@ -102,6 +105,7 @@ __all__ = [
     "load",
     "permutation_importances",
     "plots",
+    "rank_metrics",
     "tune",
 ]
 
@@ -121,10 +125,12 @@ _MODULES = {  # of the public names
         "estimators.forests": "ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier "
         "RandomForestRegressor",
         "estimators.gradient_boosting": "GradientBoostingClassifier GradientBoostingRegressor",
+        "estimators.ranker": "GradientBoostingRanker",
         "estimators.stacking": "StackingClassifier StackingRegressor",
         "estimators.voting": "VotingClassifier VotingRegressor",
         "losses": "CustomLoss",
         "losses.metrics": "Metric",
+        "losses.ranking": "rank_metrics",
         "models.ensemble": "EnsemblePredictor",
         "models.importances": "permutation_importances",
         "models.monotone": "CounterExample MonotoneProof",

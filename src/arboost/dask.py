@@ -105,6 +105,7 @@ class DistributedFit:
         *,
         weight: Any = None,
         groups: str | None = None,
+        qid: str | None = None,
         offset: str | Sequence[str] | None = None,
         eval_set: Any = None,
         eval_names: Sequence[str] | None = None,
@@ -128,6 +129,8 @@ class DistributedFit:
         weight : str, or collection with the partitions of `data`, optional
         groups : str, optional
             Name of the column of groups.
+        qid : str, optional
+            Name of the column of queries, of all tables, for a ranker.
         offset : str or list of str, optional
             Column with the start of the raw scores, or one for each class; of all tables.
         eval_set : tuple or list of tuples, optional
@@ -160,6 +163,7 @@ class DistributedFit:
                 eval_set=eval_set,
                 eval_names=eval_names,
                 groups=groups,
+                qid=qid,
                 offset=offset,
                 memory_limit=memory_limit,
             )

@@ -89,13 +89,14 @@ class DistributedFit:
         self._estimator, self._n_workers = estimator, n_workers
         self._timeout, self._retries = timeout, retries
 
-    def fit(
+    def fit(  # noqa: PLR0913 - the arguments of fit of the estimators
         self,
         frame: Any,
         target: str,
         *,
         weight: str | None = None,
         groups: str | None = None,
+        qid: str | None = None,
         offset: str | Sequence[str] | None = None,
         eval_set: Any = None,
         eval_names: Sequence[str] | None = None,
@@ -114,6 +115,8 @@ class DistributedFit:
         weight : str, optional
         groups : str, optional
             Column of groups.
+        qid : str, optional
+            Column of queries, of all tables, for a ranker.
         offset : str or list of str, optional
             Column with the start of the raw scores, or one for each class; of all tables.
         eval_set : tuple or list of tuples, optional
@@ -149,6 +152,7 @@ class DistributedFit:
             eval_set=eval_set,
             eval_names=eval_names,
             groups=groups,
+            qid=qid,
             offset=offset,
             memory_limit=memory_limit,
         )

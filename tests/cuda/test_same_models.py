@@ -110,6 +110,19 @@ def test_regressor(name, rows, tmp_path):
     )
 
 
+@pytest.mark.parametrize("params", [{}, {"loss": "listwise", "n_iter_no_change": 3}], ids=str)
+def test_ranker(params, tmp_path):
+    X, y = table(3000)
+    grades, query = np.digitize(y, [3, 5]), np.arange(len(y)) // 25
+    assert_same(
+        lambda device: arboost.GradientBoostingRanker(
+            n_estimators=5, min_child_weight=0.01, verbose=0, device=device, **params
+        ),
+        lambda model: model.fit(X, grades, qid=query),
+        tmp_path,
+    )
+
+
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_classifier(n_classes, strategy, tmp_path):

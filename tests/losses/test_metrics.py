@@ -359,7 +359,7 @@ def test_results_that_are_numbers(result):
         ("rmse", FakeLoss("quantile", "ordered", 3), "Use one of quantile, a function"),
         ("tweedie_deviance", FakeLoss("poisson"), "does not fit loss='poisson'"),
         ("huber", FakeLoss(), "does not fit loss='squared_error'"),
-        ("lambdarank", LOGISTIC, "Ranking is not available."),
+        ("lambdarank", LOGISTIC, "GradientBoostingRanker and arboost.rank_metrics"),
     ],
 )
 def test_names_that_do_not_fit(name, loss, message):

@@ -229,7 +229,7 @@ def test_suggested_values():
         ("reg:squarederror", 'it is called "squared_error" here.'),
         ("MAE", 'it is called "absolute_error" here.'),
         ("Quantile:alpha=0.3", 'it is called "quantile" here. alpha is the quantile.'),
-        ("lambdarank", "Ranking is not available."),
+        ("lambdarank", 'Use GradientBoostingRanker, whose loss is "lambdamart".'),
         ("binary:logistic", 'it is called "log_loss" here, and is a loss of a classifier.'),
         ("log_loss", "it is a loss of a classifier."),
         ("squared_eror", 'Did you mean "squared_error"?'),
@@ -246,7 +246,7 @@ def test_suggested_losses(loss, message):
     ("metric", "message"),
     [
         ("accurac", 'Did you mean "accuracy"?'),
-        ("ndcg@5", "Ranking is not available."),
+        ("ndcg@5", "GradientBoostingRanker and arboost.rank_metrics"),
         ("qqq", "Use one of rmse, mse"),
         (["auc", "logg_loss"], 'Did you mean "log_loss"?'),
     ],

@@ -62,7 +62,7 @@ def test_completions():
 
 def test_declarations_are_those_of_the_estimators():
     for name in arboost.__all__:
-        if name.endswith(("Classifier", "Regressor")):
+        if name.endswith(("Classifier", "Regressor", "Ranker")):
             assert set(getattr(arboost, name)._get_param_names()) == set(declarations_of(name))
 
 

@@ -12,7 +12,7 @@ from support.streamed import features, frame, model_bytes
 N_ROWS = 700
 BOOSTED = {"n_estimators": 4, "max_depth": 3}
 
-# Target, estimator, and arguments of the fit: "validates" has an evaluation set.
+# Target, estimator, and arguments of the fit: "validates" has an evaluation set, "qid" queries.
 FITS = {
     "regression": ("number", arboost.GradientBoostingRegressor(**BOOSTED), {}),
     "two classes": ("two", arboost.GradientBoostingClassifier(**BOOSTED), {}),
@@ -113,6 +113,18 @@ FITS = {
         arboost.GradientBoostingRegressor(monotone_constraints={"real": 1}, **BOOSTED),
         {},
     ),
+    "ranking": (
+        "three",
+        arboost.GradientBoostingRanker(min_child_weight=0.001, **BOOSTED),
+        {"qid": "few"},
+    ),
+    "ranking, evaluation set": (
+        "three",
+        arboost.GradientBoostingRanker(
+            loss="listwise", n_estimators=30, n_iter_no_change=3, max_depth=2
+        ),
+        {"qid": "few", "weight": "few_weight", "validates": True},
+    ),
     "adaboost": ("three", arboost.AdaBoostClassifier(n_estimators=4, max_depth=2), {}),
     "adaboost by draws": (
         "two",
@@ -152,9 +164,16 @@ def table_of(name, n_rows=N_ROWS):
     """Return the table of a fit, the names of its target and weights, and whether it validates."""
     target, _, arguments = FITS[name]
     table = features(frame(n_rows), target)
+    if "qid" in arguments:  # a query has one weight
+        table["few_weight"] = 1.0 + table["few"] % 2
     if "weight" not in arguments:
         table = table.drop(columns="weight")
     return table, target, arguments.get("weight"), arguments.get("validates", False)
+
+
+def options_of(name):
+    """Return further arguments of a fit."""
+    return {"qid": FITS[name][2]["qid"]} if "qid" in FITS[name][2] else {}
 
 
 def estimator_of(name, **params):
@@ -180,7 +199,7 @@ def fitted(name, partition, losses=(), callbacks=(), checkpoint=None, **params):
     program = TrainingProgram(
         estimator,
         columns,
-        {},
+        options_of(name),
         eval_tables=("validation_0",) if validates else (),
         has_callbacks=bool(callbacks),
         checkpoint=checkpoint,
@@ -192,6 +211,9 @@ def fitted(name, partition, losses=(), callbacks=(), checkpoint=None, **params):
 def expected_bytes(name, folder):
     """Return the model file of one process."""
     table, target, weight, validates = table_of(name)
-    options = {"eval_set": [(Parts([table.iloc[::3]]), target, weight)]} if validates else {}
+    options = options_of(name)
+    if validates:
+        queries = options.values()
+        options["eval_set"] = [(Parts([table.iloc[::3]]), target, *queries, weight)]
     model = estimator_of(name).fit(Parts([table]), target, weight, **options)
     return model_bytes(model, folder)

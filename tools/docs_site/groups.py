@@ -46,6 +46,12 @@ PAGES = (
         _pair("GradientBoosting"),
     ),
     Page(
+        "ranking",
+        "Ranking",
+        "Order of the documents of queries. Theory: [LambdaMART](../theory/lambdamart.md).",
+        ("GradientBoostingRanker", "rank_metrics"),
+    ),
+    Page(
         "adaboost",
         "AdaBoost",
         "Boosting by row weights. Theory: [AdaBoost](../theory/adaboost.md).",

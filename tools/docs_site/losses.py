@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from arboost import losses
 from arboost.losses import base
+from arboost.params.boosting import BOOSTED_RANKER
 from arboost.params.suggestions import library_rows
 from docs_site import docstrings
 from docs_site.markdown import escaped, literal, table
@@ -47,4 +48,9 @@ def page() -> str:
                 aliases = ", ".join(literal(one) for one in dict.fromkeys(others) if one != name)
                 rows.append((literal(name), escaped(text), literal(loss.link), aliases))
         parts += [f"## {title}", table(("loss", "", "link", "other names"), rows, "fields losses")]
+    params = [BOOSTED_RANKER[name] for name in ("loss", "target_metric", "gain")]
+    rows = [(literal(param.name), ", ".join(map(literal, param.completions))) for param in params]
+    about = "Losses of `GradientBoostingRanker` ([theory](../theory/lambdamart.md)), whose scores "
+    about += "have no link."
+    parts += ["## Ranking", about, table(("parameter", "values"), rows, "fields")]
     return "\n\n".join(parts) + "\n"

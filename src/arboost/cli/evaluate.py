@@ -31,6 +31,7 @@ _CLASS_SCORES = ("rows", "precision", "recall", "f1")
 )
 @opt.model_argument
 @opt.scored_rows
+@opt.column_option("--qid", text="Query of each row, for a ranker.")
 @click.option(
     "--metric",
     "metrics",
@@ -61,6 +62,7 @@ def evaluate(
             scored.target,
             sample_weight=scored.weights,
             offset=scored.offset or None,
+            qid=scored.qid,
             metrics=metrics,
             n_jobs=jobs,
         )

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from arboost.params.kinds import Param
 
 
-TASKS = ("classification", "regression")
+TASKS = ("classification", "regression")  # that a target tells
+RANKING = "ranking"  # asked for by the column of queries
 ENSEMBLES = ("bagging", "stacking", "voting")  # of whole models
 
 
@@ -21,21 +22,28 @@ class ModelKind:
     Attributes
     ----------
     prefix : str
-        Name of the estimators, without "Classifier" or "Regressor".
+        Name of the estimators, without "Classifier", "Regressor" or "Ranker".
     text : str
         One line of help.
+    tasks : tuple of str
+        Tasks that have an estimator.
     """
 
     prefix: str
     text: str
+    tasks: tuple[str, ...] = TASKS
 
     def class_name(self, task: str) -> str:
         """Public name of the estimator of a task."""
+        if task == RANKING:
+            return f"{self.prefix}Ranker"
         return self.prefix + ("Classifier" if task == TASKS[0] else "Regressor")
 
 
 MODELS = {
-    "gradient_boosting": ModelKind("GradientBoosting", "boosted trees, rounds found by itself"),
+    "gradient_boosting": ModelKind(
+        "GradientBoosting", "boosted trees, rounds found by itself", (*TASKS, RANKING)
+    ),
     "adaboost": ModelKind("AdaBoost", "reweighted rows, weighted vote of trees"),
     "random_forest": ModelKind("RandomForest", "mean of trees on bootstrap samples"),
     "extra_trees": ModelKind("ExtraTrees", "mean of trees with random thresholds"),
@@ -58,8 +66,8 @@ def declarations(model: str, task: str) -> dict[str, Param]:
 def declared_anywhere() -> dict[str, Param]:
     """Declarations of all models by name; the first model's where several have it."""
     declared: dict[str, Param] = {}
-    for model in MODELS:
-        for task in TASKS:
+    for model, kind in MODELS.items():
+        for task in kind.tasks:
             declared = declarations(model, task) | declared
     return declared
 
@@ -73,7 +81,7 @@ def new_estimator(model: str, task: str, params: Mapping[str, Any]) -> Any:
     ----------
     model : str
         One of `MODELS`.
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "ranking"}
     params : mapping of str to object
         Estimators among them are names of `MODELS`.
     """

@@ -16,7 +16,7 @@ import click
 
 from arboost.cli.console import Console
 from arboost.cli.errors import UsageFailure, debug_option, failures_as
-from arboost.cli.models import MODELS, TASKS, declarations
+from arboost.cli.models import MODELS, RANKING, TASKS, declarations
 from arboost.cli.tables import TAB, RowSpec, TableFormat
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -26,8 +26,8 @@ FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 # Section of the help -> options of all commands in it; others are the first section.
 _SECTIONS = {
     "Rows and columns": (
-        "held_out holdout folds refit time_column groups weight offset ignore drop_missing_target "
-        "memory_limit"
+        "held_out holdout folds refit time_column groups qid weight offset ignore "
+        "drop_missing_target memory_limit"
     ),
     "Input": "format delimiter decimal",
     "Run": "seed device jobs as_json quiet debug help",
@@ -201,11 +201,15 @@ def offset_option(text: str) -> Decorator:
     )
 
 
-def training_rows(*, time: str, groups: str, has_offset: bool = False) -> Decorator:
+def training_rows(
+    *, time: str, groups: str, has_offset: bool = False, ranks: bool = False
+) -> Decorator:
     """Add the table, its target and task, and columns with a role; passed on as `rows`.
 
-    `time` and `groups` are the texts of --time-column and --groups.
+    `time` and `groups` are the texts of --time-column and --groups; `ranks` adds --qid.
     """
+    tasks = (*TASKS, RANKING) if ranks else TASKS
+    queries = "Query of each row, for --task ranking; whole queries are held out."
     task = "Task; inferred from the target by default."
     offset = (
         "Start of the raw scores, such as the log of an exposure; not a feature. Several for "
@@ -216,7 +220,8 @@ def training_rows(*, time: str, groups: str, has_offset: bool = False) -> Decora
     return combined_options(
         table_arguments,
         target_option(required=True),
-        click.option("--task", type=click.Choice(TASKS), help=task),
+        click.option("--task", type=click.Choice(tasks), help=task),
+        *([column_option("--qid", text=queries)] if ranks else []),
         column_option("--time-column", text=time),
         column_option("--groups", text=groups),
         column_option("--weight", text="Weights of the rows; not a feature."),

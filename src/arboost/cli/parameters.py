@@ -19,7 +19,7 @@ from arboost.cli import options as opt
 from arboost.cli.console import Console
 from arboost.cli.errors import UsageFailure
 from arboost.cli.model_files import check_model_output, default_model_path
-from arboost.cli.models import MODELS, TASKS, declarations, declared_anywhere
+from arboost.cli.models import MODELS, RANKING, TASKS, declarations, declared_anywhere
 from arboost.cli.tables import InputTable, RowSpec, open_table, refuse_input
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def _parameter_list(model: str) -> str:
     import textwrap
 
     width = min(shutil.get_terminal_size().columns, _WIDTH) - 6
-    tables = {task: declarations(model, task) for task in TASKS}
+    tables = {task: declarations(model, task) for task in MODELS[model].tasks}
     lines = [f"Parameters of --model {model} ({MODELS[model].text}):", ""]
     for name in dict.fromkeys(name for table in tables.values() for name in table):
         declared = {task: table[name] for task, table in tables.items() if name in table}
@@ -341,7 +341,7 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     model = ctx.params.get("model") or next(iter(MODELS))
     if model not in MODELS:
         return []
-    tables = [declarations(model, task) for task in TASKS]
+    tables = [declarations(model, task) for task in MODELS[model].tasks]
     name, equals, value = incomplete.partition("=")
     if not equals:
         names = sorted({f"{key}=" for table in tables for key in table})
@@ -353,13 +353,16 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 # ---- commands that train a model ----
 
 
-def training_options(*, time: str, groups: str, assignments: str) -> opt.Decorator:
+def training_options(
+    *, time: str, groups: str, assignments: str, ranks: bool = False
+) -> opt.Decorator:
     """Add the table with the roles of its columns, the model, its file and its parameters.
 
-    `time`, `groups` and `assignments` are the texts of --time-column, --groups and --set.
+    `time`, `groups` and `assignments` are the texts of --time-column, --groups and --set; `ranks`
+    says whether the command trains rankers.
     """
     return opt.combined_options(
-        opt.training_rows(time=time, groups=groups, has_offset=True),
+        opt.training_rows(time=time, groups=groups, has_offset=True, ranks=ranks),
         opt.output_option("Model file, .arb or .json; the name of the data with .arb by default."),
         click.option(
             "--model",
@@ -427,8 +430,29 @@ class ModelSpec:
                 f"{self.model}. Leave it out, or use --model gradient_boosting."
             )
         self.rows.check()
-        self.values(TASKS if self.rows.task is None else (self.rows.task,))
+        if RANKING in (self.rows.task, self.asked_task[0]):
+            self._check_ranking()
+        task = self.rows.task if self.rows.qid is None else RANKING
+        self.values(TASKS if task is None else (task,))
         check_model_output(self.output, self.model)
+
+    def _check_ranking(self) -> None:
+        """Raise UsageFailure for a ranking without queries, or by a model of other tasks."""
+        if self.rows.qid is None:
+            raise UsageFailure(
+                f"{self.asked_task[1]} is for ranking, which needs the query of each row. Add "
+                "--qid COLUMN to arboost train."
+            )
+        if RANKING not in MODELS[self.model].tasks:
+            raise UsageFailure(
+                f"--qid is for rankings, which {self.model} does not learn. Use --model "
+                "gradient_boosting."
+            )
+        if self.rows.task not in (None, RANKING):
+            raise UsageFailure(
+                f"--qid is for --task ranking, but the task is {self.rows.task}. Use --groups for "
+                "rows that belong together."
+            )
 
     def values(self, tasks: tuple[str, ...]) -> dict[str, Any]:
         """Values of the parameters, allowed for one of the tasks."""
@@ -441,10 +465,12 @@ class ModelSpec:
     @property
     def asked_task(self) -> tuple[str | None, str]:
         """Task that the options ask for, and the option: --task, or a parameter of one task."""
+        if self.rows.qid is not None:
+            return RANKING, "--qid"
         if self.rows.task is not None:
             return self.rows.task, "--task"
         for name, text in self.parameters.items():
-            allowed = [task for task in TASKS if self._allows(name, task)]
+            allowed = [task for task in MODELS[self.model].tasks if self._allows(name, task)]
             if len(allowed) == 1:
                 return allowed[0], f"{name}={text}"
         return None, ""

@@ -92,6 +92,12 @@ class TrainingRows:
         """Groups of the rows; None without --groups."""
         return None if self.spec.groups is None else self.table.column(self.spec.groups).to_numpy()
 
+    @property
+    def queries(self) -> dict[str, Any]:
+        """Queries among the arguments of a ranker; empty for other tasks."""
+        qid = self.spec.qid
+        return {} if qid is None else {"qid": self.table.column(qid).to_numpy()}
+
     def take(self, rows: Index) -> TrainingRows:
         """Some rows, in ascending order; consecutive ones without a copy."""
         if rows[-1] - rows[0] + 1 == len(rows):
@@ -202,7 +208,7 @@ class Task:
 
     Attributes
     ----------
-    name : {"classification", "regression"}
+    name : {"classification", "regression", "ranking"}
     reason : str
     """
 
@@ -225,7 +231,7 @@ def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task
     column : pyarrow.ChunkedArray
     name : str
         Name of the column, for messages.
-    asked : {"classification", "regression"} or None
+    asked : {"classification", "regression", "ranking"} or None
         Task that the user asks for.
     asked_by : str
         Option that asks for it, for messages.
@@ -251,9 +257,9 @@ def find_task(column: Any, name: str, asked: str | None, asked_by: str = "--task
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     if is_text and asked != "classification":
         _refuse_numbers(values, name)
-    if asked == "regression" and not (is_number or types.is_boolean(kind)):
+    if asked in ("regression", "ranking") and not (is_number or types.is_boolean(kind)):
         raise DataFailure(
-            f"{asked_by} is for regression, which needs numbers, but the target {name!r} holds "
+            f"{asked_by} is for {asked}, which needs numbers, but the target {name!r} holds "
             f"values of type {kind}. Use --task classification, or convert the column."
         )
     if asked is not None:
@@ -357,13 +363,18 @@ def hold_out_rows(rows: TrainingRows, share: float | None, seed: int) -> Split:
     share = _checked_share(n_rows, share)
     percent = f"{100 * share:g} %"
     codes = _split_codes(rows)
-    if spec.groups is not None:
+    if spec.groups is not None or spec.qid is not None:
         n_groups = int(codes.max()) + 1
+        option, kind, kinds = "--groups", "group", "groups"
+        if spec.qid is not None:
+            option, kind, kinds = "--qid", "query", "queries"
         if n_groups < _FEWEST:
-            raise DataFailure("--groups has one group only. Choose a column with several groups.")
+            raise DataFailure(
+                f"{option} has one {kind} only. Choose a column with several {kinds}."
+            )
         train, test = splits.split(codes, how="group", fraction=share, seed=seed, groups=codes)
         text = (
-            f"{len(np.unique(codes[test])):,} of {n_groups:,} groups, {len(test):,} rows (about "
+            f"{len(np.unique(codes[test])):,} of {n_groups:,} {kinds}, {len(test):,} rows (about "
             f"{percent}), are held out to score the model"
         )
         return Split(train, test, text)
@@ -415,8 +426,9 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
     is_stratified = False
     if spec.time_column is not None:
         text = f"{n_folds} folds, each after the rows it is trained on, score the model"
-    elif spec.groups is not None:
-        text = f"{n_folds} folds of whole groups score the model"
+    elif spec.groups is not None or spec.qid is not None:
+        text = f"{n_folds} folds of whole {'groups' if spec.qid is None else 'queries'}"
+        text += " score the model"
     elif is_stratified := rows.task.is_classification:
         text = f"{n_folds} folds score the model, each class with its share in all of them"
     else:
@@ -429,7 +441,7 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
             n_folds if spec.time_column is None else TimeSeriesSplit(n_folds),
             seed=seed,
             stratify=is_stratified,
-            groups=None if spec.groups is None else codes,
+            groups=None if spec.groups is None and spec.qid is None else codes,
             name="--folds",
         )
     return [Split(train, test, text) for train, test in pairs]
@@ -437,7 +449,9 @@ def fold_rows(rows: TrainingRows, n_folds: int, seed: int) -> list[Split]:
 
 def _split_codes(rows: TrainingRows) -> NDArray[np.intp]:
     """Groups or classes of the rows as numbers from 0; zeros where neither divides the rows."""
-    column = rows.spec.groups or (rows.spec.target if rows.task.is_classification else None)
+    column = rows.spec.groups or rows.spec.qid
+    if column is None and rows.task.is_classification:
+        column = rows.spec.target
     if column is None or rows.spec.time_column is not None:
         return np.zeros(rows.table.num_rows, np.intp)
     values = rows.table.column(column).combine_chunks()
@@ -539,6 +553,8 @@ class ScoredRows:
         Share of the rows that the model was trained on.
     note : str
         Sentence about held-out or trained rows; empty where there is nothing to say.
+    qid : array or None
+        Queries of the rows.
     """
 
     table: Any
@@ -548,6 +564,7 @@ class ScoredRows:
     source: InputTable
     trained_share: float
     note: str
+    qid: Any = None
 
 
 def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
@@ -582,7 +599,11 @@ def read_scored_rows(console: Console, model: Any, spec: RowSpec) -> ScoredRows:
     weights = read_weights(table, spec.weight)
     if spec.weight is not None and spec.weight not in model.feature_names:
         table = table.drop_columns([spec.weight])
-    return ScoredRows(table, spec.target, weights, spec.offset, source, trained_share, note)
+    qid = None
+    if spec.qid is not None:
+        qid = table.column(spec.qid).to_numpy()
+        table = table.drop_columns([spec.qid])
+    return ScoredRows(table, spec.target, weights, spec.offset, source, trained_share, note, qid)
 
 
 def _check_held_out(record: RowRecord | None, target: str) -> None:

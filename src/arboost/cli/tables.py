@@ -56,7 +56,7 @@ class RowSpec:
     ----------
     data : tuple of str
     form : TableFormat
-    target, task, weight, groups, time_column : str or None
+    target, task, weight, groups, qid, time_column : str or None
     offset, ignore : tuple of str
     drop_missing_target, held_out : bool
     """
@@ -67,6 +67,7 @@ class RowSpec:
     task: str | None = None
     weight: str | None = None
     groups: str | None = None
+    qid: str | None = None
     time_column: str | None = None
     offset: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -80,6 +81,7 @@ class RowSpec:
             "--target": self.target,
             "--weight": self.weight,
             "--groups": self.groups,
+            "--qid": self.qid,
             "--time-column": self.time_column,
         }
         named = [(option, name) for option, name in columns.items() if name is not None]
@@ -89,6 +91,9 @@ class RowSpec:
         """Raise UsageFailure for roles that do not fit together, before the table is read."""
         if self.time_column is not None and self.groups is not None:
             raise UsageFailure("--time-column and --groups are two splits: use one of them.")
+        if self.qid is not None and (self.time_column or self.groups) is not None:
+            other = "--groups" if self.time_column is None else "--time-column"
+            raise UsageFailure(f"--qid holds out whole queries: leave {other} out.")
         for option, name in self.roles[1:]:
             if name == self.target:
                 raise UsageFailure(f"{option} {name} is also the target. Use another column.")

@@ -48,6 +48,7 @@ def _checked_share(
     time="Hold out the latest rows by this column, which is not a feature.",
     groups="Hold out whole groups of this column, which is not a feature.",
     assignments="Parameter of the estimator; several are allowed.",
+    ranks=True,
 )
 @click.option(
     "--holdout",
@@ -187,7 +188,11 @@ def _next_commands(spec: TrainSpec, trained: Trained) -> str:
         lines.append(f"arboost explain {model} {data}")
         weight = "" if rows.weight is None else f" --weight {shlex.quote(rows.weight)}"
         scored = f"{data} --held-out" if len(trained.record.held_out.keys) else f"NEW.csv{form}"
-        lines.append(f"arboost report {model} {scored}{weight} -o report.html")
+        if rows.qid is None:
+            lines.append(f"arboost report {model} {scored}{weight} -o report.html")
+        else:  # reports know no queries
+            qid = shlex.quote(rows.qid)
+            lines.append(f"arboost evaluate {model} {scored}{weight} --qid {qid}")
     return "next: " + "\n      ".join(lines)
 
 

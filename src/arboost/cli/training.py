@@ -141,12 +141,13 @@ class _Fits:
         stop it. `label` is the first word of the line of progress.
         """
         estimator, target = self.new_estimator(), self.spec.rows.target
-        options = self.offset
+        options = self.offset | rows.queries
         if self.splits_rows:
             if rows.groups is not None and self.takes(estimator, "groups"):
                 options["groups"] = rows.groups
         elif held_out is not None and self.takes(estimator, "eval_set"):
-            options["eval_set"] = [(held_out.X, target, held_out.weights)]
+            queries = held_out.queries.values()
+            options["eval_set"] = [(held_out.X, target, *queries, held_out.weights)]
             options["eval_names"] = ["held-out"]
         before = f"{label}: " if label else ""
         with self.console.phase(f"{before}binning") as phase:
@@ -166,7 +167,7 @@ class _Fits:
             failures_as(DataFailure),
         ):
             scores: Evaluation = estimator.evaluate(
-                rows.X, self.spec.rows.target, sample_weight=rows.weights
+                rows.X, self.spec.rows.target, sample_weight=rows.weights, **rows.queries
             )
             self.add_seconds("scoring", phase.seconds)
             return scores
@@ -350,6 +351,8 @@ def _fit_batches(fits: _Fits, source: InputTable, features: list[str], split: Sp
         arguments["groups"] = rows.groups
     if rows.weight is not None:
         arguments["sample_weight"] = rows.weight
+    if rows.qid is not None:
+        arguments["qid"] = rows.qid
     needed = {*features, *(name for option, name in rows.roles if option != "--time-column")}
     table: Any = source.select([name for name in source.files.names if name in needed]).files
     if split is not None:

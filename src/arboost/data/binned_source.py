@@ -443,15 +443,12 @@ class SourceTable(Table):
         return sink.finish()
 
 
-def read_evaluation(
-    X: object, y: object, weight: object, schema: Schema, offset: object = None
-) -> tuple[SourceTable, RowValues]:
-    """An evaluation set as a table of a schema, and its target, weights and offset.
+def read_evaluation(X: object, rows: RowColumns, schema: Schema) -> tuple[SourceTable, RowValues]:
+    """An evaluation set as a table of a schema, and its target, weights, groups and offset.
 
-    `y`, `weight` and `offset` are as `Dataset.from_files` takes them. X may be a `Share`.
+    X may be a `Share`.
     """
     X, workers = (X.X, X.workers) if isinstance(X, Share) else (X, None)
-    rows = RowColumns(y, weight, None, offset)
     with warn_on_first_worker(workers):
         values, n_own, source = run_collective(workers, partial(_own_rows, X, rows, schema))
     first, n_rows = 0, n_own

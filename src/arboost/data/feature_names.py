@@ -255,12 +255,15 @@ def split_offset(X: Any, offset: object, argument: str = "offset") -> tuple[Any,
 
 
 def split_row_columns(
-    X: Any, sample_weight: object, groups: object = None
+    X: Any, sample_weight: object, groups: object = None, groups_name: str = "groups"
 ) -> tuple[Any, object, tuple[str, ...]]:
-    """X without the columns that weights and groups name, the weights, and these names."""
+    """X without the columns that weights and groups name, the weights, and these names.
+
+    `groups_name` is the name of the groups in messages.
+    """
     weight = sample_weight
     names: dict[str, None] = {}
-    for argument, column_or_values in (("sample_weight", sample_weight), ("groups", groups)):
+    for argument, column_or_values in (("sample_weight", sample_weight), (groups_name, groups)):
         if isinstance(column_or_values, str) and column_or_values not in names:
             X, column = split_offset(X, column_or_values, argument)
             weight = column if argument == "sample_weight" else weight

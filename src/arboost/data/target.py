@@ -334,7 +334,7 @@ class Task:
 
     Attributes
     ----------
-    kind : {"regressor", "classifier"}
+    kind : {"regressor", "classifier", "ranker"}
     y : float64 array of shape (n_rows,)
         Values, or class codes from 0.
     classes : array of shape (n_classes,), or None
@@ -358,7 +358,7 @@ class Task:
 
         Parameters
         ----------
-        kind : {"regressor", "classifier"}
+        kind : {"regressor", "classifier", "ranker"}
         y : array of shape (n_rows,)
         known : array of shape (n_classes,), optional
             Classes of the model whose training is continued.
@@ -372,7 +372,7 @@ class Task:
         >>> Task.of("classifier", np.array(["b", "a", "b"])).y
         array([1., 0., 1.])
         """
-        if kind == "regressor":
+        if kind != "classifier":
             return cls(kind, numeric_target(y))
         if known is not None:
             return cls(kind, encode_known_labels(y, known, "y", origin), known)

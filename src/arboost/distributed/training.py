@@ -31,7 +31,7 @@ from arboost.write import write_file
 
 TRAIN = "train"  # name of the training table
 
-_FORWARDED = ("eval_names", "groups", "memory_limit", "offset")  # to `fit` of the estimator
+_FORWARDED = ("eval_names", "groups", "memory_limit", "offset", "qid")  # to `fit` of the estimator
 _MEMORY_SHARE = 0.7  # of the memory that a worker has left
 _LEAST_MEMORY = 64 << 20
 _WITH_WEIGHT = 3  # members of a tuple of `eval_set`
@@ -222,7 +222,11 @@ class TrainingProgram:
         if context.memory_limit is not None and options.get("memory_limit", AUTO) == AUTO:
             options["memory_limit"] = max(_LEAST_MEMORY, int(_MEMORY_SHARE * context.memory_limit))
         if self.eval_tables:
-            options["eval_set"] = [(tables[name], *self.columns[name]) for name in self.eval_tables]
+            queries = [options["qid"]] if "qid" in options else []
+            options["eval_set"] = [
+                (tables[name], self.columns[name][0], *queries, self.columns[name][1])
+                for name in self.eval_tables
+            ]
         accepted = inspect.signature(estimator.fit).parameters
         if "callbacks" in accepted:
             options["callbacks"] = [_CallbackRelay(context, tables, asks=self.has_callbacks)]

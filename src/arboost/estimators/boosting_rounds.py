@@ -26,6 +26,7 @@ from arboost.losses.base import LARGEST_STEP, Floats, Loss, Target
 from arboost.losses.links import CLASS_LINKS, base_scores
 from arboost.losses.losses import CustomLoss, make
 from arboost.losses.metrics import LossMetric, Metric
+from arboost.losses.ranking import RankingLoss
 from arboost.params.auto import AUTO
 from arboost.params.boosting import BOOSTED_REGRESSOR
 from arboost.params.records import ParamRecord
@@ -152,6 +153,9 @@ def check_combinations(params: dict[str, Any]) -> None:
 
 def make_loss(params: dict[str, Any], task: Task) -> Loss:
     """The loss of a task; raises ValueError for a link of the other kind of task."""
+    if task.kind == "ranker":
+        names = ("loss", "target_metric", "gain", "truncation_level", "score_normalization")
+        return RankingLoss(seed=params["random_state"], **{name: params[name] for name in names})
     if task.classes is None:
         loss = make(params["loss"], alpha=params["alpha"], tweedie_power=params["tweedie_power"])
         if loss.link in CLASS_LINKS:
@@ -427,10 +431,22 @@ class BoostingRounds:
             finished.append(FinishedRound(results, float(ends[-1] - end)))
         return finished
 
-    def _given_gradients(self, scores: Floats, least_squares: bool, out: core.Gradients) -> None:  # noqa: FBT001
-        """The gradients of a custom loss."""
-        loss, target = self.recipe.loss, self.data.target
-        loss.gradients(target, scores, out, self.n_threads, least_squares=least_squares)
+    def _given_gradients(
+        self,
+        scores: Floats,
+        least_squares: bool,  # noqa: FBT001 - the core calls by position
+        round_number: int,
+        out: core.Gradients,
+    ) -> None:
+        """The gradients of a loss that the core does not know."""
+        self.recipe.loss.gradients_of_round(
+            self.data.target,
+            scores,
+            out,
+            self.n_threads,
+            least_squares=least_squares,
+            round_number=round_number,
+        )
 
     def _step_length(self, scores: Floats, direction: Floats) -> float:
         loss, target = self.recipe.loss, self.data.target
@@ -531,7 +547,7 @@ def _metric_values(
             values[metric.name] = metric.factor * float(next(losses))
         else:
             assert scores is not None
-            values[metric.name] = metric(target.y, scores, target.weight)
+            values[metric.name] = metric.of_target(target, scores)
     return values
 
 

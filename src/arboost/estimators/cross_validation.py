@@ -10,7 +10,7 @@ The folds train in step, so that their mean curve decides when to stop.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ from arboost.errors import InputTypeError, ParameterTypeError
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.estimator import EngineEstimator, category_encoding, read_rows
 from arboost.estimators.gradient_boosting import GradientBoosting
+from arboost.estimators.ranker import GradientBoostingRanker, ranked_rows
 from arboost.losses.base import Loss
 from arboost.losses.links import check_offset
 from arboost.losses.metrics import Metric, find_metrics
@@ -100,6 +101,7 @@ def cv(
     sample_weight: object = None,
     offset: object = None,
     groups: object = None,
+    qid: object = None,
     metrics: object = None,
     callbacks: Iterable[Callable[[Round], object]] = (),
     return_models: bool = False,
@@ -130,6 +132,8 @@ def cv(
     groups : array of shape (n_rows,), optional
         Group of each row; a group is never divided. Or the name of a column of X; the column is
         then not used as a feature.
+    qid : array of shape (n_rows,), optional
+        Query of each row, for rankers: folds are of whole queries. Or the name of a column of X.
     metrics : name, callable, Metric or list, optional
         Metrics; by default the estimator's ``eval_metric``. The first one chooses the best round.
     callbacks : iterable of callables
@@ -152,12 +156,13 @@ def cv(
     ((20,), (4, 20))
     """
     started = time.monotonic()
+    groups = query_groups(estimator, groups, qid)
     plan = _read_plan(estimator, (X, y, sample_weight), offset, groups, metrics)
     n_threads, stopping = threads(plan.params["n_jobs"]), StoppingParams.of(plan.params)
     named_metrics = stopping.eval_metric if metrics is None else metrics
     eval_metrics = find_metrics(named_metrics, plan.loss, n_threads)
     index, n_rows = plan.rows.index, plan.rows.source.n_rows
-    groups = inputs.group_values(X, groups)
+    is_listed = isinstance(folds, Iterable) and not hasattr(folds, "split")
     splits = counted_folds(
         plan.task.y,
         folds,
@@ -165,8 +170,10 @@ def cv(
         n_rows,
         seed=plan.params["random_state"],
         stratify=plan.task.classes is not None,
-        groups=None if groups is None else sets.groups_of(groups, n_rows, index),
+        groups=_groups_of_folds(plan, X, groups, is_listed=is_listed),
     )
+    if plan.rows.query is not None and is_listed:
+        _check_whole_queries(plan.rows.query, splits)
     weighted = plan.weighted(plan.task, plan.rows.weight)
     binned = sets.bin_rows(weighted, BinParams.of(plan.params), n_threads)
     workspace = core.Workspace()
@@ -204,6 +211,51 @@ def cv(
         folds=tuple(splits),
         models=models,
     )
+
+
+def query_groups(estimator: object, groups: object, qid: object) -> object:
+    """Groups of the rows that folds do not divide: the queries of a ranker."""
+    if not isinstance(estimator, GradientBoostingRanker):
+        if qid is not None:
+            raise InputTypeError(
+                f"qid is for rankers, but the estimator is a {type(estimator).__name__}. Use "
+                "GradientBoostingRanker, or pass groups=."
+            )
+        return groups
+    if groups is not None:
+        raise ValueError(
+            "groups are not allowed with a ranker, whose folds are of whole queries. Pass qid "
+            "alone, or folds as a list of pairs of rows."
+        )
+    if qid is None:
+        raise ValueError(
+            "qid is None, but a ranker needs the query of each row. Pass qid=, an array or the "
+            "name of a column."
+        )
+    return qid
+
+
+def _groups_of_folds(
+    plan: _Plan, X: object, groups: object, *, is_listed: bool
+) -> NDArray[Any] | None:
+    """Groups that folds do not divide; a list of folds has whole queries by itself."""
+    if plan.rows.query is not None:
+        return None if is_listed else plan.rows.query
+    groups = inputs.group_values(X, groups)
+    if groups is None:
+        return None
+    return sets.groups_of(groups, plan.rows.source.n_rows, plan.rows.index)
+
+
+def _check_whole_queries(query: NDArray[np.int64], splits: Sequence[Split]) -> None:
+    for number, (train, held_out) in enumerate(splits):
+        divided = np.isin(query[held_out], query[train])
+        if divided.any():
+            row = int(held_out[divided.argmax()])
+            raise ValueError(
+                f"folds[{number}] divides a query: row {row} is held out, but other rows of its "
+                "query are trained on. Put all rows of a query on one side."
+            )
 
 
 def counted_folds(
@@ -262,8 +314,11 @@ def _read_plan(
                 "starts from an offset. Leave it out."
             )
         offset = inputs.NO_OFFSET
-    rows = read_rows(arrays, params, offset=offset, groups=groups)
+    groups_name = getattr(estimator, "_GROUPS", "groups")
+    rows = read_rows(arrays, params, offset=offset, groups=groups, groups_name=groups_name)
     task = Task.of(estimator._KIND, rows.y)
+    if isinstance(estimator, GradientBoostingRanker):
+        rows = ranked_rows(rows, task, arrays[0], groups, params["gain"])
     if task.is_constant:
         raise ValueError(
             f"y has one class, {rows.y[0]!r}: there is nothing to validate. Pass rows of several "

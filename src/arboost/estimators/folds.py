@@ -31,13 +31,15 @@ from arboost.errors import InputTypeError
 from arboost.estimators import member_fits
 from arboost.estimators.adaboost.adaboost import AdaBoost
 from arboost.estimators.bagging import Bagging
-from arboost.estimators.cross_validation import counted_folds, cv
+from arboost.estimators.cross_validation import counted_folds, cv, query_groups
 from arboost.estimators.ensembles import NamedMembers
 from arboost.estimators.estimator import EngineEstimator
 from arboost.estimators.gradient_boosting import GradientBoosting
+from arboost.estimators.ranker import GradientBoostingRanker
 from arboost.estimators.stacking import Stacking
 from arboost.losses.base import Floats
 from arboost.losses.metrics import Metric, find_metrics, is_sklearn, prediction_metric
+from arboost.losses.ranking import refuse_ranker
 from arboost.params.suggestions import metric_name
 from arboost.training import inputs, monitor, sets
 from arboost.training.splits import Index, Split, split
@@ -129,7 +131,7 @@ def read_rows(
     ----------
     X, y, sample_weight, groups, offset
         As `fit` takes them.
-    task : {"classification", "regression"}, "classifier", "regressor" or None
+    task : {"classification", "regression"}, "classifier", "regressor", "ranker" or None
         None for the choice by y.
     """
     if is_source(X):
@@ -152,7 +154,7 @@ def read_rows(
         start = None if start is None else start[index]
     if groups is not None:
         groups = sets.groups_of(groups, n_all, index)
-    kind = str(task) if task in TASK_KINDS.values() else estimator_kind(labels, task)
+    kind = str(task) if task in _ESTIMATOR_KINDS else estimator_kind(labels, task)
     read_task = Task.of(kind, labels)
     if read_task.is_constant:
         raise ValueError(
@@ -160,6 +162,27 @@ def read_rows(
             "rows of several classes."
         )
     return SelectionRows(table, labels, read_task, weight, groups, start, index, n_all)
+
+
+def selection_task(
+    estimator: Any, X: Any, groups: object, qid: object
+) -> tuple[str | None, Any, object]:
+    """Kind of an estimator, X without the column of queries, and groups or queries.
+
+    The kind is None where the estimator does not tell it. Raise TypeError for a ranker inside
+    another estimator, which passes no queries on.
+    """
+    groups = query_groups(estimator, groups, qid)
+    if isinstance(estimator, GradientBoostingRanker):
+        return "ranker", *split_offset(X, groups, "qid")
+    refuse_rankers(estimator, "tune of a pipeline or an ensemble")
+    return None, X, groups
+
+
+def refuse_rankers(estimator: Any, caller: str) -> None:
+    """Raise TypeError where an estimator is a ranker, or has one inside."""
+    for _, part in arboost_estimators(estimator):
+        refuse_ranker(part, caller)
 
 
 class FoldResult(NamedTuple):
@@ -271,6 +294,7 @@ class BoosterFolds:
             folds=self._splits,
             sample_weight=weight,
             offset=self._selection.offset,
+            qid=self._selection.groups if self._task.kind == "ranker" else None,
             metrics=self._metric,
             callbacks=[callback],
         )
@@ -369,6 +393,7 @@ def _scored_predictions(estimator: Any, X: Any, classes: NDArray[Any] | None) ->
 
 
 TASK_KINDS = {"classification": "classifier", "regression": "regressor"}
+_ESTIMATOR_KINDS = (*TASK_KINDS.values(), "ranker")
 
 _MOST_CLASSES = 20  # distinct whole numbers; more of them are amounts
 _LEAST_SHARE = 5  # rows of a class, on average; fewer are amounts of a short table

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Never, Self
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -38,16 +38,33 @@ from arboost.params.boosting import BOOSTED_CLASSIFIER, BOOSTED_REGRESSOR
 from arboost.params.suggestions import known_arguments, public_name, refuse_arguments
 from arboost.training import fit as fits
 from arboost.training import inputs, loop, monitor
-from arboost.training.sets import check_validation, evaluation_arguments
+from arboost.training.sets import EvaluationArguments, check_validation, evaluation_arguments
 
 _NOTICEABLE_GAIN = 1e-3  # share of the last rounds in the gain of all
 
 
+@dataclass(frozen=True, kw_only=True)
+class FitArguments:
+    """Arguments of `fit`; `rows` are X, y and sample_weight."""
+
+    rows: tuple[object, object, object]
+    offset: object
+    groups: object
+    sets: tuple[EvaluationArguments, ...]
+    init_model: object
+    callbacks: Iterable[Callable[[monitor.Round], object]]
+    checkpoint: object
+    memory_limit: int | str
+    cache: str | os.PathLike[str] | None
+
+
 class GradientBoosting(EngineEstimator):
-    """Gradient boosting of regression trees, for both tasks."""
+    """Gradient boosting of regression trees, for all tasks."""
 
     _NOT_RECORDED = (*EngineEstimator._NOT_RECORDED, "preset", "warm_start")
     _DEFAULT_ENCODING = "groups"
+    _FIXED: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the estimator has not
+    _GROUPS = "groups"  # name of the argument of `fit` with groups that stay whole
     preset: str
     warm_start: bool
 
@@ -128,25 +145,47 @@ class GradientBoosting(EngineEstimator):
         -------
         self
         """
-        requested = self._checked_params()
-        validation_set = (X_val, y_val, sample_weight_val, offset_val)
-        sets = evaluation_arguments((X, y, offset), validation_set, eval_set, eval_names)
-        old, n_kept = self._previous(init_model, requested["n_estimators"])
+        return self._fit(
+            FitArguments(
+                rows=(X, y, sample_weight),
+                offset=offset,
+                groups=groups,
+                sets=evaluation_arguments(
+                    (X, y, offset),
+                    (X_val, y_val, sample_weight_val, offset_val),
+                    eval_set,
+                    eval_names,
+                ),
+                init_model=init_model,
+                callbacks=callbacks,
+                checkpoint=checkpoint,
+                memory_limit=memory_limit,
+                cache=cache,
+            )
+        )
+
+    def _fit(self, given: FitArguments) -> Self:
+        """The whole fit; rankers have queries for groups."""
+        requested, sets, groups = self._checked_params(), given.sets, given.groups
+        old, n_kept = self._previous(given.init_model, requested["n_estimators"])
         if n_kept == requested["n_estimators"]:
             return self
         requested = fits.like_previous(requested, old)
         has_validation = any(not part.is_training for part in sets)
-        stream = inputs.SourceOptions(memory_limit, cache, groups, has_validation, offset)
-        rows, task = self._read((X, y, sample_weight), requested, old, stream)
+        stream = inputs.SourceOptions(
+            given.memory_limit, given.cache, groups, has_validation, given.offset
+        )
+        rows, task = self._read(given.rows, requested, old, stream)
         read = inputs.TableReader(rows.schema, requested["device"], old is not None)
         held_out = tuple(part.rows(read) for part in sets)
         params = self._resolve(requested, rows, task, has_validation=has_validation)
         settings = fits.FitSettings.of(params)
         splits = params["n_iter_no_change"] is not None and not has_validation
-        check_validation(settings.stopping, sets, splits=splits, groups=groups)
+        split_groups = None if self._GROUPS == "qid" else groups
+        check_validation(settings.stopping, sets, splits=splits, groups=split_groups)
         recorded = self._recorded_params(params | {"n_estimators": requested["n_estimators"]})
         if task.is_constant:
-            inputs.warn_one_class(X, [task])
+            inputs.warn_one_class(given.rows[0], [task])
             return self._keep(loop.FitResult.of_one_class(), rows.schema, task, recorded)
         loss, start = self._plan(params, task, rows.schema)
         fits.check_continues(old, task.kind, params, loss.link, loss.n_outputs)
@@ -163,12 +202,12 @@ class GradientBoosting(EngineEstimator):
                 train=train,
                 validation=validation,
                 splits=splits,
-                groups=inputs.group_values(X, groups),
+                groups=inputs.group_values(given.rows[0], groups, self._GROUPS),
                 stratify=task.kind == "classifier",
                 search=self._search(requested, rows, task, splits=splits, groups=groups),
                 old=old,
-                callbacks=monitor.checked_callbacks(callbacks),
-                checkpoint=checkpoint,
+                callbacks=monitor.checked_callbacks(given.callbacks),
+                checkpoint=given.checkpoint,
             )
         )
         warn_weight_scale(train.weight, params["min_child_weight"], grew=result.has_splits)
@@ -204,13 +243,20 @@ class GradientBoosting(EngineEstimator):
         stream: inputs.SourceOptions,
     ) -> tuple[inputs.EngineRows, Task]:
         """The training rows with target encodings, and their task."""
-        check_pairing(arrays[0], None, groups=stream.groups)
+        check_pairing(arrays[0], None, **{self._GROUPS: stream.groups})
         schema = None if old is None else old.schema
         needs_values = "" if old is None else "init_model or warm_start"
         X, y, weight = self._resolve_input(arrays, params, stream, needs_values)
         # A source has become a Dataset, which has the other values of its rows.
         offset, groups = (stream.offset, stream.groups) if X is arrays[0] else (None, None)
-        rows = read_rows((X, y, weight), params, schema, offset=offset, groups=groups)
+        rows = read_rows(
+            (X, y, weight),
+            params,
+            schema,
+            offset=offset,
+            groups=groups,
+            groups_name=self._GROUPS,
+        )
         classes = None if old is None else old.classes
         task = Task.of(self._KIND, rows.y, classes, n_threads=threads(params["n_jobs"]))
         encoding = category_encoding(params, self._DEFAULT_ENCODING)
@@ -239,7 +285,7 @@ class GradientBoosting(EngineEstimator):
         return predicted
 
     def _checked_params(self) -> dict[str, Any]:
-        params = super()._checked_params()
+        params = {**super()._checked_params(), **self._FIXED}
         boosting_rounds.check_combinations(params)
         return params
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from arboost.backend import core, lazy_property
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 Leaves = NDArray[np.uint32]
 
 # A line search without a finite minimum ends here, as leaves do (cpp/loss/leaf_steps.h): e^10 moves
@@ -26,15 +27,24 @@ LARGEST_STEP = 10.0
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a fit: y as numbers (classes as 0 .. K-1), and row weights or None for 1."""
+    """Target of a fit: y as numbers (classes as 0 .. K-1), and row weights or None for 1.
+
+    Rankings have the number of each row's query, too.
+    """
 
     y: Floats
     weight: Floats | None
+    query: Codes | None = None
 
     @lazy_property
     def largest_weight(self) -> float:
         """The largest weight."""
         return 1.0 if self.weight is None else float(self.weight.max())
+
+    @lazy_property
+    def queries(self) -> dict[str, core.Queries]:
+        """Documents of the queries in the core, as `arboost.losses.ranking` made them."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -147,6 +157,19 @@ class Loss:
             least_squares=least_squares,
             largest_weight=target.largest_weight,
         )
+
+    def gradients_of_round(
+        self,
+        target: Target,
+        scores: Floats,
+        out: core.Gradients,
+        n_threads: int,
+        *,
+        least_squares: bool,
+        round_number: int,
+    ) -> None:
+        """The same in a round of a loss that the core does not know."""
+        self.gradients(target, scores, out, n_threads, least_squares=least_squares)
 
     def refits(self, boosting: str) -> bool:
         """Whether `refit` gives the leaf values with boosting "newton" or "gradient"."""

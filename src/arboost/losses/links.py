@@ -347,7 +347,7 @@ def validate_names(schema: Schema) -> None:
 def validate_outputs(model: OutputSpec) -> None:
     """Raise ValueError unless kind, link, classes, targets and outputs fit together."""
     require(model.link in LINKS, f"the link {model.link!r}")
-    require(model.kind in ("regressor", "classifier"), f"the kind {model.kind!r}")
+    require(model.kind in ("regressor", "classifier", "ranker"), f"the kind {model.kind!r}")
     require((model.kind == "classifier") == (model.classes is not None), "classes and kind")
     require((model.kind == "classifier") == (model.link in CLASS_LINKS), "link and kind")
     if model.targets:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import inspect
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,20 @@ from arboost.losses.base import Floats, Loss, Target, read_only
 from arboost.losses.curves import Mask, rank_steps
 from arboost.losses.links import CLASS_LINKS, LINKS
 from arboost.losses.losses import FromFunctions
-from arboost.params.suggestions import is_metric, metric_name, metric_suggestion
+from arboost.losses.ranking import (
+    DEFAULT_METRIC,
+    RankingLoss,
+    RankMetric,
+    checked_rank_metric,
+    query_weights,
+    ranked_target,
+)
+from arboost.params.suggestions import (
+    is_metric,
+    metric_name,
+    metric_suggestion,
+    rank_metric_name,
+)
 
 Codes = NDArray[np.intp]
 Matrix = NDArray[np.float64]
@@ -437,6 +450,10 @@ class Metric:
 
     _needs_weights: ClassVar[bool] = True
 
+    def of_target(self, target: Target, score: Floats) -> float:
+        """The metric of the rows of a target."""
+        return self(target.y, score, target.weight)
+
     def __call__(self, y: Floats, score: Floats, weight: Floats | None) -> float:
         """The metric of raw scores of shape (n_rows, n_outputs) or (n_rows,).
 
@@ -477,6 +494,76 @@ class LossMetric(_BuiltIn):
     parameters: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True)
+class QueryMetric(_BuiltIn):
+    """A metric of rankings, which needs the queries of a target."""
+
+    ranking: RankMetric = field(kw_only=True)
+    n_threads: int = 1
+
+    @classmethod
+    def of(cls, name: str, gain: str, n_threads: int) -> QueryMetric:
+        """The metric of a checked name."""
+
+        def refuse(y: Floats, score: Floats, weight: Floats | None) -> float:
+            raise ValueError(f"the metric {name!r} needs the queries of the rows.")
+
+        ranking = RankMetric.of_name(name, gain)
+        return cls(name, refuse, greater_is_better=True, ranking=ranking, n_threads=n_threads)
+
+    def of_target(self, target: Target, score: Floats) -> float:
+        """The mean over the queries of a target."""
+        return self.ranking.of_target(target, score, self.n_threads)
+
+
+@dataclass(frozen=True)
+class QueryScores:
+    """Scores of the documents of queries, and their metrics query by query.
+
+    Attributes
+    ----------
+    rows : Target
+    scores : float64 array of shape (n_rows,)
+    gain : {"exponential", "linear"}
+    """
+
+    rows: Target
+    scores: Floats
+    gain: str
+
+    @classmethod
+    def of(cls, y: object, scores: Floats, qid: object, weight: object, gain: str) -> Self:
+        """The rows of weights above 0, checked."""
+        return cls(*ranked_target(y, scores, qid, weight, gain), gain)
+
+    @staticmethod
+    def checked(name: object) -> str:
+        """The name here of a metric of rankings; raise ValueError for any other."""
+        return checked_rank_metric(name)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.scores)
+
+    @property
+    def weight(self) -> Floats | None:
+        """The weight of each query; None for 1."""
+        return query_weights(self.rows)
+
+    def values(self, name: str) -> Floats:
+        """A metric of each query, by its checked name."""
+        return RankMetric.of_name(name, self.gain).by_query(self.rows, self.scores, 1)
+
+    def mean(self, name: str) -> float:
+        """The mean over the queries."""
+        return float(np.average(self.values(name), weights=self.weight))
+
+    def mean_of_orders(self, name: str) -> float:
+        """The mean over the queries and over all orders of their documents."""
+        return QueryScores(self.rows, np.zeros_like(self.scores), self.gain).mean(name)
+
+
 def find_metric(metric: object, loss: Loss, n_threads: int = 1) -> Metric:
     """Metric of a user's argument: a name, a function, a Metric, or None for the loss.
 
@@ -487,6 +574,8 @@ def find_metric(metric: object, loss: Loss, n_threads: int = 1) -> Metric:
     TypeError
         Something else.
     """
+    if isinstance(loss, RankingLoss) and (metric is None or isinstance(metric, str)):
+        return _query_metric(metric, loss, n_threads)
     if metric is None:
         return _loss_metric(loss, n_threads)
     if isinstance(metric, Metric):
@@ -608,6 +697,19 @@ def _named_metric(metric: str, loss: Loss, n_threads: int) -> Metric:
     return _BuiltIn(name, _function_of_scores(name, loss), built_in.greater_is_better)
 
 
+def _query_metric(metric: str | None, loss: RankingLoss, n_threads: int) -> QueryMetric:
+    """A metric of rankings by its name."""
+    name = DEFAULT_METRIC if metric is None else rank_metric_name(metric)
+    if name is None:
+        raise ParameterError(
+            f"eval_metric={metric!r} is not allowed: it is no metric of rankings. Use one of "
+            f"{', '.join(_allowed(loss))}, each also for the first k documents, as in 'ndcg@10', "
+            "or a function of (y, score, weight), which sees no queries.",
+            parameter="eval_metric",
+        )
+    return QueryMetric.of(name, loss.gain, n_threads)
+
+
 def _sklearn_metric_of_scores(metric: object, loss: Loss, n_threads: int) -> Metric:
     """A metric function of scikit-learn, or the built-in metric of that name."""
     of_classes = loss.link in CLASS_LINKS
@@ -626,6 +728,8 @@ def _sklearn_metric_of_scores(metric: object, loss: Loss, n_threads: int) -> Met
 
 
 def _allowed(loss: Loss) -> list[str]:
+    if isinstance(loss, RankingLoss):
+        return ["ndcg", "map", "mrr", "precision"]
     if loss.link in CLASS_LINKS:
         return list(dict.fromkeys([loss.name, *PROBABILITY_METRICS]))
     if loss.n_outputs > 1:  # several quantiles, none of which is the prediction

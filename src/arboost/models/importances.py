@@ -27,6 +27,7 @@ from arboost.data.target import encode_known_labels, numeric_target, target, wei
 from arboost.errors import InputTypeError, listing
 from arboost.losses import links
 from arboost.losses.metrics import Metric, is_sklearn, prediction_metric
+from arboost.losses.ranking import refuse_ranker
 from arboost.models import prediction, shap
 from arboost.models.model import Model
 from arboost.trees.forest import Floats, Integers
@@ -288,6 +289,7 @@ def loss_increases(
     of_classes = model.kind == "classifier"
     metric = ("log_loss" if of_classes else "rmse") if shuffles.metric is None else shuffles.metric
     if not _is_custom(metric):
+        refuse_ranker(model, "permutation importance by a built-in metric")
         prediction_metric(metric, of_classes=of_classes)  # raises before the table is read
         if not of_classes and model.n_outputs > 1 and not model.targets:
             raise ValueError(

@@ -19,6 +19,7 @@ from arboost.data.feature_names import split_target
 from arboost.data.target import weights
 from arboost.errors import InputTypeError
 from arboost.losses.links import SHARE_LINKS, decision
+from arboost.losses.ranking import refuse_ranker
 from arboost.models.model import Model
 from arboost.params.suggestions import missing_attribute
 from arboost.trees.forest import Floats
@@ -96,6 +97,7 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
     >>> sorted(model.report(X, y).scores)
     ['MAE', 'RMSE', 'R²']
     """
+    refuse_ranker(getattr(self, "model_", self), "report")
     from arboost.report.report import make_report
 
     page = make_report(
@@ -117,13 +119,14 @@ def report(  # noqa: PLR0913  # one call makes the whole page, and users name wh
     return page
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - most have defaults
     self: Any,
     X: object,
     y: object,
     *,
     sample_weight: object = None,
     offset: object = None,
+    qid: object = None,
     metrics: str | Sequence[str] = (),
     target_index: int | None = None,
     n_jobs: int | None = None,
@@ -141,6 +144,9 @@ def evaluate(
     offset : array, str or list of str, optional
         Offset of the rows, for a model that was fitted with one, as `predict` takes it; None for
         the columns that the fit named.
+    qid : array of shape (n_rows,), optional
+        Query of each row, for a ranker: its scores are NDCG, MAP and MRR, means over queries. Or
+        the name of a column of X.
     metrics : str or sequence of str, optional
         Names of metrics in addition to those of the report.
     target_index : int, optional
@@ -163,12 +169,21 @@ def evaluate(
       MAE   0  1
       R²    1  0
     """
-    from arboost.report.evaluation import evaluate_model
+    from arboost.report.evaluation import evaluate_model, evaluate_ranking
     from arboost.report.inputs import ReportOptions
 
     options = ReportOptions(
         sample_weight=sample_weight, offset=offset, target_index=target_index, n_jobs=n_jobs
     )
+    kind = getattr(getattr(self, "model_", self), "kind", getattr(self, "_KIND", ""))
+    if (kind == "ranker") != (qid is not None):
+        raise ValueError(
+            "qid is None, but a ranker is scored query by query. Pass the query of each row."
+            if qid is None
+            else f"qid is for rankers, but this is a {kind}. Leave it out."
+        )
+    if qid is not None:
+        return evaluate_ranking(self, X, y, qid, options, metrics)
     return evaluate_model(self, X, y, options, metrics)
 
 
@@ -209,6 +224,7 @@ class EstimatorMethods:
 
         y may name a column of X; `options` are those of `predict`.
         """
+        refuse_ranker(self, "score of a model without its estimator")
         features, y, _ = split_target(X, y)
         predicted = self.predict(X if options.get("offset") else features, **options)
         truth = np.asarray(y).reshape(predicted.shape)

@@ -556,6 +556,63 @@ BOOSTED_REGRESSOR: dict[str, kinds.Param] = PARAMS | by_name(
     ),
 )
 
+RANKING_LOSSES = ("lambdamart", "pairwise", "listwise")
+# A ranker takes one Newton step, holds out whole queries, and starts from scores of 0.
+RANKER_VALUES = {
+    "boosting": "newton",
+    "line_search": "leaf",
+    "base_score": None,
+    "validation_split": "group",
+}
+
+BOOSTED_RANKER: dict[str, kinds.Param] = {
+    name: param for name, param in PARAMS.items() if name not in RANKER_VALUES
+} | by_name(
+    kinds.Choice(
+        name="loss",
+        default="lambdamart",
+        options=RANKING_LOSSES,
+        text="Loss to minimise: lambdamart, pairs of documents weighed by the change of a metric; "
+        "pairwise, all pairs alike (RankNet); or listwise, the cross entropy of whole lists "
+        "(XE-NDCG).",
+    ),
+    kinds.Choice(
+        name="target_metric",
+        default="ndcg",
+        options=("ndcg", "map", "mrr"),
+        text='With loss="lambdamart": metric whose change weighs a pair. map and mrr take every '
+        "relevance above 0 for relevant.",
+    ),
+    kinds.Choice(
+        name="gain",
+        default="exponential",
+        options=("exponential", "linear"),
+        text="Gain of a document of relevance y in NDCG and in the listwise loss: 2^y - 1 or y.",
+    ),
+    kinds.Integer(
+        name="truncation_level",
+        default=30,
+        low=1,
+        optional=True,
+        text="Pairs with one of this many documents at the top of the present ranking count, and "
+        'no others; with target_metric="ndcg" it is the k of NDCG@k, too. None counts all pairs. '
+        'It has no effect with loss="listwise".',
+        advice="Use truncation_level=None for all pairs.",
+    ),
+    replace(
+        VALIDATION["eval_metric"],
+        text="Metrics on the validation set after each round; early stopping uses the first. None: "
+        "ndcg@10. Or ndcg, map, mrr and precision, each also of the first k documents, as map@5.",
+        advice="Use eval_metric=None for ndcg@10.",
+    ),
+    kinds.Flag(
+        name="score_normalization",
+        default=True,
+        text="Whether pairs of nearly equal scores weigh more, and gradients of a query grow like "
+        'the logarithm of their sum. It has no effect with loss="listwise".',
+    ),
+)
+
 BOOSTED_CLASSIFIER: dict[str, kinds.Param] = PARAMS | by_name(
     kinds.LossChoice(
         name="loss",

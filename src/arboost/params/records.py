@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -10,10 +11,10 @@ from typing import Any, Self
 
 from arboost.errors import ParameterError
 from arboost.params.auto import AUTO
-from arboost.params.boosting import PARAMS
+from arboost.params.boosting import PARAMS, RANKING_LOSSES
 from arboost.params.kinds import Param, is_number
 
-# Public name of an estimator, without "Classifier" or "Regressor" -> module and name of its table.
+# Public name of an estimator, without its task -> module and name of its table.
 _TABLES = {
     "GradientBoosting": ("boosting", "BOOSTED"),
     "AdaBoost": ("adaboost", "ADABOOST"),
@@ -34,7 +35,7 @@ def declarations_of(estimator: str) -> dict[str, Param]:
     >>> declarations_of("RandomForestRegressor")["n_estimators"].default
     100
     """
-    prefix = estimator.removesuffix("Classifier").removesuffix("Regressor")
+    prefix = re.sub("(Classifier|Regressor|Ranker)$", "", estimator)
     module, name = _TABLES[prefix]
     tables = import_module(f"arboost.params.{module}")
     table: dict[str, Param] = getattr(tables, f"{name}_{estimator.removeprefix(prefix).upper()}")
@@ -73,8 +74,10 @@ def _check_names(values: Mapping[str, object], table: Mapping[str, Param]) -> No
 
 def _check_metric(metric: str, loss: object) -> None:
     """Raise ParameterError for an unknown name of a metric; the name of the loss is known."""
-    from arboost.params.suggestions import is_metric, metric_suggestion
+    from arboost.params.suggestions import is_metric, metric_suggestion, rank_metric_name
 
+    if loss in RANKING_LOSSES and rank_metric_name(metric) is not None:
+        return
     if not is_metric(metric) and metric != getattr(loss, "name", loss):
         raise ParameterError(
             f"eval_metric={metric!r} is not allowed: {metric_suggestion(metric)}",

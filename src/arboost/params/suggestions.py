@@ -11,6 +11,7 @@ import functools
 import inspect
 import json
 import pkgutil
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -398,6 +399,32 @@ def _plain(name: str) -> str:
 def is_metric(name: str) -> bool:
     """Whether a name is that of a metric, or of a loss, which is a metric of its own fits."""
     return metric_name(name) is not None or name in _names_here("losses")
+
+
+_RANK_METRICS = {
+    "ndcg": "ndcg",
+    "map": "map",
+    "mrr": "mrr",
+    "precision": "precision",
+    "pre": "precision",
+    "precisionat": "precision",
+    "meanaverageprecision": "map",
+}
+
+
+def rank_metric_name(name: str) -> str | None:
+    """Name here of a metric of rankings of any library; None for any other name.
+
+    Examples
+    --------
+    >>> [rank_metric_name(name) for name in ("NDCG@5", "pre@3", "NDCG:top=10", "map", "ndcg@0")]
+    ['ndcg@5', 'precision@3', 'ndcg@10', 'map', None]
+    """
+    found = re.fullmatch(r"([a-z_]+)(?:(?:@|:top=)([1-9][0-9]{0,8}))?", name.strip().lower())
+    kind = _RANK_METRICS.get(_plain(found[1])) if found else None
+    if found is None or kind is None:
+        return None
+    return f"{kind}@{int(found[2])}" if found[2] else kind
 
 
 def metric_suggestion(name: str, allowed: Sequence[str] = ()) -> str:

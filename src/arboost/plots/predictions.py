@@ -216,6 +216,11 @@ def plot_residuals(
             "plot_residuals draws a regressor, but model is of type "
             f"{type(model).__name__}, a classifier. Use plot_calibration."
         )
+    if getattr(getattr(model, "model_", model), "kind", "") == "ranker":
+        raise InputTypeError(
+            "plot_residuals draws a regressor, but the model is a ranker, whose scores are no "
+            "values of y. Use arboost.rank_metrics."
+        )
     X, y, _ = split_target(X, y)
     options = {} if offset is None else {"offset": offset}
     predicted = _predicted(model, X, coverage, target_index, options)

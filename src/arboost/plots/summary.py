@@ -201,7 +201,8 @@ def parameter_table(model: Predictor) -> Mapping[str, Param]:
 
     Of estimators with the same parameter names it is the one with the fewest differences.
     """
-    declared = (declarations_of(f"{name}{model.kind.capitalize()}") for name in _ESTIMATORS)
+    names = ["GradientBoosting"] if model.kind == "ranker" else _ESTIMATORS
+    declared = (declarations_of(f"{name}{model.kind.capitalize()}") for name in names)
     tables = [table for table in declared if model.params.keys() <= table.keys()]
 
     def n_changed(table: Mapping[str, Param]) -> int:

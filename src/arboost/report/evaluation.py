@@ -8,10 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from arboost.losses.metrics import confusion_matrix, f1, precision, prediction_metric, recall
+from arboost.data.feature_names import split_offset, split_target
+from arboost.losses import intervals
+from arboost.losses.metrics import (
+    QueryScores,
+    confusion_matrix,
+    f1,
+    precision,
+    prediction_metric,
+    recall,
+)
 from arboost.params.suggestions import metric_name
 from arboost.report.inputs import ModelRows, ReportOptions, read_input
 from arboost.report.scores import ScoreResult, baseline, metric_score, score_results, score_rows
+from arboost.report.table import Floats
+
+_FEWEST_QUERIES = 10  # that replicates can be drawn from
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,65 @@ def evaluate_model(
         if result is not None:
             scores.append(ScoreResult(metric_name(name) or name, "", is_greater, *result))
     return Evaluation(tuple(scores), _score_classes(rows), text, inputs.n_rows, tuple(inputs.notes))
+
+
+_RANK_SCORES = {
+    "ndcg@5": "Gain of the first 5 documents, discounted by rank, over that of the best order.",
+    "ndcg@10": "The same of the first 10 documents.",
+    "map@10": "Mean over the relevant documents of the precision at their ranks, up to 10.",
+    "mrr": "Mean of 1 / rank of the first relevant document.",
+}
+
+
+def evaluate_ranking(
+    model: Any,
+    X: object,
+    y: object,
+    qid: object,
+    options: ReportOptions,
+    metrics: str | Sequence[str],
+) -> Evaluation:
+    """Score a ranker: means over queries, with intervals by draws of queries.
+
+    The baseline has equal scores for all documents: the mean over all orders.
+    """
+    if options.target_index is not None:
+        raise ValueError("target_index is for models of several targets, but this is a ranker.")
+    gain = getattr(model, "model_", model).params["gain"]
+    X, y, _ = split_target(X, y)
+    X, qid = split_offset(X, qid, "qid")
+    scores = np.asarray(model.predict(X, offset=options.offset), np.float64)
+    names = [*_RANK_SCORES, *([metrics] if isinstance(metrics, str) else metrics)]
+    rows = QueryScores.of(y, scores, qid, options.sample_weight, gain)
+    results = []
+    for name in dict.fromkeys(map(QueryScores.checked, names)):
+        low, high = _interval_of_mean(rows.values(name), rows.weight)
+        title = name.capitalize() if name.startswith("precision") else name.upper()
+        result = ScoreResult(
+            name=title,
+            text=_RANK_SCORES.get(name, ""),
+            higher_is_better=True,
+            value=rows.mean(name),
+            low=low,
+            high=high,
+            baseline=rows.mean_of_orders(name),
+        )
+        results.append(result)
+    return Evaluation(tuple(results), (), "orders documents at random", rows.n_rows, ())
+
+
+def _interval_of_mean(values: Floats, weight: Floats | None) -> tuple[float, float]:
+    """95 % interval of the mean of a metric over queries; NaN for few of them."""
+    if len(values) < _FEWEST_QUERIES:
+        return float("nan"), float("nan")
+    weight = np.ones(len(values)) if weight is None else weight
+    draws = intervals.Replicates.of(len(values), intervals.rows_to_draw(2))
+    summands = np.stack([values * weight, weight], axis=1)
+    totals, drawn = draws.sums(summands[draws.rows]), summands[draws.rows].sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        replicates = totals[:, 0] / totals[:, 1]
+    value = float(np.average(values, weights=weight))
+    return intervals.interval(value, replicates, float(drawn[0] / drawn[1]), draws.scale)
 
 
 def _score_classes(rows: ModelRows) -> tuple[ClassResult, ...]:

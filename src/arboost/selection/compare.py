@@ -24,6 +24,7 @@ from arboost.estimators.folds import (
     SelectionRows,
     Splits,
     read_rows,
+    refuse_rankers,
     without_progress,
 )
 from arboost.params import kinds
@@ -267,6 +268,7 @@ def make_models(models: object, settings: ModelSettings) -> dict[str, Any]:
         )
     made: dict[str, Any] = {}
     for name, estimator in map(_name_pair, models):
+        refuse_rankers(estimator, "compare")
         if name in made:
             raise ValueError(
                 f"models holds {name!r} twice, but results go by name. Pass a dict of names and "

@@ -32,6 +32,7 @@ _DEFAULT_METRICS = {"classifier": "log_loss", "regressor": "rmse"}
 _ADABOOST = (arboost.AdaBoostClassifier, arboost.AdaBoostRegressor)
 _BOOSTERS = (
     arboost.GradientBoostingClassifier,
+    arboost.GradientBoostingRanker,
     arboost.GradientBoostingRegressor,
     *_ADABOOST,
 )

@@ -12,7 +12,13 @@ from sklearn.base import clone, is_classifier
 
 import arboost
 from arboost.errors import InputTypeError, ParameterTypeError, needs_packages
-from arboost.estimators.folds import SelectionRows, Splits, read_rows, set_threads
+from arboost.estimators.folds import (
+    SelectionRows,
+    Splits,
+    read_rows,
+    selection_task,
+    set_threads,
+)
 from arboost.params import kinds
 from arboost.params.boosting import PARAMS
 from arboost.params.suggestions import known_arguments
@@ -24,7 +30,11 @@ _DEFAULT_SECONDS = 60.0
 _HOLD_OUT_ROWS = 5_000  # from here on one split of the rows, below it folds
 _HOLD_OUT_SHARE = 0.2
 _DEFAULT_FOLDS = 5
-_BOOSTERS = (arboost.GradientBoostingClassifier, arboost.GradientBoostingRegressor)
+_BOOSTERS = (
+    arboost.GradientBoostingClassifier,
+    arboost.GradientBoostingRanker,
+    arboost.GradientBoostingRegressor,
+)
 _SECONDS = kinds.Real(
     name="seconds",
     default="auto",
@@ -60,6 +70,7 @@ def tune(
     sample_weight: object = None,
     offset: object = None,
     groups: object = None,
+    qid: object = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: int = 1,
@@ -108,6 +119,8 @@ def tune(
         columns of X, which are then no features.
     groups : array of shape (n_rows,), optional
         Group of each row; a group is never divided.
+    qid : array of shape (n_rows,), optional
+        Query of each row, for a ranker; queries are never divided. Or the name of a column of X.
     random_state : int, default=0
         Seed of the held-out rows and of the search; that of the fits is the estimator's own.
     n_jobs : int, optional
@@ -159,8 +172,10 @@ def tune(
         )
     budget = Budget(trials, limit)
     distributions = declared_space(estimator) if space is None else user_space(space, estimator)
-    kind = "classifier" if is_classifier(estimator) else "regressor"
-    rows = read_rows(X, y, sample_weight, groups, kind, offset)
+    kind, table, groups = selection_task(estimator, X, groups, qid)
+    if kind is None:
+        kind = "classifier" if is_classifier(estimator) else "regressor"
+    rows = read_rows(table, y, sample_weight, groups, kind, offset)
     runner = make_trials(estimator, rows, _make_splits(rows, folds, seed), metric, n_jobs)
     if space is None:
         runner.take_rounds(distributions)
@@ -177,7 +192,7 @@ def tune(
     params = runner.chosen(best.params, best.user_attrs[ROUNDS])
     best_estimator = set_threads(clone(estimator).set_params(**params), n_jobs)
     if hasattr(estimator, "_TABLE"):
-        by_row = {"sample_weight": sample_weight, "offset": offset}
+        by_row = {"sample_weight": sample_weight, "offset": offset, "qid": qid}
         if isinstance(estimator, _STACKS):
             by_row["groups"] = groups
         row_arguments = {name: value for name, value in by_row.items() if value is not None}

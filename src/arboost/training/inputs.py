@@ -30,8 +30,9 @@ from arboost.data.table import ColumnOptions, Table, ingest
 from arboost.data.target import Task, check_pairing, class_factors, encode_labels, target, weights
 from arboost.data.target_encoding import encoded_features, target_encode, without_target_encoding
 from arboost.errors import ParameterError, error_prefix, warn_once
-from arboost.losses.base import Floats, Loss, Target
+from arboost.losses.base import Codes, Floats, Loss, Target
 from arboost.losses.links import check_offset
+from arboost.losses.ranking import check_query_weights, query_codes
 from arboost.params.auto import AUTO
 from arboost.params.records import BinParams, ValidationParams
 from arboost.training.splits import Index, split
@@ -55,6 +56,7 @@ class AnyTable(Protocol):
         ...
 
 
+T = TypeVar("T", bound=np.generic)
 TableT = TypeVar("TableT", bound=AnyTable)
 TableT_co = TypeVar("TableT_co", bound=AnyTable, covariant=True)
 
@@ -76,6 +78,8 @@ class Rows(Generic[TableT_co]):
         Raw scores of the model whose training is continued, with the offset.
     offset : float64 array of shape (n_rows, 1) or (n_rows, n_outputs), or None
         Part of the raw scores that is known before training.
+    query : int64 array of shape (n_rows,), or None
+        Number of each row's query, for rankings.
     name : str
         Name of an evaluation set in results.
     """
@@ -86,6 +90,7 @@ class Rows(Generic[TableT_co]):
     weight: Floats | None = None
     start: Floats | None = None
     offset: Floats | None = None
+    query: Codes | None = None
     name: str = VALIDATION
 
     @property
@@ -99,12 +104,12 @@ class Rows(Generic[TableT_co]):
     @property
     def target(self) -> Target:
         """Target and weights as losses read them."""
-        return Target(self.y, self.weight)
+        return Target(self.y, self.weight, self.query)
 
     def take(self, positions: Index) -> Self:
         """Some of the rows, by their positions among these."""
 
-        def select(array: Floats | None) -> Floats | None:
+        def select(array: NDArray[T] | None) -> NDArray[T] | None:
             return None if array is None else array[positions]
 
         return replace(
@@ -114,7 +119,16 @@ class Rows(Generic[TableT_co]):
             weight=select(self.weight),
             start=select(self.start),
             offset=select(self.offset),
+            query=select(self.query),
         )
+
+    def of_queries(self, qid: object, argument: str = "qid") -> Self:
+        """The rows with the queries of all rows of the table."""
+        index, n_rows = self.index, self.source.n_rows
+        codes = query_codes(qid, n_rows, argument)
+        query = codes if index is None or len(index) == len(codes) else codes[index]
+        check_query_weights(query, self.weight)
+        return replace(self, query=query)
 
     def started(self, scores: Floats) -> Self:
         """The rows with the raw scores of a model for all rows of the source."""
@@ -139,6 +153,7 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     device: str = "cpu",
     offset: object = NO_OFFSET,
     groups: object = None,
+    groups_name: str = "groups",
 ) -> EngineRows:
     """The training rows, checked.
 
@@ -158,6 +173,8 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
         As `fit` takes it; `NO_OFFSET` for an algorithm that takes none.
     groups
         As `fit` takes it: the column that it names is not used as a feature.
+    groups_name : str
+        Its name in messages.
     """
     options = ColumnOptions() if options is None else options
     if isinstance(X, Dataset | Rows):
@@ -177,7 +194,9 @@ def training_rows(  # noqa: PLR0913 - the arguments of fit that tell the rows
     check_pairing(X, y, sample_weight=sample_weight, offset=offset)
     X, y, target_name = feature_names.split_target(X, y)
     X, values = feature_names.split_offset(X, offset)
-    X, sample_weight, row_columns = feature_names.split_row_columns(X, sample_weight, groups)
+    X, sample_weight, row_columns = feature_names.split_row_columns(
+        X, sample_weight, groups, groups_name
+    )
     # At prediction, levels become their stored encodings; training rows are encoded anew.
     known = None if schema is None else without_target_encoding(schema)
     table = ingest(X, known, options=options, device=device)
@@ -461,11 +480,11 @@ class SourceOptions:
                 )
 
 
-def group_values(X: object, groups: object) -> object:
+def group_values(X: object, groups: object, argument: str = "groups") -> object:
     """The groups of the rows of a table, which may name a column; of a source unchanged."""
     if not isinstance(groups, str) or is_source(X):
         return groups
-    return feature_names.split_offset(X, groups, "groups")[1]
+    return feature_names.split_offset(X, groups, argument)[1]
 
 
 @dataclass(frozen=True)
@@ -489,8 +508,11 @@ class TableReader:
         """A table with the columns of the fit."""
         return ingest(X, self.schema, device=self.device)
 
-    def rows(self, X: object, y: object, weight: object, offset: object) -> Rows[Table]:
+    def rows(
+        self, X: object, y: object, weight: object, offset: object, qid: object
+    ) -> Rows[Table]:
         """The rows of a source, which are encoded when bins are known."""
+        from arboost.data.batch_rows import RowColumns
         from arboost.data.binned_source import read_evaluation
 
         if self.continued:
@@ -498,10 +520,11 @@ class TableReader:
                 "evaluation sets that are read in batches are not allowed with init_model or "
                 "warm_start: the old model must score their values. Pass a table."
             )
-        table, rows = read_evaluation(X, y, weight, self.schema, offset)
-        if rows.y is None:
+        table, values = read_evaluation(X, RowColumns(y, weight, qid, offset), self.schema)
+        if values.y is None:
             raise ValueError("the target y is None. Pass the name of a column.")
-        return Rows(table, None, rows.y, rows.weight, offset=rows.offset)
+        rows = Rows(table, None, values.y, values.weight, offset=values.offset)
+        return rows if values.groups is None else rows.of_queries(values.groups)
 
 
 def resolve_input(

@@ -48,6 +48,8 @@ class EvaluationArguments:
         Names of the arguments in messages: of X, and of all four.
     is_training : bool
         Whether X is the training table itself, which cannot stop a fit.
+    qid : object
+        Query of each row, for rankings, or the name of a column.
     """
 
     name: str
@@ -58,6 +60,7 @@ class EvaluationArguments:
     all_names: str
     is_training: bool = False
     offset: object = None
+    qid: object = None
 
     def rows(self, read: Callable[[object], inputs.TableT]) -> inputs.Rows[inputs.TableT]:
         """The rows, checked, of the table that `read` makes of X."""
@@ -68,13 +71,14 @@ class EvaluationArguments:
             )
         if isinstance(read, inputs.TableReader) and is_source(self.X):
             with error_prefix(self.all_names):
-                streamed = read.rows(self.X, self.y, self.weight, self.offset)
+                streamed = read.rows(self.X, self.y, self.weight, self.offset, self.qid)
             return cast(inputs.Rows[inputs.TableT], replace(streamed, name=self.name))
         with error_prefix(self.all_names):
             check_pairing(self.X, None, sample_weight=self.weight, offset=self.offset)
             X, y, _ = feature_names.split_target(self.X, self.y)
             X, offset = feature_names.split_offset(X, self.offset)
-            X, weight, _ = feature_names.split_row_columns(X, self.weight)
+            qid = inputs.group_values(X, self.qid, "qid")
+            X, weight, _ = feature_names.split_row_columns(X, self.weight, self.qid, "qid")
         with error_prefix(self.X_name):
             table = read(X)
         if table.n_rows == 0:
@@ -86,6 +90,9 @@ class EvaluationArguments:
             with error_prefix(self.all_names):
                 row_offset = feature_names.offset_values(offset, table.n_rows, names)
         rows = inputs.table_rows(table, y, weight, self.all_names, offset=row_offset)
+        if self.qid is not None:
+            with error_prefix(self.all_names):
+                rows = rows.of_queries(qid)
         return replace(rows, name=self.name)
 
     def with_offset(self, offset: object) -> EvaluationArguments:
@@ -454,6 +461,7 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
         "X": digest(*_arrays(codes), codes.is_category, *data.binned.edges, data.rows),
         "y": digest(data.target.y),
         "weights of the rows": digest(data.target.weight),
+        **({} if data.target.query is None else {"qid": digest(data.target.query)}),
         "init_model": digest(data.start),
     }
     if data.offset is not None:
@@ -462,6 +470,7 @@ def digests_of(data: TrainingSet, evaluations: Sequence[EvaluationSet]) -> dict[
     for part in evaluations:
         target = part.target
         arrays = (*_arrays(part.codes), part.rows, target.y, target.weight, part.start)
+        arrays += () if target.query is None else (target.query,)
         digests[f"{part.name} data"] = digest(*arrays)
     return digests
 
