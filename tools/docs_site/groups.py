@@ -42,14 +42,9 @@ PAGES = (
         "gradient_boosting",
         "Gradient boosting",
         "Boosters of trees, in Friedman's and in XGBoost's form. Theory: "
-        "[Gradient boosting](../theory/gradient_boosting.md).",
-        _pair("GradientBoosting"),
-    ),
-    Page(
-        "ranking",
-        "Ranking",
-        "Order of the documents of queries. Theory: [LambdaMART](../theory/lambdamart.md).",
-        ("GradientBoostingRanker", "rank_metrics"),
+        "[Gradient boosting](../theory/gradient_boosting.md), "
+        "[rankings](../theory/lambdamart.md).",
+        (*_pair("GradientBoosting"), "GradientBoostingRanker"),
     ),
     Page(
         "adaboost",
@@ -104,7 +99,7 @@ PAGES = (
         "Training",
         "Cross-validation, rounds, checkpoints, and losses and metrics of one's own. Use: "
         "[Train, stop, continue](../tasks/training.md).",
-        ("cv", "Round", "Checkpoint", "CustomLoss", "Metric"),
+        ("cv", "Round", "Checkpoint", "CustomLoss", "Metric", "rank_metrics"),
     ),
     Page(
         "selection",
