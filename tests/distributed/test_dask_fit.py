@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 import arboost
 import arboost.dask
 from arboost.dask import DistributedFit
-from support.cluster_fits import estimator_of, expected_bytes, table_of
+from support.cluster_fits import estimator_of, expected_bytes, options_of, table_of
 from support.cluster_programs import all_messages
 from support.clusters import run
 from support.streamed import model_bytes
@@ -40,12 +40,14 @@ def collection(table, bounds):
 
 
 @pytest.mark.parametrize("n_workers", PARTITIONS)
-@pytest.mark.parametrize("name", ["three classes", "evaluation set", "goss", "random forest"])
+@pytest.mark.parametrize(
+    "name", ["three classes", "evaluation set", "goss", "ranking, evaluation set", "random forest"]
+)
 def test_same_model(client, name, n_workers, tmp_path):
     """Other settings and partitions are tested in threads (test_training.py)."""
     table, target, weight, validates = table_of(name)
     bounds = PARTITIONS[n_workers]
-    options = {}
+    options = options_of(name)
     if validates:
         options["eval_set"] = [(collection(table.iloc[::3], bounds), target, weight)]
     workers = list(client.scheduler_info(n_workers=-1)["workers"])[:n_workers]

@@ -653,6 +653,8 @@ def _row_state(params: Mapping[str, Any]) -> RowState:
     if "ccp_alpha" in params:  # trees and forests
         n_trees = min(threads(params["n_jobs"]), params.get("n_estimators", 1))
         return RowState(output=8 + 16 * n_trees, other=32 * n_trees - 24)
+    if "truncation_level" in params:  # rankers: order, two copies of gains, queries, gradients
+        return RowState(other=64)
     if "boosting" in params:
         return RowState()
     return RowState(output=40, other=16)  # AdaBoost: scores, votes, their product, two gradients
