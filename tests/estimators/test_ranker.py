@@ -96,7 +96,7 @@ def test_named_columns(data, frame):
     named = model.evaluate(table, "grade", qid="query")
     assert repr(named) == repr(plain.evaluate(features, y, qid=query))
     with pytest.raises(ValueError, match="qid"):
-        clone(PLAIN).fit(table, "grade", qid="qeury")
+        clone(PLAIN).fit(table, "grade", qid="question")
 
 
 def test_score_and_early_stopping(data):
