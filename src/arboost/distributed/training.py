@@ -176,9 +176,9 @@ def worker_device(workers: Workers) -> str:
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         return platform.node(), chosen, len(core.cuda_devices())
 
-    own = run_collective(workers, visible)
-    turn = workers.gather(own)[: workers.rank].count(own)
-    return f"cuda:{turn % own[-1]}"
+    host = run_collective(workers, visible)
+    turn = workers.gather(host)[: workers.rank].count(host)
+    return f"cuda:{turn % host[-1]}"
 
 
 @dataclass(frozen=True)
