@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import arboost
-from arboost.data.batch_rows import EdgeRows
+from arboost.data.batch_rows import EdgeRows, RowColumns
 from arboost.data.binned_source import read_evaluation
 from arboost.data.memory import MemoryPlan
 from arboost.workers import Share
@@ -193,7 +193,7 @@ def test_evaluation_sets_and_held_out_rows(sizes, encoding):
         data, binned = read(X, **given)
         rest = np.setdiff1d(np.arange(data.n_rows), held_out).astype(np.uint32)
         codes = data.encoded_table.held_out_codes(binned, (rest, held_out), 1)
-        rows, found = read_evaluation(X_other, "three", "weight", data.schema)
+        rows, found = read_evaluation(X_other, RowColumns("three", "weight"), data.schema)
         y, weight = found.y, found.weight
         return codes, rows.encode(binned, 1), y, weight, rows.n_rows
 

@@ -15,6 +15,7 @@ from arboost.estimators.estimator import EngineEstimator
 SMALL = {
     "GradientBoostingClassifier": {"n_estimators": 8},
     "GradientBoostingRegressor": {"n_estimators": 8},
+    "GradientBoostingRanker": {"n_estimators": 8},
     "AdaBoostClassifier": {"n_estimators": 5},
     "AdaBoostRegressor": {"n_estimators": 5},
     "RandomForestClassifier": {"n_estimators": 5},
@@ -61,12 +62,19 @@ CALLS = {
 def data(name):
     of_classes = name.endswith("Classifier")
     X, y = (load_breast_cancer if of_classes else load_diabetes)(return_X_y=True)
+    if name.endswith("Ranker"):
+        y = y // 100  # relevance
     return X[:200, :5], y[:200]
+
+
+def queries(name):
+    """Return further arguments of `fit` and `score`."""
+    return {"qid": np.arange(200) // 20} if name.endswith("Ranker") else {}
 
 
 def fitted(name, **params):
     X, y = data(name)
-    return getattr(arboost, name)(**SMALL[name] | params).fit(X, y)
+    return getattr(arboost, name)(**SMALL[name] | params).fit(X, y, **queries(name))
 
 
 @pytest.fixture(scope="module")
@@ -182,8 +190,8 @@ def test_load(name, tmp_path):
     check_is_fitted(loaded)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.n_features_in_ == 5
-    assert loaded.score(X, y) == model.score(X, y)
-    again = loaded.fit(X, y)  # its parameters are those of the fit
+    assert loaded.score(X, y, **queries(name)) == model.score(X, y, **queries(name))
+    again = loaded.fit(X, y, **queries(name))  # its parameters are those of the fit
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 

@@ -292,7 +292,7 @@ BROKEN_MODELS = {
     "no outputs": ({"base_score": np.zeros(0)}, "no base score"),
     "base score": ({"base_score": np.array([np.nan])}, "not finite"),
     "link": ({"link": "probit"}, "the link 'probit'"),
-    "kind": ({"kind": "ranker"}, "the kind 'ranker'"),
+    "kind": ({"kind": "clusterer"}, "the kind 'clusterer'"),
     "no classes": (LOGISTIC, "classes and kind"),
     "classes": ({"classes": np.arange(2)}, "classes and kind"),
     "link and kind": ({"link": "softmax"}, "link and kind"),

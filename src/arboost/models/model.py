@@ -42,7 +42,7 @@ class Model:
     params : dict
         Parameters of the fit that can change the model. A custom loss or metric is stored by name
         only, as ``{"custom": name}``.
-    kind : {"regressor", "classifier"}
+    kind : {"regressor", "classifier", "ranker"}
     combine : {"sum", "median", "mean"}
         The mean is the sum divided by the number of rounds; where trees have weights, their mean is
         1, and leaf values are multiplied by them. With "median" the trees of a regressor
