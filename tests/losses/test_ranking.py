@@ -271,8 +271,8 @@ def test_bad_queries_are_refused(qid, message):
     [
         ({"y": [-1, 0, 1]}, "-1.0 in row 0"),
         ({"y": [0, 40, 1]}, "40.0 in row 1.*gain='linear'"),
-        ({"metrics": "rmse"}, "no metric of rankings"),
-        ({"metrics": "ndcg@0"}, "no metric of rankings"),
+        ({"metrics": "rmse"}, "not a metric of rankings"),
+        ({"metrics": "ndcg@0"}, "not a metric of rankings"),
         ({"gain": "log"}, "'exponential' or 'linear'"),
         ({"sample_weight": [1, 2, 1]}, "2 in row 1, but 1 in row 0 of the same query"),
         ({"score": [1, np.nan, 2]}, "score"),

@@ -702,7 +702,7 @@ def _query_metric(metric: str | None, loss: RankingLoss, n_threads: int) -> Quer
     name = DEFAULT_METRIC if metric is None else rank_metric_name(metric)
     if name is None:
         raise ParameterError(
-            f"eval_metric={metric!r} is not allowed: it is no metric of rankings. Use one of "
+            f"eval_metric={metric!r} is not allowed: it is not a metric of rankings. Use one of "
             f"{', '.join(_allowed(loss))}, each also for the first k documents, as in 'ndcg@10', "
             "or a function of (y, score, weight), which sees no queries.",
             parameter="eval_metric",

@@ -101,7 +101,7 @@ def check_query_weights(query: Codes, weight: Floats | None) -> None:
 
 
 def check_relevance(y: Floats, gain: str) -> None:
-    """Raise ValueError where a value of y is no relevance."""
+    """Raise ValueError where a value of y is not a relevance."""
     if float(y.min()) < 0:
         row = int(y.argmin())
         raise ValueError(
@@ -128,7 +128,7 @@ def check_comparable(y: Floats, query: Codes) -> None:
         )
     if not (is_same & (y[order][1:] != y[order][:-1])).any():
         raise ValueError(
-            "in no query do two documents differ in relevance, so there is no order to learn. "
+            "no query has documents of different relevance, so there is no order to learn. "
             "Pass queries of documents of several relevances, such as 0 and 1."
         )
 
@@ -196,7 +196,7 @@ class RankingLoss(Loss):
         return self.loss
 
     def check_target(self, y: Floats) -> None:
-        """Raise ValueError where a value of y is no relevance."""
+        """Raise ValueError where a value of y is not a relevance."""
         check_relevance(y, self.gain)
 
     def start(self, target: Target) -> Floats:
@@ -371,8 +371,8 @@ def checked_rank_metric(name: object) -> str:
     found = rank_metric_name(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(
-            f"metrics holds {name!r}, which is no metric of rankings. Use 'ndcg', 'map', 'mrr' or "
-            "'precision', each also for the first k documents, as in 'ndcg@10'."
+            f"metrics holds {name!r}, which is not a metric of rankings. Use 'ndcg', 'map', 'mrr' "
+            "or 'precision', each also for the first k documents, as in 'ndcg@10'."
         )
     return found
 
