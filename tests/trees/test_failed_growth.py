@@ -65,7 +65,7 @@ OUT_OF_MEMORY = """
         grow(whole, number)
     expected = whole.trees()
     n_failed = 0
-    for room in range(0, 1_000_000, 8192):
+    for room in range(0, 1_000_000, 2048):
         grower = _core.Grower(codes, 1, params)
         limit(room)
         try:
